@@ -1,0 +1,77 @@
+"""Every error Semblance raises on purpose, on one page.
+
+    SemblanceError            exit code
+    ├── UsageError            2    the command or call cannot mean anything
+    ├── ModelError            3    a system under test, or what it needs, failed
+    ├── DataError             4    a file does not hold what it should (file, line, expected, found)
+    ├── BudgetExceeded        5    stopped by a limit; resumable
+    └── Interrupted           130  stopped by the user; resumable
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class SemblanceError(Exception):
+    """Root of the tree: one line that says what is wrong and one that says the mend."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, mend: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.mend}".strip()
+
+
+class UsageError(SemblanceError):
+    """The command line, configuration or call cannot be carried out as written."""
+
+    exit_code = 2
+
+
+class ModelError(SemblanceError):
+    """A system under test could not be loaded or failed while working."""
+
+    exit_code = 3
+
+
+class DataError(SemblanceError):
+    """A dataset does not hold what it should.
+
+    `path` and `line` (1-based, None where lines make no sense) say where; `expected` and `found` say what.
+    """
+
+    exit_code = 4
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: Path | str | None = None,
+        line: int | None = None,
+        expected: str = "",
+        found: str = "",
+        mend: str = "",
+    ) -> None:
+        where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        facts = "; ".join(
+            f"{name} {what}" for name, what in (("expected", expected), ("found", found)) if what
+        )
+        super().__init__(f"{where}{message}" + (f" ({facts})." if facts else ""), mend=mend)
+        self.path, self.line, self.expected, self.found = path, line, expected, found
+
+
+class BudgetExceeded(SemblanceError):
+    """A limit set by the user was reached; finished work is kept and the run resumes."""
+
+    exit_code = 5
+
+
+class Interrupted(SemblanceError):
+    """The user stopped the run; finished work is kept and the run resumes."""
+
+    exit_code = 130

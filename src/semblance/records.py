@@ -1,0 +1,169 @@
+"""The nouns everything shares: datasets in the shapes tasks need, and results.
+
+All are frozen and column-wise: position i of every column of a record belongs to the same item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Texts, and their summaries where the dataset has them (as many as texts, or None)."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    summaries: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Human choices between two summaries of one source: `choice` is 0 for `first`, 1 for `second`."""
+
+    ids: tuple[str, ...]
+    sources: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    choice: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Human ratings of summaries on named axes; NaN where a rating is missing."""
+
+    ids: tuple[str, ...]
+    sources: tuple[str, ...]
+    summaries: tuple[str, ...]
+    axes: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts with a gold label each, in one or more independent sets."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    sets: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class RetrievalSet:
+    """A corpus, queries and graded judgements; `qrels[query_id][doc_id]` is a gain, 0 = not relevant."""
+
+    corpus: Documents
+    queries: Documents
+    qrels: Mapping[str, Mapping[str, float]]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Items left out, and why: shown in every report, never averaged away."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loaded(Generic[T]):
+    """One dataset in one shape: the records, what was left out, and what identifies the bytes they came from."""
+
+    data: T
+    dataset: str
+    lang: str
+    fingerprint: str
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measured value of one system on one dataset, before it is placed in a run.
+
+    `value` is None when the measure is undefined, and then `reason` says why. `n` counts the items behind it.
+    """
+
+    measure: str
+    value: float | None
+    n: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    variant: str = ""
+    subset: str = ""
+    method: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of results, long form. `dataset` is empty for a value over all datasets of a task."""
+
+    protocol: str
+    task: str
+    dataset: str
+    subset: str
+    lang: str
+    variant: str
+    system: str
+    measure: str
+    value: float | None
+    n: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    method: str = ""
+    seed: int | None = None
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes the row unique in a run."""
+        return (
+            self.protocol, self.task, self.dataset, self.subset, self.lang,
+            self.variant, self.system, self.measure,
+        )  # fmt: skip
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as written to `results.jsonl`, columns in their fixed order."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TaskOutcome:
+    """All that evaluating one system on one dataset for one task yields.
+
+    `scores` hold exactly one headline (empty variant and subset, measure = the task's headline measure).
+    `items` are per-item values in long form, equal-length columns: at least `item_id`, `variant`, `measure`,
+    `value`. `replicates` are the headline's bootstrap replicates, (resamples,), empty where it has no interval;
+    two systems on the same data share their resamples, so differences are paired.
+    """
+
+    scores: tuple[Score, ...]
+    items: Mapping[str, list[Any]]
+    replicates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,138 @@
+"""One generic registry: a name to a factory, found lazily, with near names suggested for a wrong one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from semblance.errors import UsageError
+from semblance.spec import QUERY, Spec, Style, Value
+
+T = TypeVar("T")
+Factory = Callable[..., T]
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """One registered thing: how to make it, and what `semblance list` says of it."""
+
+    name: str
+    factory: Factory[T] | str
+    summary: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def load(self) -> Factory[T]:
+        """The factory itself; a lazy `"module:attribute"` is imported now."""
+        if not isinstance(self.factory, str):
+            return self.factory
+        module, _, attribute = self.factory.partition(":")
+        return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing. Other packages join through the entry-point group `semblance.<kind>s`."""
+
+    def __init__(self, kind: str, style: Style = QUERY) -> None:
+        self.kind = kind
+        self.style = style
+        self._entries: dict[str, Entry[T]] = {}
+        self._plugins_loaded = False
+
+    def add(
+        self, name: str, factory: Factory[T] | str, summary: str = "", **facts: str
+    ) -> None:
+        """Register `factory` (or a lazy `"module:attribute"`) under `name`; a taken name is an error."""
+        if name in self._entries:
+            raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
+        self._entries[name] = Entry(name, factory, summary, tuple(facts.items()))
+
+    def register(self, name: str, summary: str = "", **facts: str) -> Callable[[Factory[T]], Factory[T]]:
+        """`add` as a decorator; the summary defaults to the factory's first docstring line."""
+
+        def decorate(factory: Factory[T]) -> Factory[T]:
+            first_line = (inspect.getdoc(factory) or "").partition("\n")[0]
+            self.add(name, factory, summary or first_line, **facts)
+            return factory
+
+        return decorate
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        self._load_plugins()
+        return iter(self._entries.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries or (self._load_plugins() or name in self._entries)
+
+    def get(self, name: str) -> Entry[T]:
+        """The entry called `name`; UsageError with the nearest known names otherwise."""
+        if name not in self:
+            near = get_close_matches(name, self._entries, n=3, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(near)}? " if near else ""
+            raise UsageError(
+                f"There is no {self.kind} called {name!r}.",
+                mend=f"{hint}`semblance list {self.kind}s` shows all.",
+            )
+        return self._entries[name]
+
+    def parse(self, text: str) -> Spec:
+        """The spec of `text`, its name checked against the registry."""
+        spec = self.style.parse(text)
+        self.get(spec.name)
+        return spec
+
+    def format(self, spec: Spec) -> str:
+        """The canonical text of `spec`; `parse(format(spec)) == spec`."""
+        return self.style.format(spec)
+
+    def build(self, spec: Spec | str, **context: Any) -> T:
+        """Make the thing that `spec` names.
+
+        The factory gets the spec's target and cutoff (if it takes them), its parameters converted to the types of
+        the factory's signature, and those of `context` that it asks for by name.
+        """
+        spec = self.parse(spec) if isinstance(spec, str) else spec
+        factory = self.get(spec.name).load()
+        signature = inspect.signature(factory, eval_str=True)
+        offered = {"target": spec.target, "cutoff": spec.cutoff, **context}
+        arguments = {key: value for key, value in offered.items() if key in signature.parameters}
+        if spec.target and "target" not in signature.parameters:
+            raise UsageError(
+                f"The {self.kind} {spec.name!r} takes nothing after a colon, found {spec.target!r}.",
+                mend=f"Write {spec.name!r}.",
+            )
+        for key, value in spec.params.items():
+            parameter = signature.parameters.get(key)
+            if parameter is None or key in offered and key not in context:
+                known = [name for name in signature.parameters if name not in offered]
+                raise UsageError(
+                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
+                    mend=f"It takes {', '.join(known) or 'none'}.",
+                )
+            arguments[key] = _convert(self.kind, spec.name, key, value, parameter.annotation)
+        return factory(**arguments)
+
+    def _load_plugins(self) -> None:
+        if not self._plugins_loaded:
+            self._plugins_loaded = True
+            for point in entry_points(group=f"semblance.{self.kind}s"):
+                self.add(point.name, point.value, f"from the package {point.dist.name if point.dist else '?'}")
+
+
+def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+    """`value` as the annotated type: int widens to float, anything to str; other mismatches are the user's."""
+    accepted = getattr(annotation, "__args__", (annotation,))
+    if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
+        return value
+    if type(value) in accepted or (value is None and type(None) in accepted):
+        return value
+    if float in accepted and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if str in accepted and value is not None:
+        return str(value)
+    wanted = " or ".join(t.__name__ for t in accepted if t is not type(None))
+    raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.")
