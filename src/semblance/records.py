@@ -152,18 +152,31 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Component:
+    """One of the numbers a task's headline is the mean of, on one dataset.
+
+    `replicates` are its bootstrap replicates, (resamples,), empty where it has no interval. Systems evaluated on the
+    same data share their resamples, so replicate b of one and of another are a pair.
+    """
+
+    value: float | None
+    n: int
+    replicates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class TaskOutcome:
     """All that evaluating one system on one dataset for one task yields.
 
-    `scores` hold exactly one headline (empty variant and subset, measure = the task's headline measure).
-    `items` are per-item values in long form, equal-length columns: at least `item_id`, `variant`, `measure`,
-    `value`. `replicates` are the headline's bootstrap replicates, (resamples,), empty where it has no interval;
-    two systems on the same data share their resamples, so differences are paired.
+    `scores` hold exactly one headline (empty variant and subset, measure = the task's headline measure), the mean of
+    `components`. `items` are per-item values in long form, equal-length columns `item_id`, `variant`, `measure`,
+    `value`. `counts` are texts, pairs and the like.
     """
 
     scores: tuple[Score, ...]
+    components: Mapping[str, Component]
     items: Mapping[str, list[Any]]
-    replicates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)

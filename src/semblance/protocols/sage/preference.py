@@ -1,0 +1,153 @@
+"""SAGE task 1: does similarity(source, summary) follow what people prefer? (SAGE section 2.1, tables 2 and 3)
+
+Comparisons: the more similar of two summaries is predicted to be the chosen one; accuracy, precision, recall, F1.
+Ratings: Pearson correlation of similarity and rating on each axis, mapped to [0, 1] by (r + 1) / 2.
+The headline is the mean of the mean over the four figures of each kind (established by recomputing table 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Similarity
+from semblance.protocols.sage.context import Context, Estimate, Items, combine, estimate, undefined
+from semblance.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
+
+HEADLINE = "human_preference"
+CHOICES = ("accuracy", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What a dataset knows of people's preferences: choices, ratings or both."""
+
+    comparisons: Comparisons | None
+    ratings: Ratings | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One half of the task: its rows, and its mean as a component (value None when undefined)."""
+
+    scores: tuple[Score, ...]
+    component: Component
+    whole: Estimate | None
+    skipped: tuple[Skipped, ...] = ()
+
+
+def evaluate(system: Similarity, data: Preferences, context: Context) -> TaskOutcome:
+    """Score one system on one dataset's comparisons, ratings or both."""
+    items = Items()
+    parts: dict[str, _Part] = {}
+    if data.comparisons is not None and len(data.comparisons):
+        parts["comparisons"] = _compare(system, data.comparisons, context, items)
+    if data.ratings is not None and len(data.ratings):
+        parts["ratings"] = _rate(system, data.ratings, context, items)
+    return TaskOutcome(
+        scores=(_headline(parts), *(score for part in parts.values() for score in part.scores)),
+        components={name: part.component for name, part in parts.items()},
+        items=items.columns,
+        skipped=tuple(skip for part in parts.values() for skip in part.skipped),
+        counts={name: part.component.n for name, part in parts.items()},
+    )
+
+
+def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Accuracy, precision, recall, F1 from the means of (correct, true positive, predicted, actual): (..., 4).
+
+    Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
+    """
+    correct, hit, predicted, actual = np.moveaxis(means, -1, 0)
+    precision = _ratio(hit, predicted)
+    recall = _ratio(hit, actual)
+    return np.stack([correct, precision, recall, _ratio(2 * hit, predicted + actual)], axis=-1)
+
+
+def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
+    x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
+    spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
+    r = np.divide(xy - x * y, np.sqrt(spread), out=np.full_like(spread, np.nan), where=spread > 1e-24)
+    return 0.5 * (np.clip(r, -1, 1) + 1)
+
+
+def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
+    similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
+    first, second = np.round(similarity.astype(np.float64), 6).reshape(2, len(data))
+    tied = first == second
+    predicted = (first <= second).astype(np.float64)
+    credit = (predicted == data.choice).astype(np.float64)
+    if context.options.preference_ties == "half":
+        predicted[tied] = credit[tied] = 0.5
+    items.add(data.ids, first, "similarity", "first")
+    items.add(data.ids, second, "similarity", "second")
+    items.add(data.ids, credit, "correct")
+
+    actual = data.choice.astype(np.float64)
+    if context.options.positive == "first":
+        predicted, actual = 1 - predicted, 1 - actual
+    columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
+    method = "bootstrap over comparisons"
+    figures = [
+        estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "comparisons", method)  # type: ignore[misc]
+        for i in range(len(CHOICES))
+    ]
+    whole = combine(figures, method)
+    ties = estimate(tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "comparisons", method)
+    rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
+    return _Part((*rows, ties.score("tie_share")), whole.component(), whole)
+
+
+def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> _Part:
+    similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
+    items.add(data.ids, similarity, "similarity", "rating")
+    # Standardised first, so that sums of squares of values around 0.99 lose no digits.
+    standard = _standardised(similarity)
+    scores, axes, skipped = [], [], []
+    for axis, ratings in data.axes.items():
+        known = np.isfinite(ratings)
+        items.add(data.ids, ratings, axis, "human")
+        if missing := int((~known).sum()):
+            skipped.append(Skipped(f"no rating on {axis}", missing))
+        x, y = standard[known], _standardised(ratings[known])
+        if len(x) < 2 or not x.any() or not y.any():
+            reason = f"the {'similarity' if len(x) > 1 and not x.any() else 'rating'} does not vary"
+            scores.append(undefined("score", len(x), reason, variant=axis))
+            continue
+        columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
+        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", "bootstrap over ratings")
+        scores.append(figure.score("score", variant=axis))
+        axes.append(figure)
+    if len(axes) < len(data.axes):
+        reason = next(score.reason for score in scores if score.value is None)
+        return _Part(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
+    whole = combine(axes, "bootstrap over ratings")
+    return _Part(tuple(scores), whole.component(), whole, tuple(skipped))
+
+
+def _headline(parts: dict[str, _Part]) -> Score:
+    n = sum(part.component.n for part in parts.values())
+    if not parts:
+        return undefined(HEADLINE, 0, "no usable comparison or rating")
+    for name, part in parts.items():
+        if part.whole is None:
+            return undefined(HEADLINE, n, f"{name}: {part.component.reason}")
+    whole = combine([part.whole for part in parts.values() if part.whole], f"mean over {' and '.join(parts)}")
+    score = whole.score(HEADLINE)
+    return Score(HEADLINE, score.value, n, score.ci_low, score.ci_high, method=whole.method)
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean 0 and variance 1; all zeros if the values are constant to within float noise."""
+    if not len(values):
+        return values
+    centred = values - values.mean()
+    deviation = centred.std()
+    return centred / deviation if deviation > 1e-7 else np.zeros_like(values)
+
+
+def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -1,0 +1,162 @@
+"""SAGE task 5: how much of nDCG@10 survives 18 perturbations of every document? (SAGE A.6)
+
+`augmented` (the default headline [A19]): the corpus holds every document and its 18 perturbed copies, which are judged
+not relevant; the score is the share of the clean nDCG@10 that is kept. `replaced`: for each perturbation the corpus
+holds its versions alone; 18 shares and their harmonic mean, from the same scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Ranked, Similarity
+from semblance.measures import ndcg_arrays
+from semblance.protocols.sage.context import Context, Estimate, Items, estimate, undefined
+from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
+from semblance.records import Component, RetrievalSet, Score, TaskOutcome
+
+HEADLINE = "retention"
+K = 10
+METHOD = "bootstrap over queries"
+
+
+class Corpora(Sequence[Sequence[str]]):
+    """The clean corpus and its 18 perturbed versions, each made when asked for: one is in memory at a time."""
+
+    def __init__(self, data: RetrievalSet, context: Context) -> None:
+        self._data, self._context = data, context
+
+    def __len__(self) -> int:
+        return 1 + len(RETRIEVAL_EDITS)
+
+    def __getitem__(self, index: int) -> Sequence[str]:  # type: ignore[override]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        if index == 0:
+            return self._data.corpus.texts
+        return edited(RETRIEVAL_EDITS[index - 1], self._data.corpus, self._context)
+
+
+def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+    """Score one system on one retrieval dataset."""
+    # One deeper than the cut, to see whether its border is a tie.
+    ranked = list(system.search_shards(data.queries.texts, Corpora(data, context), K + 1))
+    gains = _gain_matrix(data)
+    ideal = _ideal_gains(data)
+    versions = np.stack([_ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
+    shard, index, score = merged(ranked, K + 1, copies_first=context.options.ties == "worst")
+    augmented = _ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
+    tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1)
+
+    items = Items()
+    names = ("", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS), "augmented")
+    columns = np.column_stack([versions, augmented])
+    for name, column in zip(names, columns.T, strict=True):
+        items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
+    counts = {"queries": len(data), "documents": len(data.corpus), "texts": 19 * len(data.corpus)}
+    return _outcome(columns, tied, items, context, counts)
+
+
+def merged(
+    ranked: Sequence[Ranked], k: int, *, copies_first: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The best k over the clean corpus (first) and its versions: shard, index in it and score, each (queries, k).
+
+    Equal scores: the original before the copies, then by shard and corpus order [A18]; `copies_first` is the bound.
+    """
+    scores = np.concatenate([one.scores for one in ranked], axis=1)
+    indices = np.concatenate([one.indices for one in ranked], axis=1)
+    widths = [one.indices.shape[1] for one in ranked]
+    shards = np.repeat(np.arange(len(ranked)), widths)[None, :].repeat(len(scores), axis=0)
+    priority = np.where(shards == 0, len(ranked), shards) if copies_first else shards
+    order = np.lexsort((indices, priority, -scores), axis=1)[:, :k]
+    return tuple(np.take_along_axis(table, order, axis=1) for table in (shards, indices, scores))  # type: ignore[return-value]
+
+
+def retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of the clean nDCG kept, from the means of (perturbed, clean): (..., 2) -> (...); NaN if clean is 0."""
+    kept, clean = means[..., 0], means[..., 1]
+    return np.divide(kept, clean, out=np.full_like(clean, np.nan), where=clean > 0)
+
+
+def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Harmonic mean of the shares kept under each perturbation, from means of (18 perturbed, clean); 0 if one is 0."""
+    clean = means[..., -1:]
+    shares = np.divide(means[..., :-1], clean, out=np.full_like(means[..., :-1], np.nan), where=clean > 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(shares.shape[-1] / (1 / shares).sum(axis=-1))
+
+
+def _outcome(
+    columns: NDArray[np.float64],
+    tied: NDArray[np.bool_],
+    items: Items,
+    context: Context,
+    counts: dict[str, int],
+) -> TaskOutcome:
+    clean, augmented = columns[:, [0]], columns[:, [-1]]
+    original = estimate(clean, lambda means: means[..., 0], context, "queries", METHOD)
+    rows = [
+        original.score(f"ndcg@{K}", variant="original"),
+        estimate(augmented, lambda means: means[..., 0], context, "queries", METHOD).score(
+            f"ndcg@{K}", variant="augmented"
+        ),
+        estimate(tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "queries", METHOD).score(
+            "tie_share", variant="augmented"
+        ),
+    ]
+    if original.value == 0:
+        reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
+        headline = undefined(HEADLINE, len(columns), reason)
+        return TaskOutcome(
+            (headline, *rows), {HEADLINE: Component(None, len(columns), reason=reason)}, items.columns, counts=counts
+        )
+    kept = {"augmented": _share(np.column_stack([augmented, clean]), retention, context)}
+    kept["replaced"] = _share(
+        np.column_stack([columns[:, 1:-1], clean]), harmonic_retention, context, "harmonic mean of 18 shares, "
+    )
+    rows += [part.score(HEADLINE, variant=name) for name, part in kept.items()]
+    for i, edit in enumerate(RETRIEVAL_EDITS, start=1):
+        one = _share(np.column_stack([columns[:, i], clean]), retention, context)
+        rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
+    whole = _clipped(kept[context.options.retrieval_headline])
+    return TaskOutcome(
+        (whole.score(HEADLINE), *rows), {HEADLINE: whole.component()}, items.columns, counts=counts
+    )
+
+
+def _share(columns, statistic, context, prefix="") -> Estimate:  # type: ignore[no-untyped-def]
+    one = estimate(columns, statistic, context, "queries", prefix + METHOD)
+    # A resample whose clean nDCG is 0 has no share: it is left out of the interval.
+    return Estimate(one.value, one.n, one.replicates, one.method)
+
+
+def _clipped(share: Estimate) -> Estimate:
+    """The headline is clipped to 1; the rows beside it are not."""
+    return Estimate(min(share.value, 1.0), share.n, np.minimum(share.replicates, 1.0), share.method)
+
+
+def _gain_matrix(data: RetrievalSet) -> list[dict[int, float]]:
+    position = {identifier: i for i, identifier in enumerate(data.corpus.ids)}
+    return [
+        {position[doc]: gain for doc, gain in data.qrels[query].items() if gain > 0 and doc in position}
+        for query in data.queries.ids
+    ]
+
+
+def _ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
+    ideal = np.zeros((len(data), K))
+    for row, query in enumerate(data.queries.ids):
+        best = sorted((gain for gain in data.qrels[query].values() if gain > 0), reverse=True)[:K]
+        ideal[row, : len(best)] = best
+    return ideal
+
+
+def _ndcg(
+    gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: Context
+) -> NDArray[np.float64]:
+    found = np.array([[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)])
+    return ndcg_arrays(found, ideal, K, gain=context.options.gain)

@@ -1,0 +1,79 @@
+"""SAGE task 2: superficial noise > summary > meaning-changing edit? (SAGE section 2.2 and A.3, table 4)
+
+Three relations per document, each a strict comparison of similarities to the original; the score is the mean of the
+three shares [A13]. It saturates at 1/3 for systems that only see that noise keeps more of the text than a summary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Similarity
+from semblance.protocols.sage.context import Context, Items, estimate
+from semblance.protocols.sage.edits import EDITS, edited
+from semblance.records import Documents, Score, TaskOutcome
+from semblance.text import SEMANTIC, SUPERFICIAL
+
+HEADLINE = "robustness"
+RELATIONS = ("summary_over_semantic", "superficial_over_summary", "superficial_over_semantic")
+JOINT = "all_three"
+
+
+def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
+    """Score one system on one dataset's documents and their summaries."""
+    if data.summaries is None:
+        raise ValueError("robustness needs summaries")
+    variants = {"original": data.texts, "summary": data.summaries}
+    variants |= {name: tuple(edited(name, data, context)) for name in EDITS}
+    # One call, so that a batch-normalised metric compares all eight on one scale.
+    flat = system.pairs(data.texts * len(variants), sum(variants.values(), ()))
+    # Float noise (a cosine of 1.0000001) must not decide a strict comparison.
+    rounded = np.round(flat.astype(np.float64), 6).reshape(len(variants), len(data))
+    similarity = dict(zip(variants, rounded, strict=True))
+
+    holds = relations(similarity, extremes=context.options.robustness_edits == "all")
+    joint = holds.all(axis=1)
+    columns = np.column_stack([holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()])
+    names = [(HEADLINE, ""), *((relation, "share") for relation in RELATIONS), (JOINT, "share")]
+    names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
+
+    items = Items()
+    for (measure, variant), column in zip(names, columns.T, strict=True):
+        items.add(data.ids, column, measure, variant)
+    estimates = [
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents") for i in range(len(names))
+    ]
+    scores: list[Score] = [
+        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+    ]
+    return TaskOutcome(
+        tuple(scores),
+        {HEADLINE: estimates[0].component()},
+        items.columns,
+        counts={"documents": len(data), "pairs": len(flat)},
+    )
+
+
+def relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:
+    """The three relations per document, (n, 3), all strict: an unchanged text equals the original and beats nothing.
+
+    With `extremes` the least similar superficial and the most similar semantic edit count [A14], else the averages.
+    """
+    superficial = np.stack([similarity[name] for name in SUPERFICIAL])
+    semantic = np.stack([similarity[name] for name in SEMANTIC])
+    summary = similarity["summary"]
+    low = superficial.min(axis=0) if extremes else superficial.mean(axis=0)
+    high = semantic.max(axis=0) if extremes else semantic.mean(axis=0)
+    return np.stack([summary > high, low > summary, low > high], axis=1)
+
+
+def _per_edit(similarity: dict[str, NDArray[np.float64]]) -> list[NDArray[np.bool_]]:
+    """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
+    summary = similarity["summary"]
+    above = [similarity[name] > summary for name in SUPERFICIAL]
+    return above + [summary > similarity[name] for name in SEMANTIC]
+
+
+def _edit_measure(name: str) -> str:
+    return "above_summary" if name in SUPERFICIAL else "below_summary"
