@@ -1,4 +1,4 @@
-"""Timing shared by the benchmarks: ours and a named peer in one run, repeats interleaved, so load hits both alike."""
+"""Timing shared by the benchmarks: ours and a named peer in turn in one run, so load hits both alike."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def show(title: str, rows: Iterable[Comparison]) -> None:
 
 
 def peak_rss(work: Callable[..., Any], *arguments: Any) -> int:
-    """Peak resident bytes of a fresh process that does nothing but `work(*arguments)` (picklable, module level)."""
+    """Peak resident bytes of a fresh process that only does `work(*arguments)` (picklable, module level)."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_peak_after, (work, arguments))
 
