@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from semblance.errors import UsageError
-from semblance.spec import QUERY, Spec, Style, Value
+from semblance.spec import QUERY, Spec, Style, Value, format_value
 
 T = TypeVar("T")
 Factory = Callable[..., T]
@@ -43,9 +43,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, Entry[T]] = {}
         self._plugins_loaded = False
 
-    def add(
-        self, name: str, factory: Factory[T] | str, summary: str = "", **facts: str
-    ) -> None:
+    def add(self, name: str, factory: Factory[T] | str, summary: str = "", **facts: str) -> None:
         """Register `factory` (or a lazy `"module:attribute"`) under `name`; a taken name is an error."""
         if name in self._entries:
             raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
@@ -66,7 +64,9 @@ class Registry(Generic[T]):
         return iter(self._entries.values())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries or (self._load_plugins() or name in self._entries)
+        if name not in self._entries:
+            self._load_plugins()
+        return name in self._entries
 
     def get(self, name: str) -> Entry[T]:
         """The entry called `name`; UsageError with the nearest known names otherwise."""
@@ -92,47 +92,79 @@ class Registry(Generic[T]):
     def build(self, spec: Spec | str, **context: Any) -> T:
         """Make the thing that `spec` names.
 
-        The factory gets the spec's target and cutoff (if it takes them), its parameters converted to the types of
-        the factory's signature, and those of `context` that it asks for by name.
+        The factory gets the spec's target and cutoff if it takes them ("" and None where the spec has none
+        and the factory no default), its parameters converted to the types of the factory's signature, and of
+        `context` what it asks for by name.
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self.get(spec.name).load()
-        signature = inspect.signature(factory, eval_str=True)
-        offered = {"target": spec.target, "cutoff": spec.cutoff, **context}
-        arguments = {key: value for key, value in offered.items() if key in signature.parameters}
-        if spec.target and "target" not in signature.parameters:
-            raise UsageError(
-                f"The {self.kind} {spec.name!r} takes nothing after a colon, found {spec.target!r}.",
-                mend=f"Write {spec.name!r}.",
-            )
+        known = inspect.signature(factory, eval_str=True).parameters
+        arguments = self._head(spec, known) | {key: value for key, value in context.items() if key in known}
         for key, value in spec.params.items():
-            parameter = signature.parameters.get(key)
-            if parameter is None or key in offered and key not in context:
-                known = [name for name in signature.parameters if name not in offered]
+            if key in ("target", "cutoff") or key not in known:
+                settable = [name for name in known if name not in ("target", "cutoff", *context)]
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
-                    mend=f"It takes {', '.join(known) or 'none'}.",
+                    mend=f"It takes {', '.join(settable) or 'none'}.",
                 )
-            arguments[key] = _convert(self.kind, spec.name, key, value, parameter.annotation)
+            arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
         return factory(**arguments)
 
+    def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+        head: dict[str, Any] = {}
+        for key, sign, value in (("target", ":", spec.target), ("cutoff", "@", spec.cutoff)):
+            given = value not in ("", None)
+            if given and key not in known:
+                raise UsageError(
+                    f"The {self.kind} {spec.name!r} takes nothing after {sign!r}, found {value!r}.",
+                    mend=f"Write {spec.name!r}.",
+                )
+            if given or (key in known and known[key].default is inspect.Parameter.empty):
+                head[key] = value
+        return head
+
     def _load_plugins(self) -> None:
-        if not self._plugins_loaded:
-            self._plugins_loaded = True
-            for point in entry_points(group=f"semblance.{self.kind}s"):
-                self.add(point.name, point.value, f"from the package {point.dist.name if point.dist else '?'}")
+        if self._plugins_loaded:
+            return
+        self._plugins_loaded = True
+        for point in entry_points(group=f"semblance.{self.kind}s"):
+            package = point.dist.name if point.dist else "?"
+            if point.name in self._entries:
+                raise UsageError(
+                    f"The package {package!r} brings the {self.kind} {point.name!r}, a name that is taken.",
+                    mend=f"Uninstall {package!r}, or ask its authors for another name.",
+                )
+            self.add(point.name, point.value, f"from the package {package}")
 
 
 def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
-    """`value` as the annotated type: int widens to float, anything to str; other mismatches are the user's."""
+    """`value` as the annotated type; int widens to float, int and bool to str, anything else is an error."""
+    if get_origin(annotation) is Literal:
+        return _choice(kind, name, key, value, get_args(annotation))
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value
-    if type(value) in accepted or (value is None and type(None) in accepted):
+    if type(value) in accepted:
         return value
     if float in accepted and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if str in accepted and value is not None:
-        return str(value)
+    if str in accepted and isinstance(value, int):
+        return format_value(value)
     wanted = " or ".join(t.__name__ for t in accepted if t is not type(None))
-    raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.")
+    # A float is no string: `1.10` would come back as `1.1`.
+    mend = f"Put it in quotes: {key}='...'." if str in accepted else ""
+    raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.", mend=mend)
+
+
+def _choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
+    # By text, so that a choice spelled like a literal (`none`, `1`) can be a string.
+    choices = {_text(one): one for one in allowed}
+    if _text(value) not in choices:
+        raise UsageError(
+            f"The {kind} {name!r} has no {key} {_text(value)!r}.", mend=f"Use one of {', '.join(choices)}."
+        )
+    return choices[_text(value)]
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else format_value(value)

@@ -6,14 +6,15 @@ Three spellings, one meaning (a name, an optional target, parameters, an optiona
     perturbations         insertion:p=0.15,q=0
     measures              nDCG(gain='exponential')@10
 
-Values are Python literals where they read as one, words otherwise; what type a parameter has is decided by the
-signature of what is built, never guessed from the text.
+Values are Python literals where they read as one, words otherwise; what type a parameter has is decided by
+the signature of what is built, never guessed from the text.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -61,10 +62,20 @@ def parse_value(text: str) -> Value:
     if text in words:
         return words[text]
     try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = ast.literal_eval(_expression(text))
+    except _UNREADABLE:
         return text
     return value if isinstance(value, str | int | float) else text
+
+
+_UNREADABLE = (ValueError, SyntaxError, TypeError, ArithmeticError, MemoryError, RecursionError)
+
+
+def _expression(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        # Words like `0or` make Python's parser warn of code that nobody wrote.
+        warnings.simplefilter("ignore")
+        return ast.parse(text.lstrip(" \t"), mode="eval").body
 
 
 def format_value(value: Value) -> str:
@@ -75,38 +86,37 @@ def format_value(value: Value) -> str:
         return value if parse_value(value) == value and isinstance(parse_value(value), str) else repr(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return repr(value)
+    return _python(value)
+
+
+def _python(value: Value) -> str:
+    """`value` as a Python literal; infinity has none, so it is written as a number that no float can hold."""
+    return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 
 def _parse_query(text: str) -> Spec:
     head, _, tail = text.partition("?")
     name, _, target = head.partition(":")
-    params = {}
-    for part in tail.split("&") if tail else []:
-        key, equals, value = part.partition("=")
-        _check_pair(text, part, key, equals)
-        params[key] = parse_value(unquote(value))
-    return Spec(_checked_name(text, name), unquote(target), params)
+    return Spec(_checked_name(text, name), unquote(target), _parse_pairs(text, tail, "&"))
 
 
 def _format_query(spec: Spec) -> str:
     target = f":{quote(spec.target, safe='/:.@~+, ')}" if spec.target else ""
-    pairs = "&".join(f"{key}={quote(format_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items())
+    pairs = "&".join(
+        f"{key}={quote(format_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items()
+    )
     return f"{spec.name}{target}" + (f"?{pairs}" if pairs else "")
 
 
 def _parse_colon(text: str) -> Spec:
     name, _, tail = text.partition(":")
-    params = {}
-    for part in tail.split(",") if tail else []:
-        key, equals, value = part.partition("=")
-        _check_pair(text, part, key, equals)
-        params[key] = parse_value(unquote(value))
-    return Spec(_checked_name(text, name), "", params)
+    return Spec(_checked_name(text, name), "", _parse_pairs(text, tail, ","))
 
 
 def _format_colon(spec: Spec) -> str:
-    pairs = ",".join(f"{key}={quote(format_value(value), safe='/.@~+ ')}" for key, value in spec.params.items())
+    pairs = ",".join(
+        f"{key}={quote(format_value(value), safe='/.@~+ ')}" for key, value in spec.params.items()
+    )
     return spec.name + (f":{pairs}" if pairs else "")
 
 
@@ -116,38 +126,60 @@ _CALL = re.compile(r"(?P<name>[^()@]+)(?P<call>\(.*\))?(?:@(?P<cutoff>\d+))?", r
 def _parse_call(text: str) -> Spec:
     match = _CALL.fullmatch(text)
     if match is None:
-        raise UsageError(f"Cannot read the measure {text!r}.", mend="Write it as NAME(parameter=value)@CUTOFF.")
-    params = {}
-    if match["call"]:
-        try:
-            call = ast.parse("f" + match["call"], mode="eval").body
-            assert isinstance(call, ast.Call)
-            params = {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
-            positional = bool(call.args) or "" in params
-        except (ValueError, SyntaxError, AssertionError):
-            positional = True
-        if positional:
-            raise UsageError(
-                f"Cannot read the parameters of the measure {text!r}.", mend="Write them as (name=value, ...)."
-            )
+        raise UsageError(
+            f"Cannot read the measure {text!r}.", mend="Write it as NAME(parameter=value)@CUTOFF."
+        )
+    params = _parse_keywords(text, match["call"]) if match["call"] else {}
     cutoff = int(match["cutoff"]) if match["cutoff"] else None
     return Spec(_checked_name(text, match["name"]), "", params, cutoff)
 
 
+def _parse_keywords(text: str, call: str) -> dict[str, Value]:
+    try:
+        body = _expression("f" + call)
+        # The function must be the `f` put in front: `m(a=1)(b=2)` calls what another call returns.
+        if isinstance(body, ast.Call) and isinstance(body.func, ast.Name) and not body.args:
+            params = {word.arg or "": _keyword_value(word) for word in body.keywords}
+            if len(params) == len(body.keywords):
+                return params
+    except _UNREADABLE:
+        pass
+    raise UsageError(
+        f"Cannot read the parameters of the measure {text!r}.",
+        mend="Write them as (name=value, ...), once each.",
+    )
+
+
+def _keyword_value(word: ast.keyword) -> Value:
+    value = ast.literal_eval(word.value)
+    if word.arg is None or not (value is None or isinstance(value, str | int | float)):
+        raise ValueError(value)
+    return value
+
+
 def _format_call(spec: Spec) -> str:
-    pairs = ", ".join(f"{key}={value!r}" for key, value in spec.params.items())
+    pairs = ", ".join(f"{key}={_python(value)}" for key, value in spec.params.items())
     return spec.name + (f"({pairs})" if pairs else "") + ("" if spec.cutoff is None else f"@{spec.cutoff}")
 
 
 def _checked_name(text: str, name: str) -> str:
     if not name.strip() or name != name.strip():
-        raise UsageError(f"Cannot read {text!r}: it has no name.", mend="Write NAME, or NAME with parameters.")
+        raise UsageError(
+            f"Cannot read {text!r}: it has no name.", mend="Write NAME, or NAME with parameters."
+        )
     return name
 
 
-def _check_pair(text: str, part: str, key: str, equals: str) -> None:
-    if not equals or not key.isidentifier():
-        raise UsageError(f"Cannot read {part!r} in {text!r}.", mend="Write parameters as name=value.")
+def _parse_pairs(text: str, tail: str, separator: str) -> dict[str, Value]:
+    params: dict[str, Value] = {}
+    for part in tail.split(separator) if tail else []:
+        key, equals, value = part.partition("=")
+        if not equals or not key.isidentifier():
+            raise UsageError(f"Cannot read {part!r} in {text!r}.", mend="Write parameters as name=value.")
+        if key in params:
+            raise UsageError(f"{text!r} gives {key!r} twice.", mend="Give it once.")
+        params[key] = parse_value(unquote(value))
+    return params
 
 
 QUERY = Style(_parse_query, _format_query)

@@ -1,0 +1,253 @@
+"""The registry: names, near names, lazy factories, typed parameters and plug-ins of other packages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from semblance.errors import UsageError
+from semblance.registry import Registry
+from semblance.spec import CALL, COLON, QUERY, Spec, Style
+
+Make = Callable[..., Any]
+
+
+def _registry(factory: Make | str, name: str = "thing", style: Style = QUERY) -> Registry[Any]:
+    registry: Registry[Any] = Registry("test system", style)
+    registry.add(name, factory)
+    return registry
+
+
+def typed(
+    dims: int = 3,
+    scale: float = 1.0,
+    label: str = "",
+    on: bool = False,
+    limit: int | None = 5,
+    mode: Literal["none", "soft"] = "soft",
+) -> tuple[Any, ...]:
+    """Gives back what it got."""
+    return dims, scale, label, on, limit, mode
+
+
+def test_a_taken_name_is_an_error() -> None:
+    """Registering a name twice is refused rather than the last one winning."""
+    registry = _registry(typed)
+    with pytest.raises(UsageError, match="'thing' is already taken"):
+        registry.add("thing", typed)
+
+
+def test_a_wrong_name_suggests_the_nearest() -> None:
+    """A misspelt name is answered with the known names close to it and where to see all."""
+    registry = _registry(typed, "levenshtein")
+    registry.add("jaccard", typed)
+    with pytest.raises(UsageError, match="no test system called 'levenstein'") as caught:
+        registry.get("levenstein")
+    assert "Did you mean levenshtein?" in caught.value.mend
+    assert "semblance list test systems" in caught.value.mend
+
+
+def test_a_far_name_suggests_nothing() -> None:
+    """A name like no other gets no misleading suggestion."""
+    with pytest.raises(UsageError) as caught:
+        _registry(typed).parse("zzzzzz?x=1")
+    assert "Did you mean" not in caught.value.mend
+
+
+def test_a_decorator_registers_with_the_docstring_as_summary() -> None:
+    """`register` takes the factory's first docstring line as what `list` says of it, and extra facts stay."""
+    registry: Registry[Any] = Registry("test system")
+
+    @registry.register("one", source="SAGE A.7")
+    def one() -> int:
+        """The number one.
+
+        More words.
+        """
+        return 1
+
+    (entry,) = registry
+    assert (entry.name, entry.summary, entry.facts) == ("one", "The number one.", (("source", "SAGE A.7"),))
+    assert registry.build("one") == 1
+    assert one() == 1
+
+
+def test_a_lazy_factory_is_imported_when_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A "module:attribute" is not imported by listing, checking or parsing names, only by building."""
+    (tmp_path / "lazy_module_of_a_test.py").write_text("def make(size: int = 1):\n    return [size]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = _registry("lazy_module_of_a_test:make")
+    assert [entry.name for entry in registry] == ["thing"]
+    registry.parse("thing?size=2")
+    assert "lazy_module_of_a_test" not in sys.modules
+    assert registry.build("thing?size=2") == [2]
+
+
+def test_the_order_of_listing_is_that_of_registration() -> None:
+    """Iteration follows registration, so `list` is stable."""
+    registry = _registry(typed, "b")
+    registry.add("a", typed)
+    assert [entry.name for entry in registry] == ["b", "a"]
+    assert "a" in registry
+    assert "c" not in registry
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("thing", (3, 1.0, "", False, 5, "soft")),
+        ("thing?dims=10", (10, 1.0, "", False, 5, "soft")),
+        ("thing?scale=2", (3, 2.0, "", False, 5, "soft")),
+        ("thing?label=10", (3, 1.0, "10", False, 5, "soft")),
+        ("thing?label=true", (3, 1.0, "true", False, 5, "soft")),
+        ("thing?label='1.10'", (3, 1.0, "1.10", False, 5, "soft")),
+        ("thing?on=true", (3, 1.0, "", True, 5, "soft")),
+        ("thing?limit=none", (3, 1.0, "", False, None, "soft")),
+        ("thing?mode=none", (3, 1.0, "", False, 5, "none")),
+    ],
+)
+def test_parameters_get_the_types_of_the_signature(text: str, values: tuple[Any, ...]) -> None:
+    """What type a parameter has is decided by the factory's signature, not by how the text looks."""
+    built = _registry(typed).build(text)
+    assert built == values
+    assert list(map(type, built)) == list(map(type, values))
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "mend"),
+    [
+        ("thing?dims=ten", "needs dims as int, found 'ten'", ""),
+        ("thing?dims=1.5", "needs dims as int, found 1.5", ""),
+        ("thing?dims=true", "needs dims as int, found True", ""),
+        ("thing?dims=none", "needs dims as int, found None", ""),
+        ("thing?scale=true", "needs scale as float, found True", ""),
+        ("thing?on=1", "needs on as bool, found 1", ""),
+        ("thing?label=1.10", "needs label as str, found 1.1", "label='...'"),
+        ("thing?label=none", "needs label as str, found None", "label='...'"),
+        ("thing?mode=hard", "has no mode 'hard'", "none, soft"),
+        ("thing?size=1", "has no parameter 'size'", "It takes dims, scale, label, on, limit, mode"),
+        ("thing:target", "takes nothing after ':', found 'target'", "Write 'thing'"),
+    ],
+)
+def test_wrong_parameters_say_what_is_expected(text: str, message: str, mend: str) -> None:
+    """A wrong type, an unknown parameter and a needless target are refused, with the mend."""
+    with pytest.raises(UsageError, match=message) as caught:
+        _registry(typed).build(text)
+    assert mend in caught.value.mend
+
+
+def test_a_float_is_never_taken_for_a_text() -> None:
+    """`revision=12e45` is refused where a text is wanted: a number would be spelled otherwise."""
+
+    def make(revision: str) -> str:
+        return revision
+
+    with pytest.raises(UsageError, match="needs revision as str"):
+        _registry(make).build("thing?revision=12e45")
+    assert _registry(make).build("thing?revision='12e45'") == "12e45"
+    assert _registry(make).build("thing?revision=4e5f6a7") == "4e5f6a7"
+
+
+def test_target_and_cutoff_reach_factories_that_take_them() -> None:
+    """The part after the colon is `target`, the part after the at sign `cutoff`."""
+    assert _registry(lambda target: target).build("thing:ORG/MODEL") == "ORG/MODEL"
+    assert _registry(lambda target: target).build("thing") == ""
+    assert _registry(lambda cutoff: cutoff, style=CALL).build("thing@10") == 10
+    assert _registry(lambda cutoff: cutoff, style=CALL).build("thing") is None
+
+
+def test_defaults_of_target_and_cutoff_hold() -> None:
+    """A factory's own default for target or cutoff is not overwritten by their absence."""
+    assert _registry(lambda target="base": target).build("thing") == "base"
+    assert _registry(lambda cutoff=10: cutoff, style=CALL).build("thing") == 10
+
+
+def test_a_cutoff_nobody_takes_is_refused() -> None:
+    """`v_measure@10` is an error, not a v_measure that ignores the 10."""
+    with pytest.raises(UsageError, match="takes nothing after '@', found 10"):
+        _registry(lambda: 0, style=CALL).build("thing@10")
+
+
+def test_target_and_cutoff_are_no_parameters() -> None:
+    """What has its own place in the spelling cannot be given twice."""
+    with pytest.raises(UsageError, match="has no parameter 'target'"):
+        _registry(lambda target: target).build("thing:x?target=y")
+
+
+def test_context_is_offered_by_name() -> None:
+    """What the caller knows reaches only the factories that ask for it, and a parameter of the spec wins."""
+    assert _registry(lambda tokenizer: tokenizer).build("thing", tokenizer="words", seed=1) == "words"
+    assert _registry(lambda: 1).build("thing", tokenizer="words") == 1
+    assert _registry(lambda seed: seed).build("thing?seed=2", seed=1) == 2
+    with pytest.raises(UsageError, match="It takes none"):
+        _registry(lambda tokenizer: tokenizer).build("thing?x=1", tokenizer="words")
+
+
+def test_build_takes_a_spec() -> None:
+    """A parsed spec builds the same thing as its text."""
+    assert _registry(typed).build(Spec("thing", "", {"dims": 7}))[0] == 7
+
+
+def test_the_style_is_the_registrys() -> None:
+    """Each registry reads and writes its own spelling."""
+    registry = _registry(lambda p: p, "insertion", COLON)
+    assert registry.build("insertion:p=0.15") == 0.15
+    assert registry.format(registry.parse("insertion:p=0.15")) == "insertion:p=0.15"
+
+
+PLUGIN = """
+class Upper:
+    def __init__(self, times: int = 1):
+        self.times = times
+
+def make(times: int = 1):
+    return Upper(times)
+"""
+
+CHILD = """
+import sys
+from semblance.registry import Registry
+registry = Registry("gadget")
+registry.add("own", lambda: 0)
+assert "gadget_plugin" not in sys.modules
+try:
+    thing = registry.build("upper?times=3")
+    print(thing.times, [entry.name + "|" + entry.summary for entry in registry])
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def _install(folder: Path, name: str, entry_points: str) -> None:
+    """What an installer leaves behind: a module and the metadata that names its entry points."""
+    (folder / "gadget_plugin.py").write_text(PLUGIN)
+    metadata = folder / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[semblance.gadgets]\n{entry_points}\n")
+
+
+def _child(folder: Path) -> str:
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    command = [sys.executable, "-c", CHILD]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_an_installed_package_joins_by_entry_point(tmp_path: Path) -> None:
+    """A package that declares `semblance.<kind>s` is found, listed and built with parameters."""
+    _install(tmp_path, "semblance-gadgets", "upper = gadget_plugin:make")
+    assert _child(tmp_path) == "3 ['own|', 'upper|from the package semblance-gadgets']"
+
+
+def test_a_plugin_cannot_take_a_name(tmp_path: Path) -> None:
+    """A package whose name clashes with a built-in one is named in the error."""
+    _install(tmp_path, "semblance-gadgets", "own = gadget_plugin:make")
+    answer = _child(tmp_path)
+    assert answer.startswith("UsageError The package 'semblance-gadgets' brings the gadget 'own'")
+    assert "Uninstall 'semblance-gadgets'" in answer
