@@ -1,0 +1,123 @@
+"""Imports point one way, and starting the command line loads nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "semblance"
+ROOT_MODULES = {"records", "contracts", "errors", "spec", "registry", "randomness"}
+PARTS = {"measures", "stats", "text", "search", "data", "runs"}
+BELOW_PROTOCOLS = ROOT_MODULES | PARTS | {"systems"}
+MAY_IMPORT = {
+    **dict.fromkeys(ROOT_MODULES | PARTS, ROOT_MODULES),
+    "systems": ROOT_MODULES | {"text", "search"},
+    "protocols": BELOW_PROTOCOLS,
+    "report": BELOW_PROTOCOLS | {"protocols"},
+    "web": BELOW_PROTOCOLS | {"protocols", "report"},
+    "cli": BELOW_PROTOCOLS | {"protocols", "report", "web"},
+}
+HEAVY = {
+    *("numpy", "scipy", "sklearn", "polars", "numba", "torch", "onnxruntime", "onnx", "tokenizers"),
+    *("tiktoken", "jinja2", "pydantic", "wordllama", "bm25s", "rapidfuzz", "safetensors"),
+}
+
+
+def _layer(path: Path) -> str:
+    """The part of the package a file belongs to; "" for the package's own front, which may import all."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0].removesuffix("__init__")
+
+
+def _imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything of ours that a file imports, at its top or inside a function."""
+    package = ("semblance", *path.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            origin = ".".join((*above, *([node.module] if node.module else [])))
+            names = [f"{origin}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name) for name in names if name.split(".")[0] == "semblance")
+
+
+def _modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_part_has_its_place() -> None:
+    """A new folder or module at the top of the package must be given its place in the order of imports."""
+    entries = [path for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    unknown = {path.stem for path in entries} - set(MAY_IMPORT) - {"__init__"}
+    assert not unknown, f"say in MAY_IMPORT what these may import: {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    """A part imports only the parts below it and itself; what is inside a function counts too."""
+    layer = _layer(path)
+    allowed = MAY_IMPORT.get(layer, set(MAY_IMPORT)) | {layer}
+    wrong = [
+        f"line {line}: {name}"
+        for line, name in _imported(path)
+        if (part := name.split(".")[1] if "." in name else "") in MAY_IMPORT and part not in allowed
+    ]
+    assert not wrong, f"{path.relative_to(PACKAGE)} imports from above: {wrong}"
+
+
+def test_the_walk_sees_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above would notice: absolute, relative and nested imports are all found."""
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+    (tmp_path / "text").mkdir()
+    module = tmp_path / "text" / "x.py"
+    module.write_text(
+        "import semblance.cli.main\nfrom semblance import report\nfrom ..stats import a\nfrom . import b\n"
+        "def f():\n    from semblance.data.views import c\nimport json\n"
+    )
+    assert [name for _, name in _imported(module)] == [
+        "semblance.cli.main",
+        "semblance.report",
+        "semblance.stats.a",
+        "semblance.text.b",
+        "semblance.data.views.c",
+    ]
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+
+
+HELP = "import sys; sys.argv = ['semblance', '--help']; from semblance.cli.main import run; run()"
+STARTS = {"import": "import semblance.cli.main", "help": HELP, "package": "import semblance"}
+
+
+@pytest.mark.parametrize("code", STARTS.values(), ids=STARTS)
+def test_starting_loads_nothing_heavy(code: str) -> None:
+    """Importing the command line, or asking for help, loads none of the numeric and model libraries."""
+    report = _python("-X", "importtime", "-c", code).stderr
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in report.splitlines()}
+    assert "semblance" in loaded
+    assert not loaded & HEAVY
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no CPU time of children on Windows")
+def test_help_takes_under_a_third_of_a_second() -> None:
+    """`semblance --help` costs less than 0.3 s of CPU, the best of five starts."""
+    import resource
+
+    def seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = _python("-c", HELP)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert "sage" in done.stdout
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(seconds() for _ in range(5)) < 0.3
