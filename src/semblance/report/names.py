@@ -1,0 +1,37 @@
+"""What systems are called where there is little room."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+LONG = 28
+LONGEST = 44
+
+
+def labels(names: Sequence[str]) -> dict[str, str]:
+    """A label per name: names over 28 characters lose the organisation first, then their end.
+
+    Labels are distinct: names that would share one keep more, or get their number.
+
+    >>> list(labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
+    ['bm25', 'all-MiniLM-L6-v2']
+    """
+    short = {name: _without_organisation(name) for name in names}
+    shared = Counter(short.values())
+    kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
+    cut = {
+        name: label if len(label) <= LONGEST else label[: LONGEST - 1] + "…" for name, label in kept.items()
+    }
+    shared = Counter(cut.values())
+    return {
+        name: label if shared[label] == 1 else f"{label[: LONGEST - 6]}… #{i + 1}"
+        for i, (name, label) in enumerate(cut.items())
+    }
+
+
+def _without_organisation(name: str) -> str:
+    if len(name) <= LONG:
+        return name
+    target, question, parameters = name.partition("?")
+    return target.rstrip("/").rpartition("/")[2] + question + parameters

@@ -1,0 +1,142 @@
+"""What to know before trusting a number: failures, cuts, gaps, small samples, each with its count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from semblance.report import numbers
+from semblance.report.board import leading_scope
+from semblance.report.names import labels
+from semblance.report.record import FEW, OVERALL, Record
+from semblance.report.sage.tasks import BY_NAME, TASKS
+
+SMALL = 30
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing to know: what happened (with its count), what follows, and what mends it."""
+
+    kind: str
+    what: str
+    consequence: str = ""
+    mend: str = ""
+
+    @property
+    def plain(self) -> str:
+        """The note as one line."""
+        return " ".join(part for part in (self.what, self.consequence, self.mend) if part)
+
+
+def notes_of(record: Record) -> tuple[Note, ...]:
+    """All notes, the gravest first."""
+    return (
+        *_failed(record), *_waiting(record), *_no_overall(record), *_truncated(record), *_small(record),
+        *_skipped(record), *_warnings(record), *_comparisons(record),
+    )  # fmt: skip
+
+
+def _failed(record: Record) -> Iterator[Note]:
+    label = labels([system.name for system in record.systems])
+    failed = sorted((c for c in record.cells if c.status == "failed"), key=lambda c: (c.system, c.reason))
+    for (system, reason), group in groupby(failed, key=lambda cell: (cell.system, cell.reason)):
+        cells = list(group)
+        where = ", ".join(f"{cell.task} on {cell.dataset}" for cell in cells[:4])
+        where += f" and {len(cells) - 4} more" if len(cells) > 4 else ""
+        yield Note(
+            "failed",
+            f"{len(cells)} of {numbers.counted(len(record.cells), 'cell')} failed: "
+            f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
+            "The system is not ranked where a value is missing.",
+            "The same command tries again.",
+        )
+
+
+def _waiting(record: Record) -> Iterator[Note]:
+    waiting = sum(cell.status == "not run" for cell in record.cells)
+    if waiting:
+        yield Note(
+            "not run",
+            f"{waiting} of {numbers.counted(len(record.cells), 'cell')} "
+            + ("has" if waiting == 1 else "have")
+            + " not run yet.",
+            "Scores over all datasets are missing where a cell is.",
+            "The same command continues.",
+        )
+
+
+def _no_overall(record: Record) -> Iterator[Note]:
+    absent = [task.name for task in TASKS if not record.datasets(task.name)]
+    if absent and leading_scope(record) != OVERALL:
+        verb = "was" if len(absent) == 1 else "were"
+        what = f"No overall score: {' and '.join(absent)} {verb} not part of the run."
+        yield Note("partial", what, "Overall is the mean of all five tasks.")
+
+
+def _truncated(record: Record) -> Iterator[Note]:
+    label = labels([system.name for system in record.systems])
+    for system in record.ranked_systems:
+        cells = [cell for cell in record.cells if cell.system == system.name]
+        cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
+        if not cut:
+            continue
+        seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
+        tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
+        limit = system.facts.get("max_tokens")
+        how_many = numbers.share(cut / seen, seen) if seen >= cut else numbers.count(cut)
+        yield Note(
+            "truncated",
+            f"{how_many} texts were cut at the input limit of {label[system.name]}"
+            + (f", {numbers.count(limit)} tokens" if limit else "")
+            + f" ({tasks}).",
+            "What lies behind the limit does not count in its similarities.",
+        )
+
+
+def _small(record: Record) -> Iterator[Note]:
+    seen = set()
+    for row in record.rows.values():
+        task = BY_NAME.get(row.task)
+        is_headline = task is not None and row.measure == task.headline and not row.variant and not row.subset
+        if is_headline and row.dataset and row.value is not None and row.n < SMALL:
+            seen.add((row.task, row.dataset, row.n))
+    for task_name, dataset, n in sorted(seen):
+        few = "Its values are shown grey." if n < FEW else "Intervals are wide."
+        yield Note("small n", f"n = {n} on {dataset} ({task_name}).", few, "Use more items where you can.")
+
+
+def _skipped(record: Record) -> Iterator[Note]:
+    lost: dict[tuple[str, str, str], int] = {}
+    for dataset in record.manifest.get("datasets", ()):
+        for task, facts in (dataset.get("tasks") or {}).items():
+            for skip in facts.get("skipped", ()):
+                lost[task, dataset["name"], skip["reason"]] = skip["count"]
+    for cell in record.cells:
+        for skip in cell.skipped:
+            key = (cell.task, cell.dataset, skip["reason"])
+            lost[key] = max(lost.get(key, 0), skip["count"])
+    for (task_name, dataset, reason), count in lost.items():
+        yield Note(
+            "skipped", f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}: {reason}."
+        )
+
+
+def _warnings(record: Record) -> Iterator[Note]:
+    where: dict[str, dict[str, None]] = {}
+    for dataset in record.manifest.get("datasets", ()):
+        for task, facts in (dataset.get("tasks") or {}).items():
+            for warning in facts.get("warnings", ()):
+                where.setdefault(warning, {})[f"{task} on {dataset['name']}"] = None
+    for cell in record.cells:
+        for warning in cell.warnings:
+            where.setdefault(warning, {})[f"{cell.task} on {cell.dataset}"] = None
+    for warning, places in where.items():
+        yield Note("warning", f"{warning.rstrip('.')} ({', '.join(places)}).")
+
+
+def _comparisons(record: Record) -> Iterator[Note]:
+    for name, scope in record.scopes.items():
+        if scope.reason and len(scope.systems) > 1:
+            yield Note("no ranks", f"No ranks on {name}: {scope.reason}.")

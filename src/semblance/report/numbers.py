@@ -1,0 +1,170 @@
+"""How numbers are printed. Each is rounded once, here; ranks, bold, sorting and marks use full values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+MINUS = "−"
+NONE = "–"
+"""Printed where a value does not exist (a parameter count of bm25); a missing one has a word and a reason."""
+
+_WORDS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def score(value: float, decimals: int = 3) -> str:
+    """A value with fixed decimals and a true minus sign; what rounds to zero has no sign.
+
+    >>> score(0.5234), score(-0.0041), score(-0.0001)
+    ('0.523', '−0.004', '0.000')
+    """
+    text = f"{value:.{decimals}f}"
+    if not text.startswith("-"):
+        return text
+    return text[1:] if float(text) == 0 else MINUS + text[1:]
+
+
+def change(value: float, decimals: int = 3) -> str:
+    """A difference, always signed unless it rounds to zero.
+
+    >>> change(0.0112), change(-0.1)
+    ('+0.011', '−0.100')
+    """
+    text = score(value, decimals)
+    return text if text.startswith(MINUS) or float(text) == 0 else f"+{text}"
+
+
+def interval(low: float, high: float, decimals: int = 3) -> str:
+    """An interval; with `to` when an end is negative, where a dash would read as a minus.
+
+    >>> interval(0.5101, 0.5362), interval(-0.004, 0.026)
+    ('0.510–0.536', '−0.004 to 0.026')
+    """
+    ends = score(low, decimals), score(high, decimals)
+    return (" to " if MINUS in "".join(ends) else "–").join(ends)
+
+
+def percent(value: float, decimals: int = 0) -> str:
+    """A share as percent; a share that is not 0 or 1 never prints as 0% or 100%.
+
+    >>> percent(0.3), percent(0.0714, 1), percent(0.999), percent(0.001)
+    ('30%', '7.1%', '>99%', '<1%')
+    """
+    text = f"{100 * value:.{decimals}f}"
+    step = f"{10**-decimals:.{decimals}f}"
+    if value > 0 and float(text) == 0:
+        return f"<{step}%"
+    if value < 1 and float(text) == 100:
+        return f">{100 - 10**-decimals:.{decimals}f}%"
+    return f"{text}%"
+
+
+def share(value: float, n: int) -> str:
+    """A share of n items: counts first while n is under 100.
+
+    >>> share(0.3, 40), share(214 / 3000, 3000)
+    ('12 of 40 (30%)', '7.1% (214 of 3,000)')
+    """
+    part = f"{round(value * n):,} of {n:,}"
+    return f"{part} ({percent(value)})" if n < 100 else f"{percent(value, 1)} ({part})"
+
+
+def p_value(p: float) -> str:
+    """A p-value to three decimals.
+
+    >>> p_value(0.0123), p_value(0.0002), p_value(1.0)
+    ('0.012', '<0.001', '1.000')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def rank(low: int, high: int) -> str:
+    """The places that the tests allow.
+
+    >>> rank(1, 2), rank(3, 3)
+    ('1–2', '3')
+    """
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def count(n: int) -> str:
+    """A whole number with thousands separated."""
+    return f"{n:,}"
+
+
+def counted(n: int, noun: str) -> str:
+    """A count and its noun in the right number.
+
+    >>> counted(1, "document"), counted(3000, "query")
+    ('1 document', '3,000 queries')
+    """
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun[:-1]}ies" if noun.endswith("y") else f"{n:,} {noun}s"
+
+
+def in_words(n: int) -> str:
+    """A small count in words, for sentences; digits above twelve."""
+    return _WORDS[n] if n < len(_WORDS) else count(n)
+
+
+def duration(seconds: float) -> str:
+    """A time with the unit that suits it.
+
+    >>> duration(0.338), duration(4.2), duration(41 * 60), duration(3 * 3600 + 12 * 60)
+    ('338 ms', '4.2 s', '41 min', '3 h 12 min')
+    """
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60:,} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+
+
+def date(moment: str) -> str:
+    """The day of an ISO time, as `20 Nov 2026`; text that is none is returned as it is."""
+    try:
+        day = datetime.fromisoformat(moment)
+    except ValueError:
+        return moment
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def moment(text: str) -> str:
+    """An ISO time with minutes and zone, as `20 Nov 2026, 14:02 UTC`; other text is returned as it is."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{date(text)}, {when:%H:%M} {when.tzname() or ''}".strip()
+
+
+def exact(value: float) -> str:
+    """Full precision, for CSV and JSON."""
+    return repr(float(value))
+
+
+def plain(text: str) -> str:
+    """The same in ASCII, for terminals that know no more: `0.510..0.536`, `-0.004`."""
+    if text == NONE:
+        return "-"
+    for sign, instead in ((MINUS, "-"), ("–", ".."), ("…", "..."), ("·", "|"), ("’", "'"), ("×", "x")):
+        text = text.replace(sign, instead)
+    return text

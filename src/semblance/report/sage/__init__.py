@@ -1,0 +1,1 @@
+"""The SAGE page of the report."""

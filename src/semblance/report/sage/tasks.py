@@ -1,0 +1,89 @@
+"""What the report says of the five SAGE tasks: names, units, what a score does not mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from semblance.report.record import Record
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task in words. `trivial` is a value that needs no understanding, a constant or a reference's."""
+
+    name: str
+    title: str
+    short: str
+    headline: str
+    unit: str
+    superlative: str
+    how: str
+    caution: str = ""
+    trivial: float | None = None
+    trivial_label: str = ""
+    trivial_system: str = ""
+
+
+TASKS = (
+    Task(
+        "preference", "Human preference", "Preference", "human_preference", "comparisons and ratings",
+        "follows people best",
+        "Comparisons: the more similar of two summaries is predicted to be the one people chose; "
+        "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
+        "each axis, as (r + 1) / 2. The score is the mean of the two halves, each the mean of its "
+        "figures.",
+        "0.5 is chance for accuracy and no correlation for ratings, not half of what is possible.",
+        0.5, "chance",
+    ),
+    Task(
+        "robustness", "Robustness", "Robustness", "robustness", "mean of three shares of documents",
+        "is the most robust",
+        "Each document has three superficial edits (capitals, deleted letters, digits for letters), three"
+        " edits that change its meaning (negation, shuffled sentences, shuffled words) and its summary. "
+        "Three relations are checked per document, all strict: the summary is more similar than every "
+        "meaning change, every superficial edit is more similar than the summary, and than every meaning "
+        "change. The score is the mean of the three shares.",
+        "It saturates at one third: a system that only puts noise above the summary scores 0.333.",
+        1 / 3, "one of three",
+    ),
+    Task(
+        "sensitivity", "Sensitivity", "Sensitivity", "sensitivity", "1 − mean error against the expectation",
+        "is the most sensitive",
+        "A needle text is inserted, or a span removed, at three sizes and three positions. Similarity is "
+        "expected to be 1 / (1 + p) when a share p of the tokens is inserted or removed. The score is 1 −"
+        " the mean distance from that, over insertion and removal.",
+        "It is not 0 for an insensitive system: one that always answers 1 scores 0.683, and one that "
+        "always answers two thirds scores 0.881.",
+        None, "always 1", "constant",
+    ),
+    Task(
+        "clustering", "Clustering", "Clustering", "v_measure", "V-measure",
+        "clusters best",
+        "Complete linkage on 1 − similarity, with as many clusters as there are labels; V-measure against"
+        " the labels, mean over sets, then over datasets.",
+        "Random clusters of small sets score above 0: V-measure is not corrected for chance.",
+        None, "random", "random",
+    ),
+    Task(
+        "retrieval", "Retrieval", "Retrieval", "retention", "share of nDCG@10 kept",
+        "keeps most of its retrieval",
+        "Each document has 18 perturbed copies. The score is nDCG@10 in the corpus with all copies, which"
+        " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
+        "when the corpus is replaced by one perturbed version, and the harmonic mean of these 18.",
+        "It is a share of the system's own clean result: a poor retriever can keep all of little.",
+        None, "random", "random",
+    ),
+)  # fmt: skip
+BY_NAME = {task.name: task for task in TASKS}
+
+
+def present(record: Record) -> tuple[Task, ...]:
+    """The tasks that the run has, in the order of the page."""
+    return tuple(task for task in TASKS if record.datasets(task.name))
+
+
+def trivial_value(record: Record, task: Task) -> float | None:
+    """The dashed line of the task's panel: its constant, or the score of a reference system."""
+    if task.trivial is not None:
+        return task.trivial
+    return record.value(task.name, task.trivial_system, task.headline)
