@@ -1,0 +1,103 @@
+"""The sample dataset that comes with the package: documents on six subjects, in every shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from semblance.data.cells import key_of
+from semblance.data.dataset import Dataset
+from semblance.data.grades import Gains
+from semblance.data.rows import Row, Source
+from semblance.data.tables import JsonLines
+from semblance.data.views import Filtered, Joined, Renamed, View
+
+
+def sample() -> Dataset:
+    """48 short documents with two summaries each, questions graded per passage, and labelled short texts."""
+    return sample_from(Path(str(files("semblance.data"))) / "sample")
+
+
+def sample_from(folder: Path) -> Dataset:
+    """The dataset in `folder`: documents, summaries, questions and labelled texts as JSON Lines.
+
+    Retrieval is over passages, the paragraphs of the documents, with the id `document#number`; the gain of a
+    passage is its grade - 1, and 0 if the question does not grade it.
+    """
+    texts, summaries, questions, labelled = (
+        JsonLines(folder / f"{name}.jsonl") for name in ("documents", "summaries", "questions", "labelled")
+    )
+    document = Renamed(texts, {"doc_id": "id", "document": "text"})
+    rated = Renamed(
+        Joined(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
+    )
+    preferred = Filtered(rated, {"preferred": frozenset({"true"})})
+    parts: dict[str, Source] = {
+        "documents": texts,
+        "summarised": Renamed(preferred, {"id": "doc_id"}),
+        "comparisons": Choices(rated),
+        "ratings": rated,
+        "labelled": labelled,
+        "corpus": Passages(texts),
+        "queries": questions,
+        "qrels": Grades(questions),
+    }
+    return Dataset("sample", parts, gains=Gains.from_grades("identity"))
+
+
+class Choices(View):
+    """The two summaries of each document, in the order of the file, and which of them is preferred."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a comparison."""
+        return ("id", "text", "summary_1", "summary_2", "choice", "lang")
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """One row per document."""
+        waiting: dict[str, Row] = {}
+        for second in self.source.rows(("doc_id", "text", "summary", "preferred", "lang")):
+            document = key_of(second, "doc_id")
+            first = waiting.pop(document, None)
+            if first is None:
+                waiting[document] = second
+                continue
+            cells = {
+                "id": document,
+                "text": first.cells["text"],
+                "summary_1": first.cells["summary"],
+                "summary_2": second.cells["summary"],
+                "choice": int(second.cells["preferred"]),
+                "lang": first.cells["lang"],
+            }
+            yield Row(first.path, first.line, {column: cells.get(column) for column in columns})
+
+
+class Passages(View):
+    """The paragraphs of each document."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a corpus."""
+        return ("id", "text", "lang")
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """One row per paragraph."""
+        for path, line, cells in self.source.rows(("id", "text", "lang")):
+            for number, paragraph in enumerate(cells["text"].split("\n\n"), 1):
+                passage = {**cells, "id": f"{cells['id']}#{number}", "text": paragraph}
+                yield Row(path, line, {column: passage.get(column) for column in columns})
+
+
+class Grades(View):
+    """The graded passages of each question."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of qrels."""
+        return ("query_id", "doc_id", "relevance")
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """One row per question and graded passage."""
+        for path, line, cells in self.source.rows(("id", "grades")):
+            for passage, grade in cells["grades"].items():
+                judgement = {"query_id": cells["id"], "doc_id": passage, "relevance": grade}
+                yield Row(path, line, {column: judgement.get(column) for column in columns})

@@ -1,0 +1,149 @@
+"""From the rows of one table to the records of the flat shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from semblance.data.cells import choice_of, label_of, number_of, text_of
+from semblance.data.intake import Intake, nothing_usable
+from semblance.data.rows import Row, Source
+from semblance.data.sampling import Draw, draw_stratified
+from semblance.data.shapes import axis_columns
+from semblance.errors import UsageError
+from semblance.records import Comparisons, Documents, LabelledTexts, Ratings
+
+
+def documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
+    """Texts; rows without one are skipped."""
+
+    def parse(row: Row, key: str) -> tuple[str, ...] | None:
+        return _texts(row, key, intake, "text")
+
+    ids, (texts,) = _columns(intake.read(source, ["text"], parse, Draw(limit, seed)), 1)
+    intake.note_texts(ids, texts)
+    return Documents(ids, texts)
+
+
+def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
+    """Texts with their summaries; rows without either are skipped."""
+
+    def parse(row: Row, key: str) -> tuple[str, ...] | None:
+        return _texts(row, key, intake, "text", "summary")
+
+    ids, (texts, summaries) = _columns(intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 2)
+    intake.note_texts(ids, texts)
+    for key, text, summary in zip(ids, texts, summaries, strict=True):
+        if text == summary:
+            intake.tally.note("summaries equal to their text", key)
+    return Documents(ids, texts, summaries)
+
+
+def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) -> Comparisons:
+    """Choices between two summaries; ties and rows without a text or summary are skipped."""
+
+    def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
+        texts = _texts(row, key, intake, "text", "summary_1", "summary_2")
+        choice = choice_of(row, "choice")
+        if texts is not None and choice is None:
+            intake.tally.skip("tie or no choice", key)
+        return None if texts is None or choice is None else (texts, choice)
+
+    columns = ["text", "summary_1", "summary_2", "choice"]
+    taken = intake.read(source, columns, parse, Draw(limit, seed))
+    ids, (sources, first, second) = _columns([(key, texts) for key, (texts, _) in taken], 3)
+    for key, one, other in zip(ids, first, second, strict=True):
+        if one == other:
+            intake.tally.note("comparisons of identical summaries", key)
+    return Comparisons(ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8))
+
+
+def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Ratings:
+    """Ratings per axis, NaN where one is missing (counted); rows with none at all are skipped."""
+    axes = axis_columns(source.columns())
+
+    def parse(row: Row, key: str) -> tuple[tuple[str, ...], list[float | None]] | None:
+        texts = _texts(row, key, intake, "text", "summary")
+        values = [number_of(row, column) for column in axes.values()]
+        if texts is None:
+            return None
+        for axis, value in zip(axes, values, strict=True):
+            if value is None:
+                intake.tally.skip(f"no rating on the axis {axis}", key)
+        return None if all(value is None for value in values) else (texts, values)
+
+    taken = intake.read(source, ["text", "summary", *axes.values()], parse, Draw(limit, seed))
+    ids, (sources, summaries) = _columns([(key, texts) for key, (texts, _) in taken], 2)
+    table = np.array([values for _, (_, values) in taken], np.float64)
+    return Ratings(ids, sources, summaries, {axis: table[:, place] for place, axis in enumerate(axes)})
+
+
+def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
+    """Texts with labels; rows without either, and sets with one label only, are skipped.
+
+    `limit` counts texts per set, drawn in proportion to the labels (spec sage 7).
+    """
+    if limit is not None and limit < 2:
+        raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
+    has_sets = "set" in source.columns()
+
+    def parse(row: Row, key: str) -> tuple[str, ...] | None:
+        texts = _texts(row, key, intake, "text")
+        label = label_of(row, "label")
+        if texts is not None and label is None:
+            intake.tally.skip("no label", key)
+        group = label_of(row, "set") if has_sets else None
+        return None if texts is None or label is None else (*texts, label, group or "")
+
+    columns = ["text", "label", *(["set"] if has_sets else [])]
+    ids, (texts, labels, sets) = _columns(intake.read(source, columns, parse, Draw(None, seed)), 3)
+    kept: list[int] = []
+    for members in _sets(labels, sets, ids, intake).values():
+        chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
+        kept.extend(members[place] for place in chosen)
+    if not kept:
+        raise nothing_usable(source, len(ids), intake.tally.skipped())
+    kept.sort()
+    intake.note_texts([ids[k] for k in kept], [f"{sets[k]}\0{texts[k]}" for k in kept])
+    return LabelledTexts(*(tuple(column[k] for k in kept) for column in (ids, texts, labels, sets)))
+
+
+def _sets(
+    labels: Sequence[str], sets: Sequence[str], ids: Sequence[str], intake: Intake
+) -> dict[str, list[int]]:
+    """Set -> positions of its texts, for sets with two or more labels; labels with one text get a warning."""
+    members: dict[str, list[int]] = {}
+    for position, group in enumerate(sets):
+        members.setdefault(group, []).append(position)
+    for group in list(members):
+        sizes: dict[str, int] = {}
+        for position in members[group]:
+            sizes[labels[position]] = sizes.get(labels[position], 0) + 1
+        if len(sizes) < 2:
+            for position in members.pop(group):
+                intake.tally.skip("in a set with only one label", ids[position])
+            continue
+        where = f" in set {group}" if group else ""
+        for label, size in sizes.items():
+            if size == 1:
+                intake.tally.note("labels with only one text", f"{label}{where}")
+    return members
+
+
+def _texts(row: Row, key: str, intake: Intake, *columns: str) -> tuple[str, ...] | None:
+    found: list[str] = []
+    for column in columns:
+        text = text_of(row, column)
+        if text is None:
+            intake.tally.skip(f"no {column}", key)
+            return None
+        found.append(text)
+    return tuple(found)
+
+
+def _columns(
+    taken: list[tuple[str, tuple[str, ...]]], width: int
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    ids = tuple(key for key, _ in taken)
+    return ids, [tuple(texts[place] for _, texts in taken) for place in range(width)]

@@ -1,0 +1,92 @@
+"""The usable rows of a source: every id checked, every row left out counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from semblance.data.cells import key_of, label_of
+from semblance.data.rows import Row, Source
+from semblance.data.sampling import Draw
+from semblance.data.tally import Tally
+from semblance.data.views import distinct, repeated
+from semblance.errors import DataError
+from semblance.records import Skipped
+
+T = TypeVar("T")
+LONG_TEXT = 1_000_000
+"""Characters over which a text gets a warning."""
+
+
+class Intake:
+    """Reads sources, and remembers what was left out, what is odd, and the languages seen."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.langs: set[str] = set()
+
+    def read(
+        self,
+        source: Source,
+        columns: Iterable[str],
+        parse: Callable[[Row, str], T | None],
+        draw: Draw[tuple[str, T]],
+    ) -> list[tuple[str, T]]:
+        """The drawn (id, parsed row) of all rows for which `parse(row, id)` gives something.
+
+        A source without ids numbers its rows from 1. DataError for an id that is there twice and when no row
+        is usable.
+        """
+        has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
+        wanted = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
+        seen: dict[str, int] = {}
+        usable = 0
+        for number, row in enumerate(source.rows(wanted), 1):
+            key = key_of(row, "id") if has_ids else str(number)
+            if key in seen:
+                raise repeated(row, "id", key, seen[key])
+            seen[key] = row.line
+            item = parse(row, key)
+            if item is not None:
+                usable += 1
+                draw.offer(key, (key, item))
+                self._see_lang(row)
+        if not usable:
+            raise nothing_usable(source, len(seen), self.tally.skipped())
+        return draw.taken()
+
+    def note_texts(self, ids: Iterable[str], texts: Iterable[str]) -> None:
+        """Warn of very long texts and of texts that are there more than once."""
+        seen: set[str] = set()
+        for key, text in zip(ids, texts, strict=True):
+            if len(text) > LONG_TEXT:
+                self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
+            if text and text in seen:
+                self.tally.note("texts that are there before", key)
+            seen.add(text)
+
+    def _see_lang(self, row: Row) -> None:
+        if lang := label_of(row, "lang"):
+            self.langs.add(lang)
+
+
+def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:
+    """The error for a source with no usable row, with the reasons."""
+    reasons = "; ".join(f"{left.reason}: {left.count}" for left in skipped)
+    return DataError(
+        "there is no row under the header" if not count else "no row can be used",
+        path=source.path,
+        expected="at least one usable row",
+        found=reasons or f"{count} rows",
+    )
+
+
+def language(langs: set[str], declared: str = "") -> str:
+    """The declared language, else the only one seen, `mul` for several and `und` for none (ISO 639-2).
+
+    >>> language({"en"}), language({"en", "fr"}), language(set())
+    ('en', 'mul', 'und')
+    """
+    if declared:
+        return declared
+    return "mul" if len(langs) > 1 else next(iter(langs), "und")

@@ -1,0 +1,127 @@
+"""From a corpus, queries and qrels to a retrieval set."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from itertools import islice
+
+from semblance.data.cells import key_of, text_of
+from semblance.data.grades import Gains
+from semblance.data.intake import Intake, nothing_usable
+from semblance.data.rows import Row, Source
+from semblance.data.sampling import Draw, check_limit
+from semblance.errors import DataError
+from semblance.records import Documents, RetrievalSet
+
+Judgements = Mapping[str, Mapping[str, float]]
+
+
+def retrieval_set(
+    parts: Mapping[str, Source], gains: Gains, intake: Intake, limit: int | None, seed: int
+) -> RetrievalSet:
+    """The corpus, the queries with a relevant document in it, and their judgements.
+
+    `limit` counts documents: all that are relevant to a query are kept, even beyond the limit, and seeded
+    random others fill up (spec sage 8). Empty documents are kept and counted; queries are never drawn.
+    """
+    check_limit(limit)
+    queries = _queries(parts["queries"], intake, seed)
+    judged = _judgements(parts["qrels"], gains, queries, intake)
+    relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
+    known, corpus = _corpus(parts["corpus"], judged, intake, Draw(limit, seed, relevant))
+    _note_unknown(parts["qrels"], judged, known, intake)
+    kept = [query for query in queries if _is_answerable(query, judged, known, intake)]
+    if not kept:
+        raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
+    present = set(corpus.ids)
+    return RetrievalSet(
+        corpus,
+        Documents(tuple(kept), tuple(queries[query] for query in kept)),
+        {query: {doc: gain for doc, gain in judged[query].items() if doc in present} for query in kept},
+    )
+
+
+def _queries(source: Source, intake: Intake, seed: int) -> dict[str, str]:
+    def parse(row: Row, key: str) -> str | None:
+        text = text_of(row, "text")
+        if text is None:
+            intake.tally.skip("queries without text", key)
+        return text
+
+    return dict(intake.read(source, ["text"], parse, Draw(None, seed)))
+
+
+def _judgements(source: Source, gains: Gains, queries: Container[str], intake: Intake) -> Judgements:
+    judged: dict[str, dict[str, float]] = {}
+    unknown: dict[str, None] = {}
+    for row in source.rows(("query_id", "doc_id", "relevance")):
+        query, doc = key_of(row, "query_id"), key_of(row, "doc_id")
+        if query not in queries:
+            unknown[query] = None
+            intake.tally.skip("judgements of unknown queries", f"{query} {doc}")
+            continue
+        gain = gains.of(row, f"{query} {doc}", intake.tally)
+        if gain is None:
+            continue
+        if judged.setdefault(query, {}).setdefault(doc, gain) != gain:
+            raise DataError(
+                f"query {query!r} and document {doc!r} are judged twice, differently",
+                path=row.path,
+                line=row.line,
+                expected=f"a gain of {judged[query][doc]:g}, as before",
+                found=f"{gain:g}",
+            )
+    if unknown and not judged:
+        raise _foreign(source, "query", unknown)
+    if not judged:
+        raise nothing_usable(source, 0, intake.tally.skipped())
+    return judged
+
+
+def _corpus(
+    source: Source, judged: Judgements, intake: Intake, draw: Draw[tuple[str, str]]
+) -> tuple[set[str], Documents]:
+    """The judged documents that exist, and the documents drawn."""
+    wanted = {doc for grades in judged.values() for doc in grades}
+    known: set[str] = set()
+
+    def parse(row: Row, key: str) -> str:
+        if key in wanted:
+            known.add(key)
+        return text_of(row, "text") or ""
+
+    taken = intake.read(source, ["text"], parse, draw)
+    corpus = Documents(tuple(key for key, _ in taken), tuple(text for _, text in taken))
+    for key, text in taken:
+        if not text:
+            intake.tally.note("empty documents in the corpus", key)
+    intake.note_texts(corpus.ids, corpus.texts)
+    return known, corpus
+
+
+def _note_unknown(source: Source, judged: Judgements, known: Container[str], intake: Intake) -> None:
+    unknown = [(query, doc) for query, grades in judged.items() for doc in grades if doc not in known]
+    if unknown and len(unknown) == sum(len(grades) for grades in judged.values()):
+        raise _foreign(source, "document", (doc for _, doc in unknown))
+    for query, doc in unknown:
+        intake.tally.skip("judgements of unknown documents", f"{query} {doc}")
+
+
+def _is_answerable(query: str, judged: Judgements, known: Container[str], intake: Intake) -> bool:
+    if query not in judged:
+        intake.tally.skip("queries without judgements", query)
+        return False
+    if not any(gain > 0 and doc in known for doc, gain in judged[query].items()):
+        intake.tally.skip("queries without a relevant document in the corpus", query)
+        return False
+    return True
+
+
+def _foreign(source: Source, what: str, ids: Iterable[str]) -> DataError:
+    return DataError(
+        f"no judgement names a known {what}",
+        path=source.path,
+        expected=f"ids of the {what} file",
+        found=", ".join(islice(ids, 3)),
+        mend="Check that qrels, queries and corpus belong together.",
+    )

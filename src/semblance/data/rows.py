@@ -1,0 +1,59 @@
+"""Rows on their way from a file to a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from semblance.errors import DataError
+
+
+class Row(NamedTuple):
+    """One row: the file and line it came from (row number for Parquet), and its cells by column."""
+
+    path: Path
+    line: int
+    cells: Mapping[str, Any]
+
+
+class Source(Protocol):
+    """Something that gives rows. A column that a row does not have reads as None."""
+
+    @property
+    def path(self) -> Path:
+        """The file that errors name."""
+        ...
+
+    def files(self) -> tuple[Path, ...]:
+        """Every file that is read."""
+        ...
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that can be asked for, in file order."""
+        ...
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """All rows with at least these columns, in file order."""
+        ...
+
+
+def missing_column(source: Source, column: str, *, target: str = "") -> DataError:
+    """The error for a `column` that `source` lacks: what it has, and the --map that would mend it.
+
+    `target` is the canonical name when `column` is what a mapping reads it from.
+    """
+    found = source.columns()
+    near = nearest(column, found)
+    return DataError(
+        f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
+        path=source.path,
+        found="columns " + ", ".join(found),
+        mend=f"Name the column with --map {target or column}={near or 'COLUMN'}.",
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name most like `name`, empty if none is near."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.5)), "")

@@ -1,0 +1,214 @@
+"""Tables on disk as sources of rows: JSON Lines, CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from semblance.data.lines import opened, text_lines
+from semblance.data.rows import Row, Source, nearest
+from semblance.errors import DataError
+
+_PEEKED = 1000
+_LONGEST_FIELD = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows."""
+
+    path: Path
+
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    def columns(self) -> tuple[str, ...]:
+        """The keys, in order of first appearance."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        peeked = islice(self._objects(), _PEEKED)
+        return tuple(dict.fromkeys(key for _, cells in peeked for key in cells))
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """All rows with these columns."""
+        for number, cells in self._objects():
+            yield Row(self.path, number, {column: cells.get(column) for column in columns})
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in text_lines(self.path):
+            if line.strip():
+                yield number, self._object(number, line)
+
+    def _object(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            value = json.loads(line)
+            if "\\u" in line:
+                _check_surrogates(value)
+        except json.JSONDecodeError as error:
+            raise self._invalid(number, f"{error.msg} at character {error.pos + 1}") from error
+        except (ValueError, RecursionError) as error:
+            raise self._invalid(number, str(error)) from error
+        if not isinstance(value, dict):
+            raise DataError(
+                "the line is not a JSON object", path=self.path, line=number,
+                expected='an object like {"id": "1", "text": "..."}', found=f"a {_JSON_NAMES[type(value)]}",
+            )  # fmt: skip
+        return value
+
+    def _invalid(self, number: int, found: str) -> DataError:
+        mend = "JSONL holds one complete JSON object per line."
+        return DataError("the line is not valid JSON", path=self.path, line=number, found=found, mend=mend)
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """CSV or TSV with a header line and double quotes around fields that hold delimiters or line breaks."""
+
+    path: Path
+    delimiter: str
+
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    def columns(self) -> tuple[str, ...]:
+        """The header."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        _, header = next(self._records())
+        for name in header:
+            if header.count(name) > 1:
+                raise DataError(f"the header names the column {name!r} twice", path=self.path, line=1)
+        return tuple(header)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """All rows with these columns."""
+        header = self.columns()
+        places = [(column, header.index(column)) for column in columns if column in header]
+        for number, fields in islice(self._records(), 1, None):
+            if len(fields) != len(header):
+                raise DataError(
+                    "the row does not fit the header", path=self.path, line=number,
+                    expected=f"{len(header)} fields", found=str(len(fields)),
+                    mend="Put double quotes around fields that hold the delimiter.",
+                )  # fmt: skip
+            yield Row(self.path, number, {column: fields[place] for column, place in places})
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        # The module's own limit is 131,072 characters a field; documents are longer.
+        csv.field_size_limit(_LONGEST_FIELD)
+        lines = (line for _, line in text_lines(self.path))
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        start = 1
+        while True:
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise DataError(
+                    "a quoted field is not closed, or text follows its closing quote",
+                    path=self.path, line=start,
+                    found=str(error), mend='Double the quotes inside a quoted field: "".',
+                ) from error  # fmt: skip
+            if fields:
+                yield start, fields
+            start = reader.line_num + 1
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """A Parquet file; its rows count from 1."""
+
+    path: Path
+
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its schema."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        import polars as pl
+
+        with opened(self.path):
+            frame = pl.scan_parquet(str(self.path), glob=False)
+        return tuple(self._checked(lambda: frame.collect_schema().names()))
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """All rows with these columns; no other column is read."""
+        import polars as pl
+
+        own = [column for column in columns if column in self.columns()]
+        frame = self._checked(lambda: pl.scan_parquet(str(self.path), glob=False).select(own).collect())
+        for number, values in enumerate(frame.iter_rows(), 1):
+            yield Row(self.path, number, dict(zip(own, values, strict=True)))
+
+    def _checked(self, read: Callable[[], Any]) -> Any:
+        from polars.exceptions import PanicException, PolarsError
+
+        try:
+            return read()
+        except (PolarsError, PanicException, OSError) as error:
+            raise DataError(
+                "the Parquet file is damaged or not one", path=self.path, found=str(error).partition("\n")[0],
+                mend="Copy or write it again.",
+            ) from error  # fmt: skip
+
+
+FORMATS: dict[str, Callable[[Path], Source]] = {
+    ".jsonl": JsonLines,
+    ".jsonl.gz": JsonLines,
+    ".csv": lambda path: Delimited(path, ","),
+    ".csv.gz": lambda path: Delimited(path, ","),
+    ".tsv": lambda path: Delimited(path, "\t"),
+    ".tsv.gz": lambda path: Delimited(path, "\t"),
+    ".parquet": Parquet,
+}
+"""Suffix -> how such a file is read."""
+
+
+def table(path: Path) -> Source:
+    """The table at `path`, by the suffix of its name; DataError for a suffix that is not known."""
+    suffix = known_suffix(path.name)
+    if suffix:
+        return FORMATS[suffix](path)
+    near = nearest("." + path.name.partition(".")[2], FORMATS)
+    raise DataError(
+        "the name does not end in a known suffix", path=path, expected=", ".join(FORMATS),
+        mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.",
+    )  # fmt: skip
+
+
+def known_suffix(name: str) -> str:
+    """The suffix of `name` that says its format, empty if there is none."""
+    return max((suffix for suffix in FORMATS if name.lower().endswith(suffix)), key=len, default="")
+
+
+_JSON_NAMES = {
+    list: "list",
+    str: "text",
+    int: "number",
+    float: "number",
+    bool: "truth value",
+    type(None): "null",
+}
+
+
+def _check_surrogates(value: Any) -> None:
+    """ValueError if a text holds half of a surrogate pair, which no tokenizer or UTF-8 file can take."""
+    json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -1,0 +1,46 @@
+"""YAML as people mean it: `on`, `no` and dates are texts, and a key may be there only once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from semblance.errors import DataError
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's truth values (true and false only) instead of 1.1's, which turn the key `on` into True."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  (PyYAML's own interface)
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":bool", ":timestamp"))]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping; a repeated key is an error."""
+        keys = [key.value for key, _ in node.value]
+        for position, (key, _) in enumerate(node.value):
+            if key.value in keys[:position]:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark
+                )
+        return super().construct_mapping(node, deep=deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|false"), ["t", "f"])
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file; DataError with the line if it is not valid."""
+    try:
+        return yaml.load(path.read_text("utf-8"), Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        line = mark.line + 1 if mark else None
+        raise DataError("the file is not valid YAML", path=path, line=line, found=problem) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("the file cannot be read", path=path, found=str(error)) from error
