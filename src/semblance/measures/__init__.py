@@ -1,0 +1,37 @@
+"""How well it did: pure functions, floats for one item, arrays for many; and the registry of their names."""
+
+from semblance.measures.choices import BinaryScores, binary_classification
+from semblance.measures.clusters import ami, ari, v_measure
+from semblance.measures.correlation import pearson
+from semblance.measures.judged import Judged, judge, judge_arrays
+from semblance.measures.ranking import (
+    average_precision,
+    ndcg,
+    ndcg_arrays,
+    precision,
+    recall,
+    reciprocal_rank,
+)
+from semblance.measures.registry import MEASURES, Measure, RankingMeasure, evaluate
+
+__all__ = [
+    "MEASURES",
+    "BinaryScores",
+    "Judged",
+    "Measure",
+    "RankingMeasure",
+    "ami",
+    "ari",
+    "average_precision",
+    "binary_classification",
+    "evaluate",
+    "judge",
+    "judge_arrays",
+    "ndcg",
+    "ndcg_arrays",
+    "pearson",
+    "precision",
+    "recall",
+    "reciprocal_rank",
+    "v_measure",
+]

@@ -1,0 +1,214 @@
+"""Where the relevant documents of each query stand in a ranking: all that ranking measures need.
+
+Ranking happens here and nowhere else, so every measure has the same rule for ties and missing documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, repeat
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from semblance.errors import UsageError
+
+Gains = Mapping[str, float]
+"""The judgements of one query: document id -> gain; more than 0 is relevant."""
+Retrieved = Sequence[str] | Mapping[str, float]
+"""What was found for one query: ids, best first, or id -> score."""
+Values = float | NDArray[np.float64]
+"""One value for one query; one per query, in the order of the judgements, for many."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Relevant documents at their ranks (1 = best), sorted by query, then rank; columns of one length."""
+
+    query: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    gain: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The relevant documents of `queries` queries: as `found` by a ranking, and all of them in `ideal` order.
+
+    `many` is false for the judgements of one query on their own.
+    """
+
+    queries: int
+    found: Places
+    ideal: Places
+    many: bool = True
+
+    def answer(self, values: NDArray[np.float64]) -> Values:
+        """`values`, one per query, in the shape of the question: a float for one query."""
+        return values if self.many else float(values[0])
+
+
+def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved]) -> Judged:
+    """Place the relevant documents of one query, or of many (query id -> what one query takes).
+
+    Rules, as in trec_eval: scores are ranked highest first and equal scores by document id, highest (last in
+    the alphabet) first; scores are compared in single precision. Ids without scores are ranked as they come,
+    and of a repeated id the first counts. Unjudged documents have gain 0, negative gains count as 0. Every
+    judged query counts: one that was not retrieved has found nothing, and a retrieved query without
+    judgements is left out.
+
+    Raises UsageError for a score that is NaN or a gain that is not finite.
+    """
+    many = _is_many(qrels, retrieved)
+    judgements: dict[str, Gains] = dict(qrels if many else {"": qrels})  # type: ignore[arg-type, dict-item]
+    runs: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
+    names = list(judgements)
+    sizes = np.fromiter(map(len, judgements.values()), np.int64, len(names))
+    gain = _flat((gains.values() for gains in judgements.values()), int(sizes.sum()))
+    query = np.repeat(np.arange(len(names)), sizes)
+    _check(np.isfinite(gain), "gain", names, query, "a finite number")
+    rank = _ranks(judgements, [_scored(runs.get(name, ())) for name in names], query)
+    relevant = gain > 0
+    return Judged(
+        len(names),
+        _places(query, rank, gain, relevant & (rank > 0)),
+        _in_best_order(query[relevant], gain[relevant]),
+        many,
+    )
+
+
+def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
+    """Place relevant documents given as arrays.
+
+    `gains` (q, k): the gain of what each query retrieved, best first, 0 for a document that is unjudged or
+    absent. `ideal` (q, m): the gains of all judged documents of each query in any order, filled up with 0.
+    Raises UsageError for shapes that do not fit or NaN.
+    """
+    found, best = np.asarray(gains, dtype=np.float64), np.asarray(ideal, dtype=np.float64)
+    if found.ndim != 2 or best.ndim != 2 or len(found) != len(best):
+        raise UsageError(
+            f"Gains of shape {found.shape} do not go with ideal gains of shape {best.shape}.",
+            mend="Give two matrices with one row per query.",
+        )
+    if np.isnan(found).any() or np.isnan(best).any():
+        raise UsageError("A gain is NaN.", mend="Give 0 to unjudged documents.")
+    query, column = np.nonzero(found > 0)
+    positive = best > 0
+    return Judged(
+        len(found),
+        Places(query, column + 1, found[query, column]),
+        _in_best_order(np.nonzero(positive)[0], best[positive]),
+    )
+
+
+def check_cutoff(cutoff: int | None) -> None:
+    """Raise UsageError for a cutoff below 1; None stands for the whole ranking."""
+    if cutoff is not None and cutoff < 1:
+        raise UsageError(f"The cutoff is {cutoff}.", mend="It must be 1 or more.")
+
+
+def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """1, 2, 3 ... within each run of equal values of the sorted array `group`.
+
+    >>> order_in_group(np.array([4, 4, 7, 7, 7])).tolist()
+    [1, 2, 1, 2, 3]
+    """
+    return np.arange(len(group)) - np.searchsorted(group, group) + 1
+
+
+def _is_many(qrels: Mapping[str, object], retrieved: object) -> bool:
+    """Whether the mappings are of queries; judgements without any entry are told by what was retrieved."""
+    if qrels:
+        return isinstance(next(iter(qrels.values())), Mapping)
+    first = next(iter(retrieved.values()), None) if isinstance(retrieved, Mapping) else None
+    return isinstance(first, Sequence | Mapping)
+
+
+def _scored(ranking: Retrieved) -> Mapping[str, float]:
+    """Ids in order become falling scores; the first of equal ids stays."""
+    if isinstance(ranking, Mapping):
+        return ranking
+    if isinstance(ranking, str):
+        raise UsageError(
+            f"What was retrieved is the text {ranking!r}.",
+            mend="Give a list of document ids, or id -> score.",
+        )
+    return dict(zip(dict.fromkeys(ranking), count(0, -1), strict=False))
+
+
+def _flat(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
+    return np.fromiter(chain.from_iterable(columns), np.float64, n)
+
+
+def _ranks(
+    judgements: Mapping[str, Gains], runs: list[Mapping[str, float]], query: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The rank of every judged document, 0 where it was not retrieved.
+
+    Only judged documents are placed, by counting the scores above theirs in one sorted array of all queries.
+    """
+    sizes = np.fromiter(map(len, runs), np.int64, len(runs))
+    ends = np.cumsum(sizes)
+    owner = np.repeat(np.arange(len(runs)), sizes)
+    scores = _flat((run.values() for run in runs), int(sizes.sum()))
+    _check(~np.isnan(scores), "score", list(judgements), owner, "a number")
+    wanted = _flat(map(_scores_of, judgements.values(), runs), len(query))
+    retrieved = ~np.isnan(wanted)
+    at = query[retrieved]
+    keys, sought = _keys(owner, scores), _keys(at, wanted[retrieved])
+    ordered = np.sort(keys)
+    through = np.searchsorted(ordered, sought, side="right")
+    rank = np.zeros(len(query), dtype=np.int64)
+    rank[retrieved] = ends[at] - through + 1
+    tied = at[through - np.searchsorted(ordered, sought) > 1]
+    gains = list(judgements.values())
+    for index in np.unique(tied).tolist():
+        places = _places_with_ties(keys[ends[index] - sizes[index] : ends[index]], runs[index])
+        first, last = np.searchsorted(query, (index, index + 1))
+        rank[first:last] = [places.get(document, 0) for document in gains[index]]
+    return rank
+
+
+def _scores_of(documents: Iterable[str], run: Mapping[str, float]) -> Iterable[float]:
+    return map(run.get, documents, repeat(np.nan))
+
+
+def _places_with_ties(keys: NDArray[np.uint64], run: Mapping[str, float]) -> dict[str, int]:
+    ids = [document for _, document in sorted(zip(keys.tolist(), run, strict=True), reverse=True)]
+    return dict(zip(ids, count(1), strict=False))
+
+
+def _keys(query: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Integers that sort as (query, score in single precision)."""
+    with np.errstate(over="ignore"):
+        # Adding 0 turns -0 into 0, which compares equal but has other bits.
+        bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
+    negative = bits >> np.uint32(31) == 1
+    ascending = np.where(negative, ~bits, bits | np.uint32(1 << 31))
+    return query.astype(np.uint64) << np.uint64(32) | ascending
+
+
+def _places(
+    query: NDArray[np.int64], rank: NDArray[np.int64], gain: NDArray[np.float64], keep: NDArray[np.bool_]
+) -> Places:
+    query, rank, gain = query[keep], rank[keep], gain[keep]
+    order = np.lexsort((rank, query))
+    return Places(query[order], rank[order], gain[order])
+
+
+def _in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> Places:
+    order = np.lexsort((-gain, query))
+    return Places(query, order_in_group(query), gain[order])
+
+
+def _check(
+    good: NDArray[np.bool_], what: str, names: list[str], query: NDArray[np.int64], expected: str
+) -> None:
+    bad = np.flatnonzero(~good)
+    if len(bad):
+        name = names[query[bad[0]]]
+        where = f" of query {name!r}" if name else ""
+        raise UsageError(
+            f"{len(bad)} {what}{'s' if len(bad) > 1 else ''} cannot be used, the first{where}.",
+            mend=f"Every {what} must be {expected}.",
+        )
