@@ -1,1 +1,20 @@
-"""Semblance: does similarity mean what people think it means, under the conditions it will really meet?"""
+"""Semblance: does similarity mean what people think it means, under the conditions it will really meet?
+
+The parts load when they are first used: `semblance.sage`, `semblance.measures`, `semblance.stats` and so on.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "data", "measures", "report", "sage", "search", "stats", "systems", "text"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "sage":
+        return import_module("semblance.protocols.sage")
+    if name in __all__:
+        return import_module(f"semblance.{name}")
+    raise AttributeError(f"module 'semblance' has no attribute {name!r}")

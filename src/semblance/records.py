@@ -180,3 +180,5 @@ class TaskOutcome:
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    rankings: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Retrieval only: what was found, columns `query_id version rank doc_id edit score gain`."""

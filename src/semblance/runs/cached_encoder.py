@@ -25,10 +25,12 @@ _CHUNK_SIZE = 64
 
 @dataclass
 class Counts:
-    """Distinct texts encoded and taken from the cache so far, and the seconds spent in the encoder."""
+    """What happened so far: distinct texts of each call that were encoded, taken from the cache, and (of
+    both) cut at the encoder's limit; seconds spent in the encoder."""
 
     encoded: int = 0
     cached: int = 0
+    truncated: int = 0
     seconds: float = 0.0
 
 
@@ -91,15 +93,30 @@ class CachedEncoder:
     def _chunk(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
         key = chunk_key(self.identity, role, texts)
         vectors = self.cache.read(key, (len(texts), self.dim))
-        if vectors is not None:
+        if vectors is None:
+            vectors = self._encoded(texts, role)
+            self.cache.write(key, self.identity, vectors)
+            self.counts.encoded += len(texts)
+        else:
             self.counts.cached += len(texts)
-            return vectors
+        self.counts.truncated += self._cut(key, texts)
+        return vectors
+
+    def _encoded(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
         started = perf_counter()
         vectors = self._checked(self.encoder.encode(texts, role=role), len(texts))
         self.counts.seconds += perf_counter() - started
-        self.counts.encoded += len(texts)
-        self.cache.write(key, self.identity, vectors)
         return vectors
+
+    def _cut(self, key: bytes, texts: list[str]) -> int:
+        """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
+        if self.max_tokens is None:
+            return 0
+        cut = self.cache.read_cut(key)
+        if cut is None:
+            cut = self.encoder.count_truncated(texts)
+            self.cache.write_cut(key, cut)
+        return cut
 
     def _checked(self, vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
         if vectors.shape != (n, self.dim):

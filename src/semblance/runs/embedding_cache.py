@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_SCHEMA = """
+_CHUNKS = """
 CREATE TABLE IF NOT EXISTS chunks (
     key BLOB NOT NULL UNIQUE,
     encoder TEXT NOT NULL,
@@ -30,18 +30,19 @@ CREATE TABLE IF NOT EXISTS chunks (
     vectors BLOB NOT NULL
 )
 """
+_CUTS = "CREATE TABLE IF NOT EXISTS cuts (key BLOB PRIMARY KEY, texts INTEGER NOT NULL) WITHOUT ROWID"
 _FILE = "embeddings.sqlite"
 _BUSY_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a cache holds: `bytes` on disk, `entries` (chunks), and `texts` by encoder identity."""
+    """What a cache holds: `bytes` on disk, `entries` (chunks), and the texts of each encoder identity."""
 
     path: Path
     bytes: int
     entries: int
-    texts: Mapping[str, int]
+    encoders: Mapping[str, int]
 
 
 def cache_folder() -> Path:
@@ -77,7 +78,7 @@ class EmbeddingCache:
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`, shape `shape`; None when there are none, or damaged ones."""
-        row = self._first("SELECT texts, dim, checksum, vectors FROM chunks WHERE key = ?", key)
+        row = self._first("SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key)
         if row is None:
             return None
         texts, dim, checksum, content = row
@@ -94,6 +95,15 @@ class EmbeddingCache:
             key, encoder, *vectors.shape, _checksum(key, content), content,
         )  # fmt: skip
 
+    def read_cut(self, key: bytes) -> int | None:
+        """How many texts of the chunk `key` were cut at the encoder's limit; None when that is not known."""
+        row = self._first("SELECT texts FROM cuts WHERE key = ?", key)
+        return None if row is None else int(row[0])
+
+    def write_cut(self, key: bytes, texts: int) -> None:
+        """Keep how many texts of the chunk `key` were cut."""
+        self._change("INSERT OR IGNORE INTO cuts VALUES (?, ?)", key, texts)
+
     def info(self) -> CacheInfo:
         """What the cache holds now; zeros where it cannot be read."""
         rows = self._all("SELECT encoder, COUNT(*), SUM(texts) FROM chunks GROUP BY encoder ORDER BY encoder")
@@ -101,16 +111,18 @@ class EmbeddingCache:
             path=self.path,
             bytes=self._size(),
             entries=sum(entries for _, entries, _ in rows),
-            texts={encoder: texts for encoder, _, texts in rows},
+            encoders={encoder: texts for encoder, _, texts in rows},
         )
 
     def clear(self, encoder: str | None = None) -> int:
-        """Drop the vectors of the encoder with this identity, or all; the bytes freed on disk."""
+        """Drop the vectors of the encoder with this name or identity, or all; the bytes freed on disk."""
         before = self._size()
         if encoder is None:
             self._change("DELETE FROM chunks")
         else:
-            self._change("DELETE FROM chunks WHERE encoder = ?", encoder)
+            named = "encoder = ?1 OR substr(encoder, 1, length(?1) + 1) = ?1 || ':'"
+            self._change(f"DELETE FROM chunks WHERE {named}", encoder)
+        self._change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
         self._change("VACUUM")
         self._all("PRAGMA wal_checkpoint(TRUNCATE)")
         return max(0, before - self._size())
@@ -170,7 +182,8 @@ def _connect(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # A power cut may lose the last chunks, never damage the file; a killed process loses nothing.
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(_SCHEMA)
+        connection.execute(_CHUNKS)
+        connection.execute(_CUTS)
     except sqlite3.Error:
         connection.close()
         raise

@@ -38,5 +38,5 @@ def _with_options(variant: str, context: Context) -> str:
     if variant == "numerize" and context.options.numerize_both_cases:
         return "numerize:both_cases=true"
     if variant == "delete10" and context.options.delete_next_if_space:
-        return "delete10:next_if_space=true"
+        return "delete10:spaces=next"
     return variant

@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args, get_type_hints
 
 from semblance.errors import UsageError
+
+
+def _option(default: Any, help: str) -> Any:
+    """A field that carries its own help text, for the command line and the docs."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class SageOptions:
     """Options of the five tasks. `[An]` is the ambiguity of the paper each one settles (docs/sage.md)."""
 
-    preference_ties: Literal["second", "half"] = "second"
-    """Where a tie in a comparison goes [A9]: to summary 2, or half a point."""
-    positive: Literal["second", "first"] = "second"
-    """The positive class of precision and recall [A10]."""
-    robustness_edits: Literal["all", "mean"] = "all"
-    """Compare with the extreme edit of each kind, or with their average [A14]."""
-    numerize_both_cases: bool = False
-    """Numerize capital letters too."""
-    delete_next_if_space: bool = False
-    """delete10: at a space, delete the next character that is none instead of nothing [A11]."""
-    curve: Literal["hyperbolic", "linear"] = "hyperbolic"
-    """Expected similarity at size p [A15]: 1/(1+p), or 1-p."""
-    string_cap: int = 2_000
-    """Largest clustering set for classical metrics; larger ones are sampled, stratified by label."""
-    embedding_cap: int = 10_000
-    """The same for embedding models."""
-    retrieval_headline: Literal["augmented", "replaced"] = "augmented"
-    """Which corpus the headline keeps its share in [A19]."""
-    ties: Literal["original", "worst"] = "original"
-    """Order of equal scores in an augmented corpus [A18]: the original first, or the copy."""
-    dataset_mean: Literal["arithmetic", "harmonic"] = "arithmetic"
-    """Mean of the retrieval shares over datasets [A20]."""
-    gain: Literal["linear", "exponential"] = "linear"
-    """Gain of nDCG [A21]."""
-    resamples: int = 2_000
-    """Bootstrap resamples behind every interval."""
+    preference_ties: Literal["second", "half"] = _option(
+        "second", "Where a tie in a comparison goes [A9]: to summary 2, or half a point."
+    )
+    positive: Literal["second", "first"] = _option(
+        "second", "The positive class of precision and recall [A10]."
+    )
+    robustness_edits: Literal["all", "mean"] = _option(
+        "all", "Compare with the extreme edit of each kind, or with their average [A14]."
+    )
+    numerize_both_cases: bool = _option(
+        False, "Numerize capital letters too."
+    )
+    delete_next_if_space: bool = _option(
+        False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
+    )
+    curve: Literal["hyperbolic", "linear"] = _option(
+        "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."
+    )
+    string_cap: int = _option(
+        2_000, "Largest clustering set for classical metrics; larger ones are sampled, stratified by label."
+    )
+    embedding_cap: int = _option(
+        10_000, "The same for embedding models."
+    )
+    retrieval_headline: Literal["augmented", "replaced"] = _option(
+        "augmented", "Which corpus the headline keeps its share in [A19]."
+    )
+    ties: Literal["original", "worst"] = _option(
+        "original", "Order of equal scores in an augmented corpus [A18]: the original first, or the copy."
+    )
+    dataset_mean: Literal["arithmetic", "harmonic"] = _option(
+        "arithmetic", "Mean of the retrieval shares over datasets [A20]."
+    )
+    gain: Literal["linear", "exponential"] = _option(
+        "linear", "Gain of nDCG [A21]."
+    )
+    resamples: int = _option(
+        2_000, "Bootstrap resamples behind every interval."
+    )
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():

@@ -1,0 +1,62 @@
+"""The `semblance` command: one app, one group per module, errors turned into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from semblance import __version__
+from semblance.cli import cache, demo, listing, report, sage
+from semblance.errors import SemblanceError
+
+app = typer.Typer(
+    name="semblance",
+    help="Does an embedding model, a similarity metric or a retrieval stack understand what it compares?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("list")(listing.show)
+app.add_typer(sage.app, name="sage")
+app.command("report")(report.report)
+app.add_typer(cache.app, name="cache")
+
+_debug = False
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"semblance {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Does an embedding model, a similarity metric or a retrieval stack understand what it compares?"""
+    global _debug  # noqa: PLW0603 - read by `run` after the app has parsed the command line
+    _debug = debug
+
+
+def run() -> None:
+    """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
+    try:
+        app()
+    except SemblanceError as error:
+        if _debug:
+            raise
+        typer.echo(f"semblance: {error.message}", err=True)
+        if error.mend:
+            typer.echo(f"           {error.mend}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

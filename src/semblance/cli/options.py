@@ -1,0 +1,84 @@
+"""Options that commands share, and options made from a dataclass of settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+
+from semblance.errors import UsageError
+
+Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table gets.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]
+
+
+def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command one option per field of the dataclass `cls`; the command gets them as one object, `name`.
+
+    A field's help text is its metadata `help`; a Literal becomes a choice, a bool a flag pair.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        hints = get_type_hints(cls)
+        own = [_parameter(one, hints[one.name]) for one in fields(cls)]
+
+        def wrapped(**arguments: Any) -> Any:
+            given = {one.name: _plain(arguments.pop(one.name)) for one in own}
+            return command(**arguments, **{name: cls(**given)})
+
+        signature = inspect.signature(command, eval_str=True)
+        rest = [parameter for parameter in signature.parameters.values() if parameter.name != name]
+        wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*rest, *own)]
+        )
+        wrapped.__annotations__ = {one.name: one.annotation for one in (*rest, *own)}
+        wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
+        return wrapped
+
+    return decorate
+
+
+def column_map(entries: list[str] | None) -> dict[str, str]:
+    """`--map text=body,label=topic` (repeatable) as a dictionary from our column to theirs."""
+    mapping = {}
+    for part in ",".join(entries or []).split(","):
+        if not part.strip():
+            continue
+        target, equals, source = part.partition("=")
+        if not (target.strip() and equals and source.strip()):
+            raise UsageError(f"Cannot read --map {part!r}.", mend="Write our column = yours: --map text=body,label=topic")
+        mapping[target.strip()] = source.strip()
+    return mapping
+
+
+def _parameter(field: Any, hint: Any) -> inspect.Parameter:
+    flag = "--" + field.name.replace("_", "-")
+    flags = (f"{flag}/--no-{flag[2:]}",) if hint is bool else (flag,)
+    kind = _choice(field.name, get_args(hint)) if get_origin(hint) is Literal else hint
+    default = field.default if field.default is not MISSING else inspect.Parameter.empty
+    default = kind(default) if isinstance(kind, type) and issubclass(kind, Enum) else default
+    option = typer.Option(*flags, help=field.metadata["help"], rich_help_panel="Options of the protocol")
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
+
+
+def _choice(name: str, values: tuple[str, ...]) -> type[Enum]:
+    return Enum(name, {value: value for value in values}, type=str)  # type: ignore[return-value]
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
+
+
+def default_out(command: str) -> Path:
+    """A new folder under `runs/`, named by the command and the time."""
+    from datetime import datetime
+
+    return Path("runs") / f"{command}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"

@@ -1,0 +1,164 @@
+"""Progress on stderr: bars with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from semblance.protocols.sage.session import Silent
+
+if TYPE_CHECKING:
+    from semblance.protocols.sage.plan import Plan
+    from semblance.runs.cells import Cell, CellRecord
+
+SHOWN = 5
+PERIOD = 30.0
+
+
+def listener() -> Silent:
+    """Bars when stderr is a terminal, lines otherwise."""
+    return Bars() if sys.stderr.isatty() else Lines()
+
+
+def time_left(elapsed: float, share: float) -> str:
+    """Time left as a range once a tenth is done: cells differ, so one figure would promise too much."""
+    if share < 0.1:
+        return ""
+    left = elapsed * (1 - share) / share
+    low, high = in_words(left * 0.7), in_words(left * 1.5)
+    return f"{low} left" if low == high else f"{low} to {high} left"
+
+
+def in_words(seconds: float) -> str:
+    """`4 s`, `12 min`, `3 h 12 min`."""
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class _Tally(Silent):
+    """Counts what is done; cells weigh the texts they hold."""
+
+    def __init__(self) -> None:
+        self.total, self.done, self.cells, self.ended_cells = 0, 0.0, 0, 0
+        self.running: dict[str, float] = {}
+        self.start = time.monotonic()
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
+        self.weights = {cell.key: max(1, cell.units) for cell in waiting}
+        self.total, self.cells = sum(self.weights.values()), len(waiting)
+        self.start = time.monotonic()
+
+    def started(self, cell: Cell) -> None:
+        self.running[cell.key] = 0.0
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        done = self.running.get(cell.key, 0.0) + texts
+        self.running[cell.key] = min(done, self.weights.get(cell.key, 1))
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        self.running.pop(cell.key, None)
+        self.done += self.weights.get(cell.key, 1)
+        self.ended_cells += 1
+
+    @property
+    def share(self) -> float:
+        """Share of the work that is done, by weight and by cells, whichever is less."""
+        weighed = (self.done + sum(self.running.values())) / max(1, self.total)
+        return min(weighed, (self.ended_cells + 0.99) / max(1, self.cells))
+
+    def left(self) -> str:
+        """Time left in words."""
+        return time_left(time.monotonic() - self.start, self.share)
+
+
+class Lines(_Tally):
+    """One line at the start, one per cell but at most one per 30 s in long runs, one at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = 0.0
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
+        super().planned(plan, waiting)
+        _say(f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already")
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        super().advanced(cell, texts)
+        if time.monotonic() - self._last >= PERIOD:
+            self._last = time.monotonic()
+            _say(f"{self.ended_cells} of {self.cells} cells; in work: {_name(cell)}  {self.left()}".rstrip())
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        super().ended(cell, record)
+        self._last = time.monotonic()
+        state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
+        _say(f"{self.ended_cells} of {self.cells}  {_name(cell)}  {state}  {self.left()}".rstrip())
+
+
+class Bars(_Tally):
+    """One total bar and up to five running cells, rewritten at most four times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}"),
+            console=Console(stderr=True),
+            refresh_per_second=4,
+            transient=True,
+        )
+        self._bars: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
+        super().planned(plan, waiting)
+        done = len(plan.cells) - len(waiting)
+        self._all = self._progress.add_task("all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already")
+        self._progress.start()
+
+    def started(self, cell: Cell) -> None:
+        super().started(cell)
+        with self._lock:
+            if len(self._bars) < SHOWN:
+                self._bars[cell.key] = self._progress.add_task(_name(cell), total=cell.units or None, state="")
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        super().advanced(cell, texts)
+        if (bar := self._bars.get(cell.key)) is not None:
+            done = int(self.running.get(cell.key, 0))
+            self._progress.update(bar, completed=done, state=f"{done:,} of {cell.units:,} texts")
+        self._update()
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        super().ended(cell, record)
+        with self._lock:
+            if (bar := self._bars.pop(cell.key, None)) is not None:
+                self._progress.remove_task(bar)
+        if not record.done:
+            self._progress.console.print(f"FAILED {_name(cell)}: {record.reason}", markup=False, highlight=False)
+        self._update()
+
+    def stop(self) -> None:
+        """Take the bars away."""
+        self._progress.stop()
+
+    def _update(self) -> None:
+        state = f"{self.ended_cells} of {self.cells} cells  {self.left()}"
+        self._progress.update(self._all, completed=self.share, state=state)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.task} {cell.dataset} {cell.system}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,98 @@
+"""From a request to what the user sees: run, report, verdict, exit code."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from semblance.cli.progress import listener as progress
+from semblance.cli.terminal import screen
+from semblance.errors import Interrupted, ModelError
+from semblance.protocols.sage import Request
+
+
+@dataclass(frozen=True)
+class Display:
+    """What goes to stdout: the table, wide or not, or one JSON object."""
+
+    json: bool
+    wide: bool
+
+
+def run_sage(request: Request, out: Path, *, workers: int, dry_run: bool, display: Display) -> None:
+    """Carry out a SAGE run; raises Interrupted on Ctrl-C and ModelError when a system failed."""
+    if dry_run:
+        _show_plan(request, display)
+        return
+    from semblance.protocols.sage.session import carry_out
+
+    command = shlex.join(["semblance", *sys.argv[1:]])
+    heard = progress()
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        run = carry_out(request, out, workers=workers, listener=heard, command=_with_out(command, out))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {_with_out(command, out)}"
+        ) from None
+    finally:
+        getattr(heard, "stop", lambda: None)()
+    _show(run.path, display)
+    failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
+    if failed:
+        first = failed[0]
+        raise ModelError(
+            f"{len(failed)} of {len(run.manifest['cells'])} cells failed; the first: {first['task']} on "
+            f"{first['dataset']} with {first['system']}: {first['reason']}",
+            mend=f"The rest is kept in {out}; the same command tries the failed cells again.",
+        )
+
+
+def _show(path: Path, display: Display) -> None:
+    from semblance.report import write_report
+    from semblance.report.terminal import render_run
+
+    report = write_report(path)
+    if display.json:
+        import json
+
+        from semblance.runs.folder import RunFolder
+
+        results = [row.as_dict() for row in RunFolder(path).read_results()]
+        typer.echo(json.dumps({"results": results, "report": str(report)}, ensure_ascii=False))
+        return
+    here = screen()
+    typer.echo(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
+
+
+def _show_plan(request: Request, display: Display) -> None:
+    from semblance.protocols.sage.cost import estimate
+    from semblance.protocols.sage.plan import make_plan
+
+    forecast = estimate(make_plan(request))
+    if display.json:
+        import json
+
+        typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
+        return
+    from semblance.report.terminal import render_table
+
+    here = screen()
+    columns, rows = forecast.table()
+    typer.echo(render_table(columns, rows, width=here.width, wide=display.wide, unicode=here.unicode))
+    typer.echo("\n" + forecast.in_words())
+
+
+def _with_out(command: str, out: Path) -> str:
+    """The command with its --out, so that it resumes."""
+    return command if "--out" in command else f"{command} --out {shlex.quote(str(out))}"
+
+
+def _terminate(*_: Any) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,294 @@
+"""A SAGE run from request to finished folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semblance import __version__
+from semblance.errors import UsageError
+from semblance.protocols.sage import work
+from semblance.protocols.sage.plan import Plan, facts_of, make_plan
+from semblance.protocols.sage.request import Request
+from semblance.protocols.sage.summary import summarise
+from semblance.protocols.sage.tables import tables
+from semblance.protocols.sage.tasks import TASK_NAMES
+from semblance.records import Result
+from semblance.runs.cells import Cell, CellRecord
+from semblance.runs.execution import Listener, execute
+from semblance.runs.files import to_json, write_atomic
+from semblance.runs.folder import RunFolder, write_columns
+from semblance.runs.provenance import hardware, versions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Silent:
+    """A listener that says nothing."""
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
+        """The plan is made; these cells are still to be done."""
+
+    def started(self, cell: Cell) -> None:
+        """A cell is in work."""
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        """So many more texts of the cell are done."""
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        """A cell is done or has failed."""
+
+
+class RunListener(Listener, Silent):  # type: ignore[misc]
+    """What hears a whole run: the plan first, then its cells."""
+
+
+@dataclass(frozen=True)
+class SageRun:
+    """A finished (or partly finished) run on disk."""
+
+    path: Path
+
+    @property
+    def results(self) -> pl.DataFrame:
+        """Every row, in the order of the plan."""
+        import polars as pl
+
+        rows = [row.as_dict() for row in RunFolder(self.path).read_results()]
+        types = {"value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "seed": pl.Int64, "n": pl.Int64}
+        return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What was run, on what, and how it went."""
+        return RunFolder(self.path).read_manifest() or {}
+
+    def table(self, name: str = "overall") -> pl.DataFrame:
+        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is table 1."""
+        import polars as pl
+
+        name = {"overall": "sage_table1"}.get(name, name)
+        path = self.path / "tables" / f"{name}.csv"
+        if not path.exists():
+            known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
+            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
+        return pl.read_csv(path)
+
+    def compare(self, a: str, b: str, task: str = "overall") -> dict[str, Any]:
+        """The paired difference a - b with its 95% interval and p, adjusted over all pairs (Holm)."""
+        scope = json.loads((self.path / "comparisons.json").read_text("utf-8"))["scopes"].get(task)
+        for pair in (scope or {}).get("pairs", ()):
+            if (pair["a"], pair["b"]) == (a, b):
+                return dict(pair)
+            if (pair["a"], pair["b"]) == (b, a):
+                low, high = pair["ci_high"], pair["ci_low"]
+                return {**pair, "a": a, "b": b, "difference": -pair["difference"], "ci_low": -low, "ci_high": -high}
+        reason = f" ({scope['reason']})" if scope and scope["reason"] else ""
+        raise UsageError(
+            f"The run does not compare {a!r} with {b!r} on {task!r}{reason}.",
+            mend="Name two ranked systems of the run and one of its tasks.",
+        )
+
+
+def run(
+    systems: Sequence[str],
+    *,
+    datasets: Sequence[str | Path] = ("sample",),
+    tasks: Sequence[str] = (),
+    out: str | Path,
+    workers: int = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    **arguments: Any,
+) -> SageRun:
+    """Evaluate systems with SAGE, resuming what is unfinished in `out`, and return the run.
+
+    Further arguments are those of `Request`: mapping, split, grades, limit, seed (1337), tokenizer ("cl100k"),
+    options. Raises UsageError when `out` holds a run of other arguments.
+    """
+    request = Request(tuple(systems), tuple(tasks), tuple(str(one) for one in datasets), **arguments)
+    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener or Silent())
+
+
+def carry_out(
+    request: Request, out: Path, *, workers: int = 1, cache: Path | None = None, listener: Silent, command: str = ""
+) -> SageRun:
+    """`run` for a request that is made."""
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    plan = make_plan(request, cache)
+    with folder.locked():
+        _Session(folder, plan, workers, command or python_call(request, out)).do(listener)
+    return SageRun(out)
+
+
+def check_same_arguments(folder: RunFolder, request: Request) -> None:
+    """UsageError, naming what differs, if the folder holds a run of other arguments."""
+    manifest = folder.read_manifest()
+    if manifest is None:
+        if folder.path.exists() and not folder.path.is_dir():
+            raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
+        return
+    before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
+    differing = [name for name in now if before.get(name) != now[name]]
+    if differing:
+        name = differing[0]
+        raise UsageError(
+            f"{folder.path} holds a run with other arguments: {name} was {to_json(before.get(name))}, "
+            f"now {to_json(now[name])}" + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
+            mend="Choose another --out, or repeat the old arguments to resume.",
+        )
+
+
+def python_call(request: Request, out: Path) -> str:
+    """The call that makes the run, for its manifest."""
+    return f"semblance.sage.run({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
+
+
+class _Session:
+    """One attempt at a run: what is done already is read, the rest is done, and the end is written."""
+
+    def __init__(self, folder: RunFolder, plan: Plan, workers: int, command: str) -> None:
+        self.folder, self.plan, self.workers, self.command = folder, plan, workers, command
+        self.previous = folder.read_manifest() or {}
+        self.started, self.clock = _now(), time.perf_counter()
+        self.records: dict[str, CellRecord] = {
+            cell.key: record for cell in plan.cells if (record := folder.read_cell(cell)) is not None and record.done
+        }
+        self.resumed = len(self.records)
+
+    def do(self, listener: Silent) -> None:
+        waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
+        listener.planned(self.plan, waiting)
+        self._write_manifest("running")
+        self.folder.write_results(self._rows())
+        for dataset in self.plan.datasets:
+            for task in dataset.tasks:
+                self._keep_texts(task.task, dataset.source, dataset.name)
+        try:
+            steps = execute(waiting, work.evaluate, self.folder, workers=self.workers, listener=listener)
+            with closing(steps):  # type: ignore[type-var]
+                for record in steps:
+                    self.records[record.key] = record
+                    self.folder.append_results(_cell_rows(self.plan, record))
+        finally:
+            complete = all(cell.key in self.records and self.records[cell.key].done for cell in self.plan.cells)
+            self._write_end("finished" if complete else "partial")
+
+    def _rows(self) -> list[Result]:
+        done = [self.records[cell.key] for cell in self.plan.cells if cell.key in self.records]
+        return [row for record in done for row in _cell_rows(self.plan, record)]
+
+    def _write_end(self, status: str) -> None:
+        summary, comparisons = summarise(self.plan, list(self.records.values()))
+        rows = [*self._rows(), *summary]
+        self.folder.write_results(rows)
+        write_atomic(self.folder.path / "comparisons.json", to_json(comparisons, indent=1) + "\n")
+        for table in tables(rows, {system.name: system.kind for system in self.plan.systems}):
+            write_atomic(self.folder.path / "tables" / f"{table.name}.csv", table.as_csv())
+            write_atomic(self.folder.path / "tables" / f"{table.name}.md", table.as_markdown())
+        self._write_manifest(status)
+
+    def _keep_texts(self, task: str, source: str, dataset: str) -> None:
+        path = self.folder.texts_path(task, dataset)
+        if path.exists():
+            return
+        request = self.plan.request
+        loaded = work.load(task, request.dataset(source), request.limit, request.seed)
+        columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": []}
+        for field, (ids, texts) in work.task(task).fields(loaded.data).items():
+            columns["item_id"] += ids
+            columns["field"] += [field] * len(ids)
+            columns["text"] += texts
+        write_columns(path, columns)
+
+    def _write_manifest(self, status: str) -> None:
+        self.folder.write_manifest(
+            {
+                "semblance": __version__,
+                "name": self.folder.path.name,
+                "protocol": "sage",
+                "status": status,
+                "created": self.previous.get("created", self.started),
+                "updated": _now(),
+                "command": self.command,
+                "arguments": self.plan.request.as_dict(),
+                "tokenizer": {"name": self.plan.request.tokenizer, "identity": self.plan.tokenizer_identity},
+                "systems": [
+                    {"name": one.name, "kind": one.kind, "identity": one.identity, "facts": facts_of(one)}
+                    for one in self.plan.systems
+                ],
+                "datasets": [_dataset_entry(one) for one in self.plan.datasets],
+                "hardware": hardware(),
+                "versions": versions(),
+                "cells": [self._cell_entry(cell) for cell in self.plan.cells],
+                "sessions": [*self.previous.get("sessions", []), self._session_entry()],
+                "problems": {"failed_cells": sum(not record.done for record in self.records.values())},
+            }
+        )
+
+    def _cell_entry(self, cell: Cell) -> dict[str, Any]:
+        where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
+        record = self.records.get(cell.key)
+        if record is None:
+            return {**where, "status": "not run", "reason": "", "seconds": None, "counts": {}, "skipped": [], "warnings": []}
+        return {
+            **where,
+            "status": record.status,
+            "reason": record.reason,
+            "seconds": round(record.seconds, 3),
+            "counts": dict(record.counts),
+            "skipped": [asdict(skip) for skip in record.skipped],
+            "warnings": list(record.warnings),
+        }
+
+    def _session_entry(self) -> dict[str, Any]:
+        fresh = list(self.records.values())[self.resumed :]
+        return {
+            "started": self.started,
+            "ended": _now(),
+            "workers": self.workers,
+            "cells_done": sum(record.done for record in fresh),
+            "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),
+            "texts_cached": sum(record.counts.get("texts_cached", 0) for record in fresh),
+            "seconds": round(time.perf_counter() - self.clock, 3),
+        }
+
+
+def _cell_rows(plan: Plan, record: CellRecord) -> list[Result]:
+    where = ("sage", record.task, record.dataset)
+    lang, seed = plan.lang(record.dataset), plan.request.seed
+    if not record.done:
+        headline = work.task(record.task).headline
+        return [Result(*where, "", lang, "", record.system, headline, None, 0, seed=seed, reason=record.reason)]
+    return [
+        Result(
+            *where, score.subset, lang, score.variant, record.system, score.measure, score.value, score.n,
+            score.ci_low, score.ci_high, score.method, seed, score.reason,
+        )
+        for score in record.scores
+    ]  # fmt: skip
+
+
+def _dataset_entry(dataset: Any) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "source": dataset.source,
+        "lang": dataset.lang,
+        "fingerprint": dataset.fingerprint,
+        "tasks": {
+            task.task: {"n": task.n, "skipped": [asdict(skip) for skip in task.skipped], "warnings": list(task.warnings)}
+            for task in dataset.tasks
+        },
+    }
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,89 @@
+"""Doing one cell: open the system and the data it names, evaluate. Runs in the parent or in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from semblance.contracts import Encoder, Similarity, Tokenizer
+from semblance.data import Dataset, open_dataset
+from semblance.protocols.sage.context import Context
+from semblance.protocols.sage.options import SageOptions
+from semblance.protocols.sage.request import DatasetRequest
+from semblance.protocols.sage.tasks import TASKS, Task
+from semblance.records import Loaded, TaskOutcome
+from semblance.runs.cached_encoder import CachedEncoder
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.systems import open_system
+from semblance.text import open_tokenizer
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs to do a cell."""
+
+    task: str
+    system: str
+    dataset: DatasetRequest
+    limit: int | None
+    seed: int
+    tokenizer: str
+    options: SageOptions
+    cache: Path | None
+
+
+def evaluate(job: Job, advance: Callable[[int], None]) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded, taken from the cache and cut."""
+    data = load(job.task, job.dataset, job.limit, job.seed)
+    encoders: list[CachedEncoder] = []
+
+    def cached(encoder: Encoder) -> Encoder:
+        encoders.append(CachedEncoder(encoder, open_cache(job.cache), progress=advance))
+        return encoders[-1]
+
+    tokenizer = open_tokenizer(job.tokenizer)
+    system = open_system(job.system, tokenizer=tokenizer, wrap=cached)
+    context = Context(data.dataset, tokenizer, job.seed, job.options)
+    outcome = task(job.task).evaluate(system, data.data, context)
+    return replace(outcome, counts={**outcome.counts, **_encoding_counts(encoders)})
+
+
+def task(name: str) -> Task:
+    """The task called `name`."""
+    return TASKS.build(name)
+
+
+@lru_cache(maxsize=8)
+def dataset(request: DatasetRequest) -> Dataset:
+    """The dataset, opened once per process."""
+    return open_dataset(request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades)
+
+
+@lru_cache(maxsize=2)
+def load(task_name: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
+    """The dataset in the task's shape; the last two stay in memory."""
+    return task(task_name).load(dataset(request), limit, seed)
+
+
+@lru_cache(maxsize=1)
+def open_cache(path: Path | None) -> EmbeddingCache:
+    """The embedding cache of this process."""
+    return EmbeddingCache.open(path)
+
+
+def describe(text: str, tokenizer: Tokenizer) -> Similarity:
+    """The system that a spec string names, without a cache: for its name, kind and identity."""
+    return open_system(text, tokenizer=tokenizer)
+
+
+def _encoding_counts(encoders: list[CachedEncoder]) -> dict[str, int]:
+    if not encoders:
+        return {}
+    return {
+        "texts_encoded": sum(encoder.counts.encoded for encoder in encoders),
+        "texts_cached": sum(encoder.counts.cached for encoder in encoders),
+        "texts_truncated": sum(encoder.counts.truncated for encoder in encoders),
+    }

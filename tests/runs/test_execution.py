@@ -1,0 +1,83 @@
+"""Cells are done here or in workers, failures are records, and dead workers are survived."""
+
+import os
+import signal
+
+import pytest
+
+from semblance.errors import ModelError
+from semblance.records import Component, Score, TaskOutcome
+from semblance.runs.cells import Cell
+from semblance.runs.execution import execute
+from semblance.runs.folder import RunFolder
+
+
+class Ear:
+    def __init__(self):
+        self.heard = []
+
+    def started(self, cell):
+        self.heard.append(("started", cell.key))
+
+    def advanced(self, cell, texts):
+        self.heard.append(("advanced", cell.key, texts))
+
+    def ended(self, cell, record):
+        self.heard.append(("ended", cell.key, record.status))
+
+
+def work(job, advance):
+    advance(3)
+    if job == "model":
+        raise ModelError("The model broke.", mend="Mend it.")
+    if job == "bug":
+        raise ZeroDivisionError("division by zero")
+    if job == "memory":
+        raise MemoryError
+    if job == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    score = Score("m", float(job), 1)
+    items = {"item_id": ["x"], "variant": [""], "measure": ["m"], "value": [float(job)]}
+    return TaskOutcome((score,), {"m": Component(float(job), 1)}, items)
+
+
+def cells(*jobs):
+    return [Cell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(jobs)]
+
+
+@pytest.fixture(autouse=True)
+def _importable(root, monkeypatch):
+    """A spawned worker imports this module by name."""
+    monkeypatch.syspath_prepend(root)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_cell_ends_with_a_record(tmp_path, workers):
+    """Finished cells have scores and items on disk, failed ones a reason in words and a log; the rest goes on."""
+    ear = Ear()
+    jobs = cells("1", "model", "bug", "memory", "5")
+    records = {
+        record.key: record
+        for record in execute(jobs, work, RunFolder(tmp_path), workers=workers, listener=ear)
+    }
+    assert [records[f"key{i}"].status for i in range(5)] == ["done", "failed", "failed", "failed", "done"]
+    assert records["key1"].reason == "The model broke. Mend it."
+    assert records["key2"].reason == "ZeroDivisionError: division by zero"
+    assert records["key3"].reason == "out of memory"
+    assert "ZeroDivisionError" in (tmp_path / "logs" / "key2.txt").read_text()
+    assert RunFolder(tmp_path).items_path("t", "d", "s4").exists()
+    assert {event[1] for event in ear.heard if event[0] == "ended"} == set(records)
+    assert ("advanced", "key0", 3) in ear.heard
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_cell_only(tmp_path):
+    """The cell that kills its worker fails with a reason; cells that ran beside it are done."""
+    records = {
+        record.key: record
+        for record in execute(cells("1", "die", "3", "4"), work, RunFolder(tmp_path), workers=2, listener=Ear())
+    }
+    assert {key: record.status for key, record in records.items()} == {
+        "key0": "done", "key1": "failed", "key2": "done", "key3": "done",
+    }  # fmt: skip
+    assert "died" in records["key1"].reason

@@ -1,0 +1,48 @@
+"""Atomic files, fingerprints and file names."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.runs.files import digest, slug, to_json, write_atomic
+
+
+def test_write_atomic_replaces_and_leaves_nothing_else(tmp_path):
+    """A file is replaced as a whole and no temporary file stays behind."""
+    path = tmp_path / "deep" / "file.json"
+    write_atomic(path, "old")
+    write_atomic(path, "new")
+    assert path.read_text() == "new"
+    assert [one.name for one in path.parent.iterdir()] == ["file.json"]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path):
+    """What cannot be encoded leaves the old content alone."""
+    path = tmp_path / "file"
+    write_atomic(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomic(path, "\ud800")
+    assert path.read_text() == "old"
+
+
+def test_digest_does_not_depend_on_key_order():
+    """Equal values have equal digests, whatever the order of keys."""
+    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1}) != digest({"a": 1, "b": [3]})
+
+
+def test_json_refuses_nan():
+    """A missing number is null: NaN never reaches a file."""
+    with pytest.raises(ValueError, match="JSON"):
+        to_json({"value": float("nan")})
+    assert json.loads(to_json({"value": None})) == {"value": None}
+
+
+@given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200))
+def test_slugs_are_safe_and_distinct(a, b):
+    """A slug is a plain file name, and different names have different slugs."""
+    assert slug(a).isascii()
+    assert not set(slug(a)) & set('/\\:*?"<>| ')
+    assert len(slug(a)) <= 70
+    assert (slug(a) == slug(b)) == (a == b)

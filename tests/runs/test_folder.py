@@ -1,0 +1,93 @@
+"""The files of a run."""
+
+import multiprocessing
+
+import polars as pl
+import pytest
+
+from semblance.errors import DataError, UsageError
+from semblance.records import Result
+from semblance.runs.cells import Cell, failed
+from semblance.runs.folder import RunFolder, write_columns
+
+CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
+ROW = Result("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)
+
+
+def test_a_folder_without_a_run_has_no_manifest(tmp_path):
+    """Nothing there is not an error."""
+    assert RunFolder(tmp_path / "none").read_manifest() is None
+    assert RunFolder(tmp_path / "none").read_results() == []
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"schema": 99}'])
+def test_a_manifest_that_cannot_be_used_is_named(tmp_path, content):
+    """A torn manifest or one of another schema is a DataError that names the file and the mend."""
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(DataError, match=r"manifest\.json.*--out"):
+        RunFolder(tmp_path).read_manifest()
+
+
+def test_results_are_appended_replaced_and_read(tmp_path):
+    """Rows come back as they were, in order."""
+    folder = RunFolder(tmp_path)
+    folder.append_results([ROW])
+    folder.append_results([ROW])
+    assert folder.read_results() == [ROW, ROW]
+    folder.write_results([ROW])
+    assert folder.read_results() == [ROW]
+
+
+def test_a_torn_line_is_named(tmp_path):
+    """A line that a crash cut short is a DataError with its number and the mend."""
+    folder = RunFolder(tmp_path)
+    folder.append_results([ROW])
+    with folder.results.open("a") as stream:
+        stream.write('{"protocol": "sa')
+    with pytest.raises(DataError, match=r"results\.jsonl:2: .*same command"):
+        folder.read_results()
+
+
+def test_a_damaged_cell_counts_as_not_done(tmp_path):
+    """A record that cannot be read is None, so the cell is done again."""
+    folder = RunFolder(tmp_path)
+    folder.write_cell(CELL, failed(CELL, "why", 0.1))
+    assert folder.read_cell(CELL) is not None
+    path = tmp_path / "cells" / "abc.json"
+    path.write_bytes(path.read_bytes()[:40])
+    assert folder.read_cell(CELL) is None
+
+
+def test_columns_become_parquet_with_nulls(tmp_path):
+    """Texts stay texts, missing values are null, and equal columns give equal bytes."""
+    columns = {"item_id": ["a", "b"], "variant": ["", "x"], "measure": ["m", "m"], "value": [0.5, None]}
+    write_columns(tmp_path / "one.parquet", columns)
+    write_columns(tmp_path / "two.parquet", columns)
+    frame = pl.read_parquet(tmp_path / "one.parquet")
+    assert frame["value"].to_list() == [0.5, None]
+    assert frame.schema["item_id"] == pl.String
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+
+
+def _hold(path, ready, leave):
+    with RunFolder(path).locked():
+        ready.set()
+        leave.wait(20)
+
+
+def test_two_processes_cannot_work_on_one_folder(tmp_path, root, monkeypatch):
+    """The second one is told, instead of mixing its cells with the first one's."""
+    monkeypatch.syspath_prepend(root)  # a spawned process imports this module by name
+    context = multiprocessing.get_context("spawn")
+    ready, leave = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(tmp_path, ready, leave))
+    other.start()
+    try:
+        assert ready.wait(20)
+        with pytest.raises(UsageError, match="Another process"), RunFolder(tmp_path).locked():
+            pass
+    finally:
+        leave.set()
+        other.join(20)
+    with RunFolder(tmp_path).locked():
+        pass
