@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,18 @@ class EmbeddingCache:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
+    deadline = monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return _prepared(file)
+        except sqlite3.OperationalError as error:
+            # SQLite's own patience does not cover two processes that make the same file at once.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                raise
+            sleep(0.02)
+
+
+def _prepared(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         # Large pages suit chunks of 100 kB and more; only a new file takes the setting.

@@ -1,0 +1,97 @@
+"""Cosine similarity of an encoder's vectors: what makes an embedding model a similarity."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Encoder, Ranked, Role
+from semblance.errors import UsageError
+from semblance.search import exact_search
+
+_BLOCK = 256
+
+
+class Cosine:
+    """The cosine of two texts' vectors, in [-1, 1]; higher is more similar.
+
+    Equal texts have exactly 1, two empty ones too; an empty text, or one whose vector is zero, has 0 with
+    every other (SAGE spec, section 2). `pairs` and `distances` give the encoder no role, `search` tells it
+    queries from documents.
+    """
+
+    kind: Literal["embedding"] = "embedding"
+
+    def __init__(self, encoder: Encoder, *, name: str | None = None) -> None:
+        self.encoder = encoder
+        self.name = name or encoder.name
+        self.identity = f"cosine({encoder.identity})"
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
+        if len(a) != len(b):
+            raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
+        # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
+        left, right = self._unit(a), self._unit(b)
+        similarity = np.empty(len(a), dtype=np.float32)
+        for start in range(0, len(a), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            similarity[rows] = (left[rows] * right[rows]).sum(axis=1)
+        np.clip(similarity, -1, 1, out=similarity)
+        similarity[np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)] = 1
+        return similarity
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - cosine of every two texts, in [0, 2], condensed; equal texts have exactly 0.
+
+        Written block by block into the result: beside it only the vectors and a few hundred rows are held.
+        """
+        unit = self._unit(texts)
+        n = len(unit)
+        distances = np.empty(n * (n - 1) // 2, dtype=np.float32)
+        for start in range(0, n, _BLOCK):
+            block = np.clip(1 - unit[start : start + _BLOCK] @ unit[start:].T, 0, 2)
+            for row, values in enumerate(block, start):
+                first = _condensed_row(row, n)
+                distances[first : first + n - 1 - row] = values[row - start + 1 :]
+        for rows in _equal_rows(texts):
+            for position, row in enumerate(rows[:-1]):
+                distances[_condensed_row(int(row), n) + rows[position + 1 :] - row - 1] = 0
+        return distances
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k corpus texts of the highest cosine for each query; see `exact_search` for ties."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order; only one shard's vectors are in memory at a time."""
+        vectors = self._unit(queries, "query")
+        for shard in shards:
+            yield exact_search(vectors, self._unit(shard, "document"), k)
+
+    def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero."""
+        vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
+        lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)).astype(np.float32)
+        lengths[np.array([not text for text in texts], dtype=bool)] = np.inf
+        lengths[lengths == 0] = 1
+        return np.asarray(vectors / lengths[:, None], dtype=np.float32)
+
+
+def _condensed_row(row: int, n: int) -> int:
+    """Where the distances of `row` to the rows after it begin in the condensed order."""
+    return row * (2 * n - row - 1) // 2
+
+
+def _equal_rows(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    """The rows of each text that occurs more than once, ascending."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, text in enumerate(texts):
+        rows[text].append(row)
+    return [np.array(equal, dtype=np.int64) for equal in rows.values() if len(equal) > 1]
