@@ -1,0 +1,158 @@
+"""The cached encoder: nothing is encoded twice, and a vector does not depend on how it was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semblance.errors import ModelError
+from semblance.runs.cached_encoder import CachedEncoder, chunk_key
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.systems.encoders.minilm import MiniLM
+from semblance.systems.encoders.wordllama import WordLlama
+
+
+class CallEncoder:
+    """Vectors that give away the call: a text's place in it, the call's size, and the text's length."""
+
+    name, identity, dim, max_tokens, chunk_size = "call", "call:1", 3, 5, 4
+
+    def __init__(self):
+        self.calls = []
+        self.fail_at = None
+
+    def encode(self, texts, *, role=None):
+        if self.fail_at == len(self.calls):
+            raise ModelError("out of order")
+        self.calls.append((list(texts), role))
+        return np.array(
+            [[place, len(texts), len(text)] for place, text in enumerate(texts)], dtype=np.float32
+        )
+
+    def count_truncated(self, texts):
+        return sum(len(text) > self.max_tokens for text in texts)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    opened = EmbeddingCache.open(tmp_path / "embeddings.sqlite")
+    yield opened
+    opened.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(texts=st.lists(st.text(max_size=8), max_size=30), random=st.randoms())
+def test_a_vector_depends_on_the_set_of_texts_only(cache, texts, random):
+    """Order, repetition and what is cached make no difference; equal texts have equal vectors."""
+    cache.clear()
+    fresh = CachedEncoder(CallEncoder(), cache).encode(texts)
+    again = texts + random.choices(texts, k=5) if texts else []
+    random.shuffle(again)
+    again += texts
+    encoder = CallEncoder()
+    cached = CachedEncoder(encoder, cache).encode(again)
+    assert fresh.shape == (len(texts), 3)
+    assert encoder.calls == []
+    by_text = {text: vector.tobytes() for text, vector in zip(again, cached, strict=True)}
+    assert [by_text[text] for text in again] == [vector.tobytes() for vector in cached]
+    assert [by_text[text] for text in texts] == [vector.tobytes() for vector in fresh]
+
+
+def test_chunks_are_cut_in_content_order(cache):
+    """Distinct texts, shorter first and then by code point, a fixed number at a time."""
+    encoder = CallEncoder()
+    CachedEncoder(encoder, cache).encode(["ccc", "b", "a", "bb", "a", "", "aa"])
+    assert encoder.calls == [(["", "a", "b", "aa"], None), (["bb", "ccc"], None)]
+
+
+def test_counts_add_up(cache):
+    """Encoded and cached texts of every call, and those that were cut in either case."""
+    encoder = CallEncoder()
+    first, second = CachedEncoder(encoder, cache), CachedEncoder(encoder, cache)
+    done = []
+    second.progress = done.append
+    first.encode(["a", "b", "a", "longer text", "c", "another one"])
+    second.encode(["a", "b", "longer text", "c", "another one"])
+    second.encode(["new"])
+    assert (first.counts.encoded, first.counts.cached, first.counts.truncated) == (5, 0, 2)
+    assert (second.counts.encoded, second.counts.cached, second.counts.truncated) == (1, 5, 2)
+    assert first.counts.seconds > 0
+    assert done == [4, 1, 1]
+
+
+def test_a_failure_keeps_the_chunks_before_it(cache):
+    """What was encoded before the encoder failed is not encoded again."""
+    texts = [f"{i:02}" for i in range(12)]
+    encoder = CallEncoder()
+    encoder.fail_at = 2
+    with pytest.raises(ModelError, match="out of order"):
+        CachedEncoder(encoder, cache).encode(texts)
+    encoder.fail_at = None
+    CachedEncoder(encoder, cache).encode(texts)
+    assert [call for call, _ in encoder.calls] == [texts[:4], texts[4:8], texts[8:]]
+
+
+def test_roles_are_kept_apart_only_where_they_matter(cache):
+    """An encoder without roles is asked once, without a role."""
+    encoder = CallEncoder()
+    cached = CachedEncoder(encoder, cache)
+    cached.encode(["a"], role="query")
+    cached.encode(["a"], role="document")
+    cached.encode(["a"])
+    assert [role for _, role in encoder.calls] == ["query", "document", None]
+    encoder.uses_roles = False
+    cached = CachedEncoder(encoder, cache)
+    cached.encode(["b"], role="query")
+    cached.encode(["b"], role="document")
+    assert encoder.calls[3:] == [(["b"], None)]
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.zeros((1, 3), dtype=np.float32), r"shape \(1, 3\) for 2 texts, expected \(2, 3\)"),
+        (np.array([[0, 0, 0], [0, np.nan, 0]], dtype=np.float32), r"not finite \(text 1 of 2\)"),
+    ],
+)
+def test_wrong_vectors_are_an_error_and_never_kept(cache, vectors, message):
+    """A shape or a value that cannot be right stops the run."""
+
+    class Wrong(CallEncoder):
+        def encode(self, texts, *, role=None):
+            return vectors
+
+    with pytest.raises(ModelError, match=message):
+        CachedEncoder(Wrong(), cache).encode(["a", "b"])
+    assert cache.info().entries == 0
+
+
+@given(st.lists(st.text(max_size=3), max_size=4), st.lists(st.text(max_size=3), max_size=4))
+def test_keys_differ_when_texts_do(a, b):
+    """No two lists of texts share a key, however they are cut."""
+    assert (chunk_key("e", None, a) == chunk_key("e", None, b)) == (a == b)
+
+
+def test_keys_differ_by_encoder_and_role():
+    """The same texts have a key for each encoder and each role."""
+    keys = {chunk_key(e, role, ["a"]) for e in ("e", "f") for role in (None, "query", "document")}
+    assert len(keys) == 6
+
+
+def test_keys_and_identities_are_frozen():
+    """A change here makes every user's cache worthless: it needs a reason."""
+    assert chunk_key("e:1", "query", ["", "naïve", "\ud800"]).hex() == (
+        "ed155fdadd264268f2183bbc36ff15156b68190a8c8db4ba52a2e129d0321f4e"
+    )
+    assert MiniLM.identity == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
+    assert WordLlama.identity == "wordllama:64b47a2dc493cb8e:93248f2a9ec36c7b"
+    assert (MiniLM.chunk_size, WordLlama.chunk_size) == (64, 1024)
+
+
+def test_a_cache_that_keeps_nothing_changes_nothing(cache):
+    """Without a disk the vectors are the same."""
+    texts = [f"text {i % 9}" for i in range(20)]
+    kept = CachedEncoder(CallEncoder(), cache).encode(texts)
+    cache.close()
+    assert np.array_equal(CachedEncoder(CallEncoder(), cache).encode(texts), kept)
