@@ -82,11 +82,12 @@ def plain(value: Any) -> str:
 def wrong(row: Row, column: str, expected: str) -> DataError:
     """The error for a cell that is not what its column needs."""
     return DataError(
-        f"{column!r} does not hold {expected}",
+        f"the value of {column!r} cannot be used",
         path=row.path,
         line=row.line,
         expected=expected,
         found=shown(row.cells.get(column)),
+        mend="Correct it, or leave the row out.",
     )
 
 

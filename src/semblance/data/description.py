@@ -93,7 +93,7 @@ class DatasetFile(_Strict):
         parts = set(RETRIEVAL_PARTS) & set(shapes)
         if parts and len(parts) < len(RETRIEVAL_PARTS):
             raise ValueError(
-                f"{', '.join(sorted(parts))} need tables for all of {', '.join(RETRIEVAL_PARTS)}"
+                f"a retrieval set needs {', '.join(RETRIEVAL_PARTS)}, not only {', '.join(sorted(parts))}"
             )
         return self
 
@@ -150,22 +150,22 @@ def _reworded(path: Path, error: ValidationError) -> DataError:
     place = _place(fault["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     if fault["type"] == "missing":
-        return DataError(f"the field {place} is missing{more}", path=path)
+        return DataError(f"the field {place} is missing{more}.", path=path)
     if fault["type"] == "extra_forbidden":
         fields = [
             name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields
         ]
         near = nearest(str(fault["loc"][-1]), fields)
         return DataError(
-            f"there is no field {place}{more}",
+            f"there is no field {place}{more}.",
             path=path,
             mend=f"Did you mean {near}?" if near else "Leave it out.",
         )
     if fault["type"] == "value_error":
         return DataError(
-            f"{place or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}", path=path
+            f"{place or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}.", path=path
         )
-    expected = fault["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    expected = fault["msg"].removeprefix("Input should be ").replace("a valid ", "a ")
     return DataError(
         f"the field {place} is not right{more}", path=path, expected=expected, found=shown(fault["input"])
     )

@@ -29,7 +29,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, _decoded(path, number, line)
     if number == 0:
         raise DataError(
-            "the file is empty", path=path, mend="Check that it was written or downloaded completely."
+            "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
         )
 
 
@@ -51,20 +51,18 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked if its name ends in .gz."""
+    """The file's bytes, unpacked if its name ends in .gz; DataError if name and content disagree on that."""
     try:
-        raw = path.open("rb")
+        with path.open("rb") as stream:
+            magic = stream.read(len(_GZIP))
     except OSError as error:
         raise DataError("the file cannot be read", path=path, found=error.strerror or str(error)) from error
-    magic = raw.read(2)
-    raw.seek(0)
     named = path.name.lower().endswith(".gz")
     if magic and named != (magic == _GZIP):
-        raw.close()
         found = "no gzip header" if named else "a gzip header"
         mend = "Rename it without .gz, or pack it." if named else "Add .gz to its name."
         raise DataError("the file is not what its name says", path=path, found=found, mend=mend)
-    return cast(IO[bytes], gzip.open(raw)) if named and magic else raw
+    return cast(IO[bytes], gzip.open(path)) if named else path.open("rb")
 
 
 def _decoded(path: Path, number: int, line: bytes) -> str:

@@ -45,12 +45,12 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     `target` is the canonical name when `column` is what a mapping reads it from.
     """
     found = source.columns()
-    near = nearest(column, found)
+    pair = target or column, nearest(column, found) or "COLUMN"
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
         path=source.path,
         found="columns " + ", ".join(found),
-        mend=f"Name the column with --map {target or column}={near or 'COLUMN'}.",
+        mend=f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}}).",
     )
 
 

@@ -36,7 +36,12 @@ class JsonLines:
     @cached_property
     def _columns(self) -> tuple[str, ...]:
         peeked = islice(self._objects(), _PEEKED)
-        return tuple(dict.fromkeys(key for _, cells in peeked for key in cells))
+        names = tuple(dict.fromkeys(key for _, cells in peeked for key in cells))
+        if not names:
+            raise DataError(
+                "no line holds anything.", path=self.path, mend="Check that the file was written."
+            )
+        return names
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows with these columns."""
@@ -54,7 +59,9 @@ class JsonLines:
             if "\\u" in line:
                 _check_surrogates(value)
         except json.JSONDecodeError as error:
-            raise self._invalid(number, f"{error.msg} at character {error.pos + 1}") from error
+            raise self._invalid(number, f"{error.msg.lower()} at character {error.pos + 1}") from error
+        except UnicodeEncodeError as error:
+            raise self._invalid(number, "half of a surrogate pair") from error
         except (ValueError, RecursionError) as error:
             raise self._invalid(number, str(error)) from error
         if not isinstance(value, dict):
@@ -89,7 +96,7 @@ class Delimited:
         _, header = next(self._records())
         for name in header:
             if header.count(name) > 1:
-                raise DataError(f"the header names the column {name!r} twice", path=self.path, line=1)
+                raise DataError(f"the header names the column {name!r} twice.", path=self.path, line=1)
         return tuple(header)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:

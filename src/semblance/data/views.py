@@ -114,7 +114,7 @@ class Joined(View):
                     raise missing_column(side, column)
         if taken := sorted(set(self.added) & set(self.source.columns())):
             raise DataError(
-                f"the joined column {taken[0]!r} is also a column of {self.source.path.name}",
+                f"the joined column {taken[0]!r} is also a column of {self.source.path.name}.",
                 path=self.other.path,
                 mend="Leave it out of the join's columns.",
             )
@@ -171,7 +171,7 @@ class Titled(View):
 def repeated(row: Row, column: str, key: str, first_line: int) -> DataError:
     """The error for a key that is there twice."""
     return DataError(
-        f"{column} {key!r} is there twice, first on line {first_line}",
+        f"{column} {key!r} is there twice, first on line {first_line}.",
         path=row.path,
         line=row.line,
         mend=f"Give every row its own {column}.",
