@@ -21,6 +21,8 @@ Retrieved = Sequence[str] | Mapping[str, float]
 Values = float | NDArray[np.float64]
 """One value for one query; one per query, in the order of the judgements, for many."""
 
+_COMPARISONS = 1 << 20
+
 
 @dataclass(frozen=True)
 class Places:
@@ -67,11 +69,11 @@ def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str
     gain = _flat((gains.values() for gains in judgements.values()), int(sizes.sum()))
     query = np.repeat(np.arange(len(names)), sizes)
     _check(np.isfinite(gain), "gain", names, query, "a finite number")
-    rank = _ranks(judgements, [_scored(runs.get(name, ())) for name in names], query)
     relevant = gain > 0
+    rank = _ranks(judgements, [_scored(runs.get(name, ())) for name in names], query, relevant)
     return Judged(
         len(names),
-        _places(query, rank, gain, relevant & (rank > 0)),
+        _places(query, rank, gain, rank > 0),
         _in_best_order(query[relevant], gain[relevant]),
         many,
     )
@@ -133,7 +135,12 @@ def _scored(ranking: Retrieved) -> Mapping[str, float]:
             f"What was retrieved is the text {ranking!r}.",
             mend="Give a list of document ids, or id -> score.",
         )
-    return dict(zip(dict.fromkeys(ranking), count(0, -1), strict=False))
+    scores = dict(zip(ranking, count(0, -1), strict=False))
+    return (
+        scores
+        if len(scores) == len(ranking)
+        else dict(zip(dict.fromkeys(ranking), count(0, -1), strict=False))
+    )
 
 
 def _flat(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
@@ -141,31 +148,31 @@ def _flat(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
 
 
 def _ranks(
-    judgements: Mapping[str, Gains], runs: list[Mapping[str, float]], query: NDArray[np.int64]
+    judgements: Mapping[str, Gains],
+    runs: list[Mapping[str, float]],
+    query: NDArray[np.int64],
+    relevant: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """The rank of every judged document, 0 where it was not retrieved.
+    """The rank of every relevant document; 0 where it was not retrieved, and for the others.
 
-    Only judged documents are placed, by counting the scores above theirs in one sorted array of all queries.
+    Only these documents are placed, by counting the scores above theirs in one sorted array of all queries.
     """
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
-    ends = np.cumsum(sizes)
     owner = np.repeat(np.arange(len(runs)), sizes)
-    scores = _flat((run.values() for run in runs), int(sizes.sum()))
+    scores = _flat((run.values() for run in runs), len(owner))
     _check(~np.isnan(scores), "score", list(judgements), owner, "a number")
     wanted = _flat(map(_scores_of, judgements.values(), runs), len(query))
-    retrieved = ~np.isnan(wanted)
-    at = query[retrieved]
-    keys, sought = _keys(owner, scores), _keys(at, wanted[retrieved])
+    found = np.flatnonzero(relevant & ~np.isnan(wanted))
+    keys, sought = _keys(owner, scores), _keys(query[found], wanted[found])
     ordered = np.sort(keys)
-    through = np.searchsorted(ordered, sought, side="right")
+    first, end = np.searchsorted(ordered, sought), np.searchsorted(ordered, sought, side="right")
     rank = np.zeros(len(query), dtype=np.int64)
-    rank[retrieved] = ends[at] - through + 1
-    tied = at[through - np.searchsorted(ordered, sought) > 1]
-    gains = list(judgements.values())
-    for index in np.unique(tied).tolist():
-        places = _places_with_ties(keys[ends[index] - sizes[index] : ends[index]], runs[index])
-        first, last = np.searchsorted(query, (index, index + 1))
-        rank[first:last] = [places.get(document, 0) for document in gains[index]]
+    rank[found] = np.cumsum(sizes)[query[found]] - end + 1
+    tied = np.flatnonzero(end - first > 1)
+    if len(tied):
+        ids = _objects(judgements.values(), len(query))[found[tied]]
+        others = _objects(runs, len(keys)), np.argsort(keys)
+        rank[found[tied]] += _count_greater(*others, first[tied], end[tied], ids)
     return rank
 
 
@@ -173,9 +180,28 @@ def _scores_of(documents: Iterable[str], run: Mapping[str, float]) -> Iterable[f
     return map(run.get, documents, repeat(np.nan))
 
 
-def _places_with_ties(keys: NDArray[np.uint64], run: Mapping[str, float]) -> dict[str, int]:
-    ids = [document for _, document in sorted(zip(keys.tolist(), run, strict=True), reverse=True)]
-    return dict(zip(ids, count(1), strict=False))
+def _objects(groups: Iterable[Iterable[str]], n: int) -> NDArray[np.object_]:
+    return np.fromiter(chain.from_iterable(groups), np.object_, n)
+
+
+def _count_greater(
+    ids: NDArray[np.object_],
+    order: NDArray[np.int64],
+    first: NDArray[np.int64],
+    end: NDArray[np.int64],
+    than: NDArray[np.object_],
+) -> NDArray[np.int64]:
+    """How many of `ids[order[first[i]:end[i]]]` are greater than `than[i]`, in blocks of bounded memory."""
+    counts = np.empty(len(than), dtype=np.int64)
+    ends = np.cumsum(end - first)
+    cuts = np.searchsorted(ends, np.arange(_COMPARISONS, ends[-1], _COMPARISONS))
+    for block in np.split(np.arange(len(than)), np.unique(cuts)):
+        sizes = end[block] - first[block]
+        which = np.repeat(np.arange(len(block)), sizes)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        greater = ids[order[first[block][which] + within]] > than[block][which]
+        counts[block] = np.bincount(which[greater.astype(bool)], minlength=len(block))
+    return counts
 
 
 def _keys(query: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.uint64]:
