@@ -1,0 +1,113 @@
+"""The reference half of docs/cli.md, made from the app itself.
+
+python tests/docs/cli_reference.py --write     renew it after a command or an option has changed
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+START = "<!-- made by tests/docs/cli_reference.py -->\n"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option or argument: how it is written, what it is without being written, what it means."""
+
+    spellings: tuple[str, ...]
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: the words that call it, what it does, what it takes."""
+
+    path: str
+    about: str
+    options: tuple[Option, ...]
+
+
+def commands(app: Any = None, path: str = "semblance") -> Iterator[Command]:
+    """Every command of the app; first the app itself, for the options that stand before a command."""
+    if app is None:
+        from semblance.cli.main import app
+
+        yield _command(path, app.registered_callback.callback)
+    for info in app.registered_commands:
+        yield _command(f"{path} {info.name or info.callback.__name__}", info.callback)
+    for group in app.registered_groups:
+        yield from commands(group.typer_instance, f"{path} {group.name}")
+
+
+def reference() -> str:
+    """The reference as Markdown."""
+    return "\n".join(_section(command) for command in commands())
+
+
+def _command(path: str, callback: Callable[..., Any]) -> Command:
+    parameters = inspect.signature(callback, eval_str=True).parameters.values()
+    return Command(path, inspect.getdoc(callback) or "", tuple(map(_option, parameters)))
+
+
+def _option(parameter: inspect.Parameter) -> Option:
+    kind, declared = get_args(parameter.annotation)[:2]
+    if type(declared).__name__ == "ArgumentInfo":
+        spellings = (declared.metavar or parameter.name.upper(),)
+    else:
+        # Inside Annotated the first spelling stands where a default would.
+        given = (declared.default, *(declared.param_decls or ()))
+        written = [one for one in given if isinstance(one, str)] or [f"--{parameter.name.replace('_', '-')}"]
+        spellings = tuple(one for text in written for one in text.split("/"))
+    return Option(spellings, _default(parameter), declared.help + _choices(kind))
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    if parameter.default is inspect.Parameter.empty:
+        return "required"
+    if parameter.default is None or parameter.default is False:
+        return ""
+    return f"`{_plain(parameter.default)}`"
+
+
+def _choices(kind: Any) -> str:
+    kinds = get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    enums = [one for one in kinds if isinstance(one, type) and issubclass(one, Enum)]
+    values = [f"`{_plain(value)}`" for enum in enums for value in enum]
+    return f" One of {', '.join(values)}." if values else ""
+
+
+def _plain(value: Any) -> str:
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def _section(command: Command) -> str:
+    lines = [f"### `{command.path}`", "", " ".join(command.about.split()), ""]
+    rows = [
+        f"| {', '.join(f'`{text}`' for text in one.spellings)} | {one.default} | {one.meaning} |"
+        for one in command.options
+    ]
+    if rows:
+        lines += ["| Option | Default | Meaning |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the reference, or write it into the page."""
+    if "--write" not in sys.argv:
+        print(reference())
+        return
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition(START)
+    PAGE.write_text(head + START + "\n" + reference(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

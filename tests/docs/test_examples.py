@@ -1,0 +1,93 @@
+"""The examples of the documentation run.
+
+A fence under a line `<!-- run -->` is executed: Python in one namespace per page, shell in its folder.
+One under `<!-- prints -->` is what the example before it must have printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+MARKED = re.compile(
+    r"^<!-- (?P<mark>run|prints) -->\n+```(?P<kind>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One marked fence of a page, and the line it stands on."""
+
+    mark: str
+    kind: str
+    code: str
+    line: int
+
+
+def examples(page: Path) -> list[Example]:
+    """The marked fences of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Example(match["mark"], match["kind"], match["code"], text[: match.start("code")].count("\n") + 1)
+        for match in MARKED.finditer(text)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.exists() and examples(page)], ids=lambda page: page.name
+)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every marked example of the page works, in order, in an empty folder, and prints what the page says."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "example"}
+    printed = ""
+    for example in examples(page):
+        where = f"{page.name}:{example.line}"
+        if example.mark == "prints":
+            assert printed.strip() == example.code.strip(), where
+        elif example.kind == "python":
+            printed = _python(example, page, namespace)
+        else:
+            printed = _shell(example, where)
+
+
+def _python(example: Example, page: Path, namespace: dict[str, Any]) -> str:
+    # Blank lines in front, so that a traceback points to the line of the page.
+    code = compile("\n" * example.line + example.code, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def _shell(example: Example, where: str) -> str:
+    assert example.kind == "sh", f"{where}: only python and sh can be run"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", example.code],
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{where}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_marks_are_spelled_right() -> None:
+    """Every mark stands directly over a fence, so that no example is left out by a slip."""
+    for page in PAGES:
+        if page.exists():
+            marks = re.findall(r"^<!-- (?:run|prints) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)
+            assert len(marks) == len(examples(page)), page.name

@@ -1,0 +1,83 @@
+"""The names that users and scripts rely on are there, documented, and listed once."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import pytest
+
+import semblance
+
+LISTED = [
+    "semblance",
+    "semblance.data",
+    "semblance.measures",
+    "semblance.protocols.sage",
+    "semblance.report",
+    "semblance.runs",
+    "semblance.search",
+    "semblance.stats",
+    "semblance.systems",
+    "semblance.text",
+]
+PROMISED = {
+    "semblance": ["data", "measures", "report", "sage", "search", "stats", "systems", "text", "__version__"],
+    "semblance.protocols.sage": ["Request", "SageOptions", "SageRun", "TASKS", "run"],
+    "semblance.data": ["DATASETS", "open_dataset"],
+    "semblance.systems": ["SYSTEMS", "open_system"],
+    "semblance.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
+    "semblance.measures": [
+        *("ami", "ari", "average_precision", "ndcg", "precision", "recall", "reciprocal_rank", "v_measure"),
+        "MEASURES",
+    ],
+    "semblance.stats": [
+        *("bootstrap_ci", "paired_bootstrap", "hodges_lehmann", "wilcoxon", "wilson", "fisher_z"),
+        *("randomization_test", "rank_intervals", "holm"),
+    ],
+    "semblance.report": ["write_report"],
+}
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_the_list_of_public_names_is_true(module: str) -> None:
+    """Every name in `__all__` exists, once."""
+    package = importlib.import_module(module)
+    names = getattr(package, "__all__", [])
+    assert len(names) == len(set(names))
+    for name in names:
+        assert getattr(package, name) is not None
+
+
+@pytest.mark.parametrize("module", PROMISED)
+def test_promised_names_are_public(module: str) -> None:
+    """The names that scripts, papers and other packages use stay where they are."""
+    package = importlib.import_module(module)
+    assert set(PROMISED[module]) <= set(package.__all__)
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_public_functions_and_classes_are_documented(module: str) -> None:
+    """Everything public has a docstring, and every public function says the type of each argument."""
+    package = importlib.import_module(module)
+    for name in getattr(package, "__all__", []):
+        thing = getattr(package, name)
+        if not callable(thing) or inspect.ismodule(thing):
+            continue
+        assert inspect.getdoc(thing), f"{module}.{name}"
+        if inspect.isfunction(thing):
+            parameters = inspect.signature(thing).parameters.values()
+            assert all(one.annotation is not inspect.Parameter.empty for one in parameters), (
+                f"{module}.{name}"
+            )
+
+
+def test_an_unknown_part_is_an_attribute_error() -> None:
+    """Parts load when they are used; a name that is none of them fails as in any module."""
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        semblance.nothing  # noqa: B018
+
+
+def test_the_protocol_is_a_part_of_the_package() -> None:
+    """`semblance.sage` is the protocol, without an import of its own."""
+    assert semblance.sage is importlib.import_module("semblance.protocols.sage")
