@@ -24,7 +24,8 @@ _THREADS = 8
 class Cl100k:
     """tiktoken's `cl100k_base`, special tokens read as ordinary text.
 
-    Half a surrogate pair is read as U+FFFD. Raises ModelError where the vocabulary is neither cached nor to be had.
+    Half a surrogate pair is read as U+FFFD. Raises ModelError where the vocabulary is neither cached nor can
+    be downloaded.
     """
 
     name = "cl100k"
@@ -67,25 +68,24 @@ def _open_encoding() -> tiktoken.Encoding:
 
     path = _cached_file()
     try:
-        if path is not None and path.exists():
-            # tiktoken itself would delete a file that does not match, which may be the user's only copy.
-            if hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
-                raise ModelError(f"The vocabulary file {path} of cl100k_base is damaged.", mend=_mend())
-        else:
+        if path is None or not path.exists():
             # tiktoken downloads without a time limit: find out first whether the server answers.
             requests.head(_ADDRESS, timeout=_CONNECT_SECONDS).raise_for_status()
+        elif hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
+            # tiktoken would delete a file that does not match, which may be the user's only copy.
+            raise ModelError(f"The vocabulary file {path} of cl100k_base is damaged.", mend=_mend())
         return tiktoken.get_encoding("cl100k_base")
     except (OSError, ValueError) as error:
-        where = "" if path is None else f" ({path} is missing)"
+        place = f"readable at {path}" if path else "cached (TIKTOKEN_CACHE_DIR is empty)"
         raise ModelError(
-            f"The tokenizer cl100k needs its vocabulary file, which is not cached{where} and cannot be "
-            f"downloaded: {type(error).__name__}.",
+            f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {place} nor "
+            f"to be downloaded ({type(error).__name__}).",
             mend=_mend(),
         ) from None
 
 
 def _mend() -> str:
     return (
-        f"Download {_ADDRESS} once, save it as {_FILE} in a folder and set TIKTOKEN_CACHE_DIR to that folder; or use "
-        f"`--tokenizer words`, whose scores are not those of the paper."
+        f"Download {_ADDRESS} once, save it as {_FILE} in a folder and set TIKTOKEN_CACHE_DIR to that "
+        f"folder; or use `--tokenizer words`, whose scores are not those of the paper."
     )

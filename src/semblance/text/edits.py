@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from operator import itemgetter
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,61 +16,84 @@ Draw = Callable[[int], bytes]
 
 
 def capitalize(text: str, draw: Draw) -> str:
-    """Each character becomes its upper case with probability 1/4, independently (SAGE, section 5).
+    """Each character becomes its upper case with probability 1/4, independently (SAGE, section 5) [A24].
 
-    Character i takes bits 2(i mod 4) and the next of byte i // 4 of the stream, and is raised when both are 0. A
-    character whose upper case is longer than one character (sharp s, ligatures) stays.
+    Character i takes bits 2(i mod 4) and the next of byte i // 4 of the stream, and is raised when both are
+    0. A character whose upper case is longer than one character (sharp s, ligatures) stays.
     """
-    quarter = np.frombuffer(draw((len(text) + 3) // 4), np.uint8)
-    return _raise_where(text, _BIT_PAIRS[quarter].view(np.bool_)[: len(text)])
+    drawn = np.frombuffer(draw((len(text) + 3) // 4), np.uint8)
+    return _raised(text, _RAISED_BY.take(drawn, mode="clip").view(np.uint8)[: len(text)])
 
 
 def capitalize_exactly(text: str, draw: Draw) -> str:
     """A quarter of the characters, rounded down, drawn without replacement, become upper case [A24]."""
-    raised = np.zeros(len(text), np.bool_)
-    raised[permutation(len(text), draw)[: len(text) // 4]] = True
-    return _raise_where(text, raised)
+    case_bits = np.zeros(len(text), np.uint8)
+    case_bits[permutation(len(text), draw)[: len(text) // 4]] = _CASE_BIT
+    return _raised(text, case_bits)
 
 
-# Row b: which of the four characters that byte b decides are raised, as the four bytes of one number.
-_BIT_PAIRS: NDArray[np.uint32] = (
-    ((np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3 == 0).astype(np.uint8).view(np.uint32).ravel()
-)
+_CASE_BIT = 0x20  # tells an ASCII letter from its upper case
+# Entry b: the case bit, or 0, for each of the four characters that byte b decides, as the bytes of one
+# number.
+_RAISED_BY: NDArray[np.uint32] = (
+    (((np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3 == 0) * _CASE_BIT).astype(np.uint8).view(np.uint32)
+).ravel()
 
 
-def _raise_where(text: str, raised: NDArray[np.bool_]) -> str:
-    upper = text.upper()
-    if len(upper) != len(text):
-        upper = "".join(map(_upper_character, text))
-    codec, unit = ("ascii", np.dtype(np.uint8)) if text.isascii() else ("utf-32-le", np.dtype("<u4"))
-    old = np.frombuffer(text.encode(codec, "surrogatepass"), unit)
-    new = np.frombuffer(upper.encode(codec, "surrogatepass"), unit)
-    return np.where(raised, new, old).tobytes().decode(codec, "surrogatepass")
+def _raised(text: str, case_bits: NDArray[np.uint8]) -> str:
+    """`text` with the characters whose `case_bits`, (characters,), are set in upper case."""
+    if not text.isascii():
+        return _raised_unicode(text, case_bits)
+    characters = text.encode()
+    old = np.frombuffer(characters, np.uint8)
+    changed = old ^ np.frombuffer(characters.upper(), np.uint8)
+    changed &= case_bits
+    changed ^= old
+    return changed.tobytes().decode()
 
 
-def _upper_character(character: str) -> str:
-    upper = character.upper()
-    return upper if len(upper) == 1 else character
+def _raised_unicode(text: str, case_bits: NDArray[np.uint8]) -> str:
+    codes = np.frombuffer(bytearray(text, "utf-32-le", "surrogatepass"), "<u4")
+    changed = (codes - np.uint32(ord("a")) < 26).view(np.uint8)
+    changed *= np.uint8(_CASE_BIT)
+    changed &= case_bits
+    codes.view(np.uint8)[::4] ^= changed
+    others = np.flatnonzero(codes > 127)
+    others = others[case_bits[others] != 0]
+    if others.size:
+        codes[others] = [_upper_code(code) for code in codes[others].tolist()]
+    return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def delete_tenth(text: str, _draw: Draw, spaces: Literal["keep", "next"] = "keep") -> str:
-    """The characters at positions 10, 20, 30 ... (from 1) are removed (SAGE, section 5) [A11].
-
-    A space (U+0020) at such a position stays; with `spaces="next"` the next character that is not a space goes
-    instead, if there is one.
-    """
-    if spaces == "next":
-        return _delete_next(text)
-    tens = range(0, len(text), 10)
-    return "".join([text[i : i + 10] if text[i + 9 : i + 10] == " " else text[i : i + 9] for i in tens])
+@cache
+def _upper_code(code: int) -> int:
+    upper = chr(code).upper()
+    return ord(upper) if len(upper) == 1 else code
 
 
-def _delete_next(text: str) -> str:
+def delete_tenth(text: str, _draw: Draw) -> str:
+    """The characters at positions 10, 20, 30 ... (from 1) are removed; a space (U+0020) there stays [A11]."""
+    if not text.isascii():
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        kept = np.ones(len(text), np.bool_)
+        kept[9::10] = codes[9::10] == ord(" ")
+        return codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
+    characters = bytearray(text, "ascii")
+    characters[9::10] = characters[9::10].translate(_ALL_BUT_SPACE_DELETED)
+    return characters.translate(None, _DELETED).decode()
+
+
+_DELETED = b"\xff"  # not in ASCII
+_ALL_BUT_SPACE_DELETED = bytes(byte if byte == ord(" ") else _DELETED[0] for byte in range(256))
+
+
+def delete_tenth_or_next(text: str, _draw: Draw) -> str:
+    """As `delete_tenth`; in place of a space, the next character that is none goes, if there is one [A11]."""
     kept, start = [], 0
     for position in range(9, len(text), 10):
         while text[position : position + 1] == " ":
             position += 1
-        if position >= start:  # ten spaces in a row would make two positions meet
+        if position >= start:  # ten spaces in a row make two positions meet
             kept.append(text[start:position])
             start = position + 1
     return "".join(kept) + text[start:]
@@ -104,12 +127,15 @@ def shuffled(parts: list[str], draw: Draw) -> list[str]:
     """The parts in random order; under two parts take nothing from the stream."""
     if len(parts) < 2:
         return parts
-    return list(itemgetter(*permutation(len(parts), draw).tolist())(parts))
+    return list(itemgetter(*permutation(len(parts), draw))(parts))
 
 
-def permutation(n: int, draw: Draw) -> NDArray[np.int64]:
-    """A random order of n things, shape (n,): the order of n little-endian 32-bit keys, equal ones by position."""
-    keys = np.frombuffer(draw(4 * n), "<u4").astype(np.uint64) << np.uint64(32)
-    keys |= np.arange(n, dtype=np.uint64)
+def permutation(n: int, draw: Draw) -> list[int]:
+    """A random order of n things: that of n little-endian 32-bit keys, equal ones by position."""
+    keys = np.empty(n, "<u8")
+    halves = keys.view("<u4")
+    halves[1::2] = np.frombuffer(draw(4 * n), "<u4")
+    halves[::2] = np.arange(n)
     keys.sort()
-    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    order: list[int] = halves[::2].tolist()
+    return order

@@ -1,7 +1,8 @@
 """The needle: one long pseudo-Latin text whose beginning is inserted into documents (SAGE, section 6).
 
-It opens with the standard Lorem ipsum and goes on with sentences of random Latin words, without repeating, for
-as long as the longest document needs. A repeated paragraph would change the scores of set-based metrics [A16].
+It opens with the standard Lorem ipsum and goes on with sentences of random Latin words, without repeating,
+for as long as the longest document needs. A repeated paragraph would change the scores of set-based metrics
+[A16].
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from functools import lru_cache
 
 from semblance.contracts import Tokenizer
 from semblance.randomness import random_bytes
+from semblance.text.pieces import piece_ends
 
 NEEDLE_VERSION = 1
 
 _OPENING = """\
-Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore \
-magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea \
-commodo consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat \
-nulla pariatur. Excepteur sint occaecat cupidatat non proident, sunt in culpa qui officia deserunt mollit \
-anim id est laborum."""
+Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore \
+et dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut \
+aliquip ex ea commodo consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse \
+cillum dolore eu fugiat nulla pariatur. Excepteur sint occaecat cupidatat non proident, sunt in \
+culpa qui officia deserunt mollit anim id est laborum."""
 
 # The usual words first: they are drawn most often.
 _VOCABULARY = """
@@ -54,6 +56,7 @@ _BYTES_PER_WORD = 4  # two choose the word, one ends the sentence or the clause,
 _SHORTEST, _LONGEST = 4, 18  # words in a sentence
 
 
+@lru_cache(maxsize=8)
 def needle_text(words: int) -> str:
     """The needle with at least `words` words; a longer one begins with the shorter one.
 
@@ -64,17 +67,13 @@ def needle_text(words: int) -> str:
     return " ".join([_OPENING, *_sentences(generated)])
 
 
-def needle_pieces(tokenizer: Tokenizer, count: int) -> list[bytes]:
-    """The first `count` tokens of the needle, as the bytes they cover."""
-    words = 1 << max(12, count.bit_length())
-    return _pieces(tokenizer, words)[:count]  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=16)
-def _pieces(tokenizer: Tokenizer, words: int) -> list[bytes]:
-    # Every tokenizer gives at least one token per word, and the lengths are powers of two, so what a document
+def needle(tokenizer: Tokenizer, count: int) -> str:
+    """The first `count` tokens of the needle, at least one."""
+    # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
-    return tokenizer.pieces(needle_text(words))
+    text = needle_text(1 << max(12, count.bit_length()))
+    ends = piece_ends(tokenizer)(text)
+    return text[: ends[count - 1]]  # in ASCII, bytes are characters
 
 
 def _sentences(words: int) -> list[str]:

@@ -15,8 +15,6 @@ AUXILIARIES = (
 )  # fmt: skip
 """Each takes ` not` and loses ` not`, `n't` and ` n't`; `can` has rules of its own."""
 
-_IRREGULAR = {"cannot": "can", "can't": "can", "ca n't": "can", "won't": "will", "wo n't": "will"}
-
 
 def rules() -> dict[str, str]:
     """The table in lower case, as shown in the documentation: what is found, and what takes its place.
@@ -24,29 +22,40 @@ def rules() -> dict[str, str]:
     >>> rules()["is"], rules()["isn't"], rules()["can"], rules()["won't"]
     ('is not', 'is', 'cannot', 'will')
     """
-    table = {"can": "cannot", "can not": "can", **_IRREGULAR}
+    table = {"can": "cannot", "cannot": "can", "can not": "can", "can't": "can"}
     for verb in AUXILIARIES:
-        table[verb] = f"{verb} not"
-        table[f"{verb} not"] = verb
-        if verb != "will":
-            table[f"{verb}n't"] = table[f"{verb} n't"] = verb
+        contraction = "won't" if verb == "will" else f"{verb}n't"
+        table |= {verb: f"{verb} not", f"{verb} not": verb, contraction: verb}
     return table
 
 
-def _spellings(words: tuple[str, ...]) -> str:
-    """An alternation of the words in lower case, with a capital and in capitals, longest first."""
-    spelled = {form for word in words for form in (word, word.capitalize(), word.upper())}
-    return "|".join(sorted(spelled, key=lambda form: (-len(form), form)))
-
-
-_NOT = _spellings(("not",))
+_AFFIRMATIVE = {"ca": "can", "wo": "will"}  # what n't leaves of can't and won't
 _NT = r"\s?[nN]['’][tT]"
-# Longest first: the irregular ones before `can` and `will`, a negated verb before the verb alone.
-_PATTERN = re.compile(
-    rf"\b(?:({_spellings(('ca', 'wo'))}){_NT}|({_spellings(('can',))})(?:{_NOT})"
-    rf"|({_spellings((*AUXILIARIES, 'can'))})(\s+(?:{_NOT})|{_NT})?)\b"
-)
-_AFFIRMATIVE = {"ca": "can", "wo": "will"}
+
+
+def _spellings(word: str) -> tuple[str, ...]:
+    """In lower case, with an initial capital, in capitals."""
+    return word, word.capitalize(), word.upper()
+
+
+def _stems() -> str:
+    """Every stem in every spelling as one alternation, longest first.
+
+    Grouped by the first letter, and with the word boundary in front checked behind the stem, so that the
+    search can skip to the next possible first letter.
+    """
+    stems = sorted((*AUXILIARIES, "can"), key=len, reverse=True)
+    groups: dict[str, list[str]] = {}
+    for stem in (*_AFFIRMATIVE, *stems):
+        only_before = rf"(?={_NT}\b)" if stem in _AFFIRMATIVE else ""
+        for form in _spellings(stem):
+            boundary = rf"(?<!\w{'.' * len(form)})"
+            groups.setdefault(form[0], []).append(form[1:] + only_before + boundary)
+    return "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in groups.items())
+
+
+_NOT = "(?:" + "|".join(_spellings("not")) + ")"
+_PATTERN = re.compile(rf"({_stems()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
 
 
 def negate(text: str) -> str:
@@ -63,10 +72,11 @@ def negate(text: str) -> str:
 
 
 def _replacement(match: re.Match[str]) -> str:
-    irregular, can, verb, negation = match.groups()
-    if irregular:
-        affirmative = _AFFIRMATIVE[irregular.lower()]
-        return affirmative.upper() if irregular.isupper() else irregular[0] + affirmative[1:]
-    if can or negation:
-        return str(can or verb)
-    return verb + ("" if verb.lower() == "can" else " ") + ("NOT" if verb.isupper() else "not")
+    stem, negation = match.groups()
+    lower = stem.lower()
+    if not negation:
+        return stem + ("" if lower == "can" else " ") + ("NOT" if stem.isupper() else "not")
+    if lower not in _AFFIRMATIVE:
+        return str(stem)
+    affirmative = _AFFIRMATIVE[lower]
+    return affirmative.upper() if stem.isupper() else stem[0] + affirmative[1:]

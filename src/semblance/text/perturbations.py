@@ -1,8 +1,8 @@
 """Perturbations by name, and applying them to texts (SAGE, sections 5, 6 and 8).
 
-A perturbation is a function of a text and a random bit stream. The stream is named by the seed, the perturbation's
-name and the text's id, so a perturbed text depends neither on order nor on the number of workers, and is the same in
-every task and on every platform.
+A perturbation is a function of a text and a random bit stream. The stream is named by the seed, the
+perturbation's name and the text's id, so a perturbed text depends neither on order nor on the number of
+workers, and is the same in every task and on every platform.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Literal
 
 from semblance.contracts import Tokenizer
@@ -33,8 +34,11 @@ POSITIONS = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One edit of texts. `name` is its canonical spec string and names its random stream; `identity` adds what its
-    output depends on besides (versions of lists, the tokenizer), for cell keys. Equal where both are equal."""
+    """One edit of texts.
+
+    `name` is its canonical spec string and names its random stream; `identity` adds what its output depends
+    on besides (versions of lists, the tokenizer), for cell keys. Equal where both are equal.
+    """
 
     name: str
     kind: Kind
@@ -49,7 +53,7 @@ PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", COLON)
 
 
 def perturb(perturbation: Perturbation, text: str, *, seed: int, text_id: str) -> str:
-    """`text` perturbed; the same bytes for the same perturbation, text, seed and id, always and everywhere."""
+    """`text` perturbed: the same bytes for the same perturbation, text, seed and id, on every platform."""
     return perturbation.apply(text, partial(_stream, seed, perturbation.name, text_id))
 
 
@@ -105,13 +109,11 @@ def _capitalize(exact: bool = False) -> Perturbation:
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
-def _delete10(spaces: str = "keep") -> Perturbation:
-    if spaces not in ("keep", "next"):
-        raise UsageError(f"delete10 knows spaces=keep and spaces=next, found {spaces!r}.")
+def _delete10(spaces: Literal["keep", "next"] = "keep") -> Perturbation:
     if spaces == "keep":
         return Perturbation("delete10", "superficial", "delete10/1", edits.delete_tenth)
     name = _spelled("delete10", spaces=spaces)
-    return Perturbation(name, "superficial", f"{name}/1", partial(edits.delete_tenth, spaces="next"))
+    return Perturbation(name, "superficial", f"{name}/1", edits.delete_tenth_or_next)
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
@@ -136,27 +138,27 @@ def _word_shuffle() -> Perturbation:
 
 
 @PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")
-def _insertion(p: float, q: float, tokenizer: Tokenizer) -> Perturbation:
-    _check_share("insertion", "q", q, 0, 1)
-    _check_share("insertion", "p", p, 0, float("inf"))
+def _insertion(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
+    p, q = _checked("insertion", "p", p, inf), _checked("insertion", "q", q, 1)
     name = _spelled("insertion", p=p, q=q)
-    identity = f"{name}/needle-{NEEDLE_VERSION}/{tokenizer.identity}"
     edit = partial(insert_needle, tokenizer=tokenizer, p=p, q=q)
+    identity = f"{name}/needle-{NEEDLE_VERSION}/{tokenizer.identity}"
     return Perturbation(name, "insertion", identity, _without_draws(edit))
 
 
 @PERTURBATIONS.register("removal", "p of its tokens removed at q", kind="removal")
-def _removal(p: float, q: float, tokenizer: Tokenizer) -> Perturbation:
-    _check_share("removal", "q", q, 0, 1)
-    _check_share("removal", "p", p, 0, 1)
+def _removal(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
+    p, q = _checked("removal", "p", p, 1), _checked("removal", "q", q, 1)
     name = _spelled("removal", p=p, q=q)
     edit = partial(remove_span, tokenizer=tokenizer, p=p, q=q)
     return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _without_draws(edit))
 
 
-def _check_share(edit: str, parameter: str, share: float, low: float, high: float) -> None:
-    if not low <= share <= high or share == float("inf"):
+def _checked(edit: str, parameter: str, share: float | None, most: float) -> float:
+    if share is None or not 0 <= share <= most or share == inf:
+        wanted = "a finite number of at least 0" if most == inf else f"a number from 0 to {most:g}"
         raise UsageError(
-            f"{edit} needs {parameter} between {low} and {high}, found {share}.",
+            f"{edit} needs {parameter}, {wanted}, found {share}.",
             mend=f"Write {edit}:p=0.15,q=0.5, for example.",
         )
+    return share

@@ -10,29 +10,20 @@ from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING
 
+from semblance.text.pieces import as_utf8, cut
+
 if TYPE_CHECKING:
     import tokenizers
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def as_utf8(text: str) -> bytes:
-    """The text in UTF-8; half a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD as in tiktoken.
-
-    >>> as_utf8("caf\\u00e9 \\ud800") == "caf\\u00e9 \\ufffd".encode()
-    True
-    """
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
 class Words:
     """A token is a run of word characters or one other character that is not whitespace (Unicode).
 
-    Whitespace belongs to the piece of the token after it, at the end of the text to that of the last token. A text of
-    whitespace alone is one token, an empty text none. Case counts. Ids are given in the order of first sight.
+    Whitespace belongs to the piece of the token after it, at the end of the text to that of the last token.
+    A text of whitespace alone is one token (the same for all such texts), an empty text none. Case counts.
+    Ids are given in the order of first sight.
 
     >>> Words().pieces(" It's here. ")
     [b' It', b"'", b's', b' here', b'. ']
@@ -63,8 +54,9 @@ class Words:
 class EncoderTokenizer:
     """An encoder's own tokenizer, without its special tokens, truncation and padding.
 
-    What the encoder drops (whitespace, control characters) belongs to the piece of the token after it, at the end to
-    that of the last. A text of which the encoder sees nothing is one token with the id -1, an empty text none.
+    What the encoder drops (whitespace, control characters) belongs to the piece of the token after it, at
+    the end to that of the last. Tokens that share a character leave it to the first. A text of which the
+    encoder sees nothing is one token with the id -1, an empty text none.
     """
 
     def __init__(self, name: str, tokenizer: tokenizers.Tokenizer) -> None:
@@ -92,14 +84,3 @@ class EncoderTokenizer:
         text = as_utf8(text).decode()
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return cut(text, [end for _, end in offsets] or [len(text)])
-
-
-def cut(text: str, ends: list[int]) -> list[bytes]:
-    """The text cut after each of `ends`, in UTF-8; the last piece takes the rest, an empty text has no piece."""
-    if not text:
-        return []
-    pieces, start = [], 0
-    for end in [*ends[:-1], len(text)]:
-        pieces.append(text[start : max(start, end)].encode())
-        start = max(start, end)
-    return pieces
