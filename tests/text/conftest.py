@@ -1,0 +1,38 @@
+"""What the tests of texts share: cl100k from the development data."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from semblance.contracts import Tokenizer
+from semblance.text.cl100k import Cl100k
+
+CACHED_NAME = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+
+
+@pytest.fixture(scope="session")
+def shared(root: Path) -> Path:
+    """The development datasets beside the checkout."""
+    folder = root / ".." / "shared" / "data"
+    if not folder.exists():
+        pytest.skip("the development datasets are absent")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def vocabulary(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiktoken cache folder that holds cl100k_base."""
+    folder = tmp_path_factory.mktemp("tiktoken")
+    shutil.copy(shared / "tokenizer" / "cl100k_base.tiktoken", folder / CACHED_NAME)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cl100k(vocabulary: Path) -> Tokenizer:
+    """The tokenizer of the paper."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(vocabulary))
+        return Cl100k()
