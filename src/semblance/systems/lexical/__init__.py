@@ -1,0 +1,1 @@
+"""Classical similarities: on characters (Levenshtein) and on tokens (ROUGE, Jaccard, BM25)."""

@@ -1,0 +1,103 @@
+"""Similarities that follow from sizes and overlaps of bags: what ROUGE and Jaccard share.
+
+Overlaps are counted in integers, and a measure turns them into one correctly rounded quotient, so that values
+that are equal as fractions are equal as floats, in pairs, distances and search alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Ranked, Tokenizer
+from semblance.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
+from semblance.systems.lexical.bags import Bags
+from semblance.systems.lexical.index import Sparse, accumulate, accumulate_pairs, invert, weigh
+from semblance.systems.lexical.kernels import add_overlaps, pair_overlaps
+from semblance.systems.lexical.tokens import Rows, Tokens, check_pairs, tokenise
+
+Counts = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class OverlapMeasure:
+    """`bags` makes one or more kinds of bags; `similarity(overlaps, sizes_a, sizes_b)`, each with one array
+    per kind, broadcast together, gives float64 similarities."""
+
+    bags: tuple[Callable[[Tokens], Bags], ...]
+    similarity: Callable[[Sequence[Counts], Sequence[Counts], Sequence[Counts]], NDArray[np.float64]]
+
+    def pairs(self, tokenizer: Tokenizer, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, shape (n,)."""
+        check_pairs(a, b)
+        tokens, (rows_a, rows_b) = tokenise(tokenizer, a, b)
+        kinds = [make(tokens) for make in self.bags]
+        overlaps = [
+            accumulate_pairs(pair_overlaps, bags, (bags.counts, bags.counts), rows_a, rows_b)
+            for bags in kinds
+        ]
+        sizes_a, sizes_b = ([bags.sizes[rows] for bags in kinds] for rows in (rows_a, rows_b))
+        return self.similarity(overlaps, sizes_a, sizes_b).astype(np.float32)
+
+    def distances(self, tokenizer: Tokenizer, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, condensed."""
+        tokens, (rows,) = tokenise(tokenizer, texts)
+        kinds = [_Indexed.build(bags, bags) for bags in self._made(tokens, rows)]
+
+        def block(part: slice) -> NDArray[np.float64]:
+            right = slice(part.start, len(texts))
+            overlaps = [kind.overlaps(part, above_diagonal=True)[:, right] for kind in kinds]
+            return 1 - self._matrix(overlaps, kinds, part, right)
+
+        return condensed_blocks(block, len(texts), threads=cores())
+
+    def search_shards(
+        self, tokenizer: Tokenizer, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+    ) -> Iterator[Ranked]:
+        """The k most similar texts of each shard, for each query."""
+        tokens, (query_rows, *shard_rows) = tokenise(tokenizer, queries, *shards)
+        query_kinds = self._made(tokens, query_rows)
+        for rows in shard_rows:
+
+            def prepare(candidates: slice, rows: Rows = rows) -> RowScores:
+                made = self._made(tokens, rows[candidates])
+                kinds = [_Indexed.build(q, c) for q, c in zip(query_kinds, made, strict=True)]
+                return lambda part: self._matrix(
+                    [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
+                )
+
+            yield ranked_blocks(prepare, (len(queries), len(rows)), k, threads=cores())
+
+    def _made(self, tokens: Tokens, rows: Rows) -> list[Bags]:
+        taken = tokens.take(rows)
+        return [make(taken) for make in self.bags]
+
+    def _matrix(
+        self, overlaps: Sequence[Counts], kinds: Sequence[_Indexed], rows: slice, columns: slice
+    ) -> NDArray[np.float64]:
+        left = [kind.queries.sizes[rows, None] for kind in kinds]
+        right = [kind.candidates.sizes[None, columns] for kind in kinds]
+        return self.similarity(overlaps, left, right)
+
+
+@dataclass(frozen=True)
+class _Indexed:
+    """Bags of one kind on both sides, the candidates inverted over the terms of the queries."""
+
+    queries: Bags
+    candidates: Bags
+    rows: Sparse
+    index: Sparse
+
+    @classmethod
+    def build(cls, queries: Bags, candidates: Bags) -> _Indexed:
+        rows, vocabulary = weigh(queries, queries.counts)
+        return cls(queries, candidates, rows, invert(candidates, candidates.counts, vocabulary))
+
+    def overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
+        """Shape (rows, candidates)."""
+        return accumulate(add_overlaps, self.rows, self.index, rows, above_diagonal=above_diagonal)

@@ -1,0 +1,179 @@
+"""BM25, against rank-bm25 on the same tokens."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi, BM25Plus
+from scipy.spatial.distance import squareform
+
+from semblance.errors import UsageError
+from semblance.systems.lexical.bm25 import BM25
+from semblance.text import open_tokenizer
+
+WORDS = open_tokenizer("words")
+TEXT = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), max_size=9).map(" ".join)
+FILLED = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), min_size=1, max_size=9).map(" ".join)
+PEERS = {"plus": BM25Plus, "okapi": BM25Okapi}
+
+
+def oracle(queries, corpus, variant="plus", **parameters) -> np.ndarray:
+    """rank-bm25's scores, (queries, corpus)."""
+    peer = PEERS[variant]([WORDS.encode(text) for text in corpus], **parameters)
+    return np.array([peer.get_scores(WORDS.encode(query)) for query in queries])
+
+
+def dense(ranked, n) -> np.ndarray:
+    """The score of every candidate from a ranking of all of them."""
+    scores = np.empty((len(ranked.indices), n))
+    np.put_along_axis(scores, ranked.indices[:, :n], ranked.scores[:, :n], axis=1)
+    return scores
+
+
+@pytest.mark.parametrize("variant", PEERS)
+@settings(max_examples=60, deadline=None)
+@given(
+    queries=st.lists(TEXT, min_size=1, max_size=4),
+    corpus=st.lists(TEXT, min_size=1, max_size=8).filter(any),
+    k1=st.sampled_from([0.5, 1.5]),
+    b=st.sampled_from([0.0, 0.75, 0.95]),
+)
+def test_search_scores_equal_rank_bm25(variant, queries, corpus, k1, b):
+    """Repeated query tokens, unknown ones, empty queries and documents: the peer's numbers."""
+    found = BM25(tokenizer=WORDS, variant=variant, k1=k1, b=b).search(queries, corpus, len(corpus))
+    expected = oracle(queries, corpus, variant, k1=k1, b=b)
+    np.testing.assert_allclose(dense(found, len(corpus)), expected, atol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(FILLED, min_size=1, max_size=5), st.lists(st.lists(FILLED, max_size=4), min_size=1, max_size=3)
+)
+def test_shards_share_one_collection(queries, shards):
+    """idf and mean length are those of all shards together."""
+    corpus = [text for shard in shards for text in shard]
+    if not corpus:
+        return
+    expected = oracle(queries, corpus)
+    start = 0
+    for shard, ranked in zip(shards, BM25(tokenizer=WORDS).search_shards(queries, shards, 4), strict=True):
+        scores = expected[:, start : start + len(shard)]
+        np.testing.assert_allclose(dense(ranked, len(shard)), scores, atol=1e-9)
+        start += len(shard)
+
+
+def test_the_same_bag_of_words_ties():
+    """Documents that differ only in order have one score, and the first of them wins."""
+    corpus = ["c a b a d", "x y z", "a b a c d", "d c b a a"]
+    found = BM25(tokenizer=WORDS).search(["a b d q"], corpus, 4)
+    assert found.indices.tolist() == [[0, 2, 3, 1]]
+    assert len(set(found.scores[0, :3])) == 1
+
+
+@pytest.mark.parametrize("variant", PEERS)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(FILLED, FILLED), min_size=1, max_size=8))
+def test_pairs_are_the_batch_mapped_to_its_range(variant, pairs):
+    """min-max over the pairs of the call; candidates are the collection, references the queries."""
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    raw = np.diag(oracle(a, b, variant))
+    spread = raw.max() - raw.min()
+    found = BM25(tokenizer=WORDS, variant=variant).pairs(a, b)
+    if spread > 1e-9:
+        np.testing.assert_allclose(found, (raw - raw.min()) / spread, atol=1e-6)
+
+
+def test_a_batch_of_one_score_is_one():
+    """There is no range to map to."""
+    assert BM25(tokenizer=WORDS).pairs(["a b", "a b"], ["a c", "a c"]).tolist() == [1, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(FILLED, FILLED), min_size=1, max_size=8))
+def test_self_normalised_pairs(pairs):
+    """Score over the reference's score for itself, both with the statistics of the candidates."""
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    found = BM25(tokenizer=WORDS, normalise="self").pairs(a, b)
+    for i, (x, y) in enumerate(pairs):
+        own = self_score(x, b)
+        expected = 1.0 if x == y else min(oracle([x], b)[0, i] / own, 1) if own > 0 else 0.0
+        assert found[i] == pytest.approx(expected, abs=1e-6)
+
+
+def self_score(text: str, corpus: list[str]) -> float:
+    """BM25+ of `text` for itself, as a document beside `corpus`, written out."""
+    tokens, documents = WORDS.encode(text), [WORDS.encode(c) for c in corpus]
+    mean = sum(map(len, documents)) / len(documents)
+    score = 0.0
+    for token in tokens:
+        df, tf = sum(token in d for d in documents), tokens.count(token)
+        if df:
+            length = 1.5 * (0.25 + 0.75 * len(tokens) / mean)
+            score += np.log((len(documents) + 1) / df) * (1 + tf * 2.5 / (tf + length))
+    return score
+
+
+def test_distances_follow_the_score_matrix():
+    """Scores of all for all, symmetrised by mean, min-max off the diagonal, 1 minus."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefghij"), rng.integers(1, 9))) for _ in range(25)]
+    scores = oracle(texts, texts)
+    mean = (scores + scores.T) / 2
+    off = mean[~np.eye(len(texts), dtype=bool)]
+    expected = 1 - (mean - off.min()) / (off.max() - off.min())
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(squareform(BM25(tokenizer=WORDS).distances(texts)), expected, atol=1e-6)
+
+
+def test_equal_scores_throughout_have_no_distance():
+    """One score for all pairs: similarity 1, as for pairs."""
+    assert BM25(tokenizer=WORDS).distances(["a b", "b a", "a b"]).tolist() == [0, 0, 0]
+
+
+class Renumbered:
+    """Words with other ids: high, negative and in another order."""
+
+    name = identity = "renumbered"
+
+    def encode_batch(self, texts):
+        return [[(-1) ** i * (i * 2_654_435_761 % 2**40) for i in ids] for ids in WORDS.encode_batch(texts)]
+
+
+def test_a_tokenizers_numbering_does_not_matter():
+    """Ids name tokens and no more: the same bytes under another numbering."""
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(list("abcdefghijklm"), rng.integers(1, 30))) for _ in range(30)]
+    one, other = BM25(tokenizer=WORDS), BM25(tokenizer=Renumbered())
+    assert one.pairs(texts, texts[::-1]).tobytes() == other.pairs(texts, texts[::-1]).tobytes()
+    assert one.distances(texts).tobytes() == other.distances(texts).tobytes()
+    assert one.search(texts, texts, 30).scores.tobytes() == other.search(texts, texts, 30).scores.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"variant": "plsu"}, "no variant 'plsu'.*Did you mean 'plus'"),
+        ({"normalise": "z"}, "no normalise 'z'.*minmax and self"),
+        ({"b": 1.5}, "b=1.5"),
+        ({"k1": -1.0}, "k1=-1"),
+    ],
+)
+def test_refuses_unknown_parameters(parameters, message):
+    """The message names the value and what is known."""
+    with pytest.raises(UsageError, match=message):
+        BM25(tokenizer=WORDS, **parameters)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("variant", PEERS)
+def test_real_texts_equal_rank_bm25(abstracts, claims, variant):
+    """Search and pairs on SciFact, to 1e-6."""
+    system = BM25(tokenizer=WORDS, variant=variant)
+    expected = oracle(claims, abstracts, variant)
+    found = system.search(claims, abstracts, 10)
+    np.testing.assert_allclose(found.scores, np.sort(expected)[:, ::-1][:, :10], atol=1e-6)
+    np.testing.assert_allclose(np.take_along_axis(expected, found.indices, 1), found.scores, atol=1e-6)
+    a, b = claims, abstracts[: len(claims)]
+    raw = np.diag(oracle(a, b, variant))
+    scaled = (raw - raw.min()) / (raw.max() - raw.min())
+    np.testing.assert_allclose(system.pairs(a, b), scaled, atol=1e-6)
