@@ -76,14 +76,14 @@ def test_modules_are_named_by_a_noun() -> None:
     assert not vague
 
 
-@pytest.mark.parametrize("path", _tracked(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_of_a_machine(path: Path) -> None:
+def test_nothing_of_a_machine() -> None:
     """No file names a folder of somebody's machine or a package registry."""
-    if path.suffix not in TEXT:
-        return
-    lines = path.read_text(encoding="utf-8").splitlines()
     found = [
-        f"{number}: {line[:120]}" for number, line in enumerate(lines, start=1) if ELSEWHERE.search(line)
+        f"{path.relative_to(ROOT)}:{number}: {line[:120]}"
+        for path in _tracked()
+        if path.suffix in TEXT
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if ELSEWHERE.search(line)
     ]
     assert not found
 
