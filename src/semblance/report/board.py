@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,6 +59,12 @@ class Value:
         )
 
 
+def ends(values: Iterable[Value]) -> list[float]:
+    """All values and ends of intervals, for a scale."""
+    rows = [value.row for value in values if value.row is not None]
+    return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
+
+
 @dataclass(frozen=True)
 class Row:
     """One system on the board; `rank` is empty for an unranked one, `note` stands in for its score."""
@@ -94,6 +100,20 @@ class Board:
     def has_ranks(self) -> bool:
         """Whether the tests allowed ranks."""
         return any(row.rank for row in self.ranked)
+
+    def row(self, system: str) -> Row:
+        """The row of the system called `system`."""
+        return next(row for row in self.rows if row.system.name == system)
+
+    def by_task(self, name: str) -> tuple[Row, ...]:
+        """The rows by their value on a task, best first; then those without one; references last."""
+        place = next(i for i, task in enumerate(self.tasks) if task.name == name)
+
+        def order(row: Row) -> tuple[bool, bool, float]:
+            value = row.tasks[place].value
+            return (not row.system.ranked, value is None, -(value or 0.0))
+
+        return tuple(sorted(self.rows, key=order))
 
 
 def make_board(record: Record) -> Board:

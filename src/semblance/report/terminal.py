@@ -142,19 +142,13 @@ def _strip_width(
 
 def _strip(board: Board, row: Row, width: int) -> str:
     """`··━━┃━━··` on the scale of all leading values."""
+    from semblance.report.board import ends
     from semblance.report.scale import scale_of
 
     value = row.lead.row
     if value is None or value.value is None:
         return ""
-    ends = [
-        end
-        for one in board.rows
-        if one.lead.row is not None
-        for end in (one.lead.row.value, one.lead.row.ci_low, one.lead.row.ci_high)
-        if end is not None
-    ]
-    scale = scale_of(ends)
+    scale = scale_of(ends(one.lead for one in board.rows))
 
     def place(number: float) -> int:
         return min(width - 1, int(scale.at(number) / 100 * width))

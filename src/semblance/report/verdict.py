@@ -58,7 +58,7 @@ def board_verdict(record: Record, board: Board) -> Verdict:
         return _single(board)
     if not board.has_ranks:
         return _unranked(board, scope)
-    first = [_row(board, name) for name in scope.first]
+    first = [board.row(name) for name in scope.first]
     heading = _heading(board, scope, first)
     lede = [
         _gap(record, board, scope, first),
@@ -154,7 +154,7 @@ def _leaders(record: Record, board: Board, first: Sequence[Row]) -> list[Sentenc
     clauses: list[Part] = []
     sentence: list[Part] = []
     for i, (leader, what) in enumerate(alone.items()):
-        clauses = [name(_row(board, leader)), " ", *listed(what)]
+        clauses = [name(board.row(leader)), " ", *listed(what)]
         sentence += ["; ", *clauses] if i else clauses
     return [(*sentence, ".")] if sentence else []
 
@@ -185,7 +185,3 @@ def _unfinished(record: Record) -> Verdict:
         ("No system has finished every task, so none is ranked",),
         ((f"{cells} are finished. Run ", command, " again to continue."),),
     )
-
-
-def _row(board: Board, system: str) -> Row:
-    return next(row for row in board.rows if row.system.name == system)

@@ -1,0 +1,65 @@
+// The forest plot of one system against the others, on any scope that has comparisons.
+function comparable() {
+  const box = $("#compare-fields");
+  if (!box || !DATA.scopes.length) return;
+  const scopeOf = (name) => DATA.scopes.find((scope) => scope.name === name) || DATA.scopes[0];
+  let scope = scopeOf(), base = scope.systems[0];
+
+  const differences = () => scope.pairs.filter((pair) => pair[0] === base || pair[1] === base).map((pair) => {
+    const [a, b, difference, low, high, , adjusted] = pair;
+    return b === base ? { other: a, difference, low, high, adjusted }
+      : { other: b, difference: -difference, low: -high, high: -low, adjusted };
+  }).sort((x, y) => y.difference - x.difference);
+
+  function limits(rows) {
+    const ends = rows.flatMap((row) => [row.low, row.high, 0]);
+    const low = Math.min(...ends), high = Math.max(...ends), pad = 0.08 * (high - low) || 0.02;
+    const least = (high - low + 2 * pad) / 4, power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= least * (1 - 1e-9));
+    return { low: Math.floor((low - pad) / step) * step, high: Math.ceil((high + pad) / step) * step, step };
+  }
+  function draw() {
+    const rows = differences(), { low, high, step } = limits(rows);
+    const at = (value) => `${(100 * (value - low) / (high - low)).toFixed(2)}%`;
+    const name = DATA.systems[base].label;
+    for (const id of ["#compare-base", "#compare-base-2"]) $(id).replaceChildren(el("bdi", {}, name));
+    $("#compare-scope").textContent = scope.title.toLowerCase();
+    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    const tick = (value, anchor) => svg("text", { x: at(value), y: 11, "text-anchor": anchor }, fixed(value, digits));
+    $("#forest thead .bar").replaceChildren(svg("svg", { class: "ax", "aria-hidden": "true" }, tick(low, "start"), tick(high, "end")));
+    const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
+    $("#forest tbody").replaceChildren(...rows.map((row) => {
+      const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;
+      const line = (style, value) => svg("line", { class: style, x1: at(value), x2: at(value), y2: 16 });
+      const style = other.kind === "classical" ? "c" : "e";
+      const mark = svg("svg", { class: `iv ${grid}`, "aria-hidden": "true" }, line("z", 0),
+        svg("rect", { class: style, x: at(row.low), y: 4, height: 8, width: `${(100 * (row.high - row.low) / (high - low)).toFixed(2)}%` }),
+        line("t", row.difference));
+      const p = row.adjusted < 0.001 ? "<0.001" : row.adjusted.toFixed(3);
+      const words = sure ? (row.difference > 0 ? "beats " : "is beaten by ") : "cannot be told apart from ";
+      return el("tr", {},
+        el("th", { scope: "row" }, shape(other.kind), el("a", { href: `#system-${row.other}` }, el("bdi", {}, other.label))),
+        el("td", { className: "bar" }, mark),
+        el("td", { className: "num" }, signed(row.difference) + " ", el("small", {}, range(row.low, row.high))),
+        el("td", { className: "num" }, el(sure ? "b" : "span", {}, p)),
+        el("td", {}, words, el("bdi", {}, name)));
+    }));
+  }
+  function fields() {
+    const systems = scope.systems.map((index) => [index, DATA.systems[index].label]);
+    const choose = (changes) => { remember(changes); update(address().params); };
+    box.replaceChildren(el("div", { className: "fields" },
+      field("Compare the others with", systems, base, (value) => choose({ base: value })),
+      field("On", DATA.scopes.map((one) => [one.name, one.title]), scope.name, (value) => choose({ on: value }))));
+  }
+  function update(params) {
+    if (!params.has("base") && !params.has("on")) { fields(); return; }
+    scope = scopeOf(params.get("on"));
+    base = Number(params.get("base"));
+    if (!params.has("base") || !scope.systems.includes(base)) base = scope.systems[0];
+    fields();
+    draw();
+  }
+  onView("overview", update);
+}
+comparable();

@@ -1,0 +1,131 @@
+"use strict";
+// The page itself: views, address, theme, panes, and the small pieces other scripts use.
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+const SVG = "http://www.w3.org/2000/svg";
+const DATA = JSON.parse($("#data").textContent);
+
+/** An element with properties and children; texts become text nodes, never markup. */
+function el(name, props = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(props)) {
+    if (key in node && key !== "list") node[key] = value;
+    else node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+function svg(name, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+const say = (text) => { $("#said").textContent = text; };
+const fixed = (value, digits = 3) => {
+  const text = Math.abs(value).toFixed(digits);
+  return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
+};
+const signed = (value, digits = 3) => (value > 0 && Number(value.toFixed(digits)) !== 0 ? "+" : "") + fixed(value, digits);
+const range = (low, high) => {
+  const ends = [fixed(low), fixed(high)];
+  return ends.join(ends.join("").includes("−") ? " to " : "–");
+};
+const shape = (kind) => {
+  const node = svg("svg", { class: "sh", width: 12, height: 12, "aria-hidden": "true" });
+  if (kind === "classical") node.append(svg("rect", { class: "c", x: 2, y: 2, width: 8, height: 8 }));
+  else if (kind === "embedding") node.append(svg("circle", { class: "e", cx: 6, cy: 6, r: 5 }));
+  else node.append(svg("line", { class: "d", x1: 0, x2: 12, y1: 6, y2: 6 }));
+  return node;
+};
+function field(title, options, value, onchange) {
+  const select = el("select", { onchange: () => onchange(select.value) });
+  for (const [key, text] of options) select.append(el("option", { value: key, selected: String(key) === String(value) }, text));
+  return el("label", { className: "field" }, title, select);
+}
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(`${what} copied`);
+  } catch {
+    const box = el("textarea", { value: text });
+    document.body.append(box);
+    box.select();
+    say(document.execCommand("copy") ? `${what} copied` : `Copying is not allowed here`);
+    box.remove();
+  }
+}
+
+// The address: #place?key=value. `place` is any id; the view that holds it is shown.
+const views = $$(".view");
+const address = () => {
+  const [place, query] = decodeURI(location.hash.slice(1)).split("?");
+  return { place: place || views[0].id, params: new URLSearchParams(query || "") };
+};
+function remember(changes) {
+  const { place, params } = address();
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null || value === "") params.delete(key);
+    else params.set(key, value);
+  }
+  const query = params.toString();
+  history.replaceState(null, "", "#" + place + (query ? "?" + query : ""));
+}
+const listeners = [];
+/** Call `listen(params)` each time the view is shown or its address changes. */
+const onView = (id, listen) => listeners.push([id, listen]);
+function show() {
+  const { place, params } = address();
+  const target = document.getElementById(place) || views[0];
+  const view = target.closest(".view") || views[0];
+  for (const one of views) {
+    if (one === view) one.removeAttribute("hidden");
+    else one.setAttribute("hidden", "until-found");
+  }
+  for (const link of $$(".top nav a")) {
+    if (link.hash === "#" + view.id) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${$("h1", view).textContent} · ${DATA.run}`;
+  for (const [id, listen] of listeners) if (id === view.id) listen(params);
+  const pane = target.closest(".pane[hidden]");
+  if (pane) pane.dispatchEvent(new Event("beforematch"));
+  if (target !== view) target.scrollIntoView();
+  else if (!params.size) scrollTo(0, 0);
+}
+
+function themeField() {
+  const saved = () => { try { return localStorage.getItem("semblance-theme") || ""; } catch { return ""; } };
+  const apply = (theme) => {
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+    try { localStorage.setItem("semblance-theme", theme); } catch { /* a file may have no storage */ }
+  };
+  const select = el("select", { id: "theme", ariaLabel: "Theme", onchange: () => apply(select.value) });
+  for (const [value, text] of [["", "System"], ["light", "Light"], ["dark", "Dark"]]) select.append(el("option", { value }, text));
+  select.value = saved();
+  apply(select.value);
+  $("#tools").append(select);
+}
+
+/** Several tables of one kind: one at a time, with a field to choose. */
+function choosePanes(box) {
+  const panes = $$(":scope > .pane", box);
+  if (panes.length < 2) return;
+  const choose = (index) => panes.forEach((pane, i) => {
+    if (i === Number(index)) pane.removeAttribute("hidden");
+    else pane.setAttribute("hidden", "until-found");
+    $("h4", pane).hidden = true;
+  });
+  const label = field(box.dataset.label, panes.map((pane, i) => [i, pane.dataset.name]), 0, choose);
+  panes.forEach((pane, i) => pane.addEventListener("beforematch", () => { $("select", label).value = i; choose(i); }));
+  box.prepend(el("div", { className: "fields" }, label));
+  choose(0);
+}
+
+document.documentElement.classList.add("js");
+themeField();
+$$(".panes").forEach(choosePanes);
+views.forEach((view) => view.addEventListener("beforematch", () => { location.hash = view.id; }));
+addEventListener("hashchange", show);
+document.addEventListener("DOMContentLoaded", show);
