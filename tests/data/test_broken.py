@@ -488,7 +488,7 @@ ODDITIES: list[tuple[str, dict[str, str], str, int, Counts, tuple[str, ...]]] = 
         "documents",
         2,
         {"no text": (3, ("2", "3", "4"))},
-        ("texts that are there before: 1 (5)",),
+        ("repeats of an earlier text: 1 (5)",),
     ),
     (
         "x.jsonl",
@@ -541,7 +541,7 @@ ODDITIES: list[tuple[str, dict[str, str], str, int, Counts, tuple[str, ...]]] = 
         (
             "judgements below 0, read as not relevant: 1 (q1 d3)",
             "empty documents in the corpus: 1 (d2)",
-            "texts that are there before: 1 (d3)",
+            "repeats of an earlier text: 1 (d3)",
         ),
     ),
 ]

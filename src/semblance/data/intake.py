@@ -62,7 +62,7 @@ class Intake:
             if len(text) > LONG_TEXT:
                 self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
             if text and text in seen:
-                self.tally.note("texts that are there before", key)
+                self.tally.note("repeats of an earlier text", key)
             seen.add(text)
 
     def _see_lang(self, row: Row) -> None:

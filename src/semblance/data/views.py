@@ -63,6 +63,11 @@ class Renamed(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
         names = {column: self._source_column(column) for column in columns}
+        if all(column == name for column, name in names.items()):
+            return self.source.rows(columns)
+        return self._renamed_rows(names)
+
+    def _renamed_rows(self, names: Mapping[str, str]) -> Iterator[Row]:
         for path, line, cells in self.source.rows(distinct(names.values())):
             yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
 
