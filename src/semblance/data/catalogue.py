@@ -10,7 +10,6 @@ from pathlib import Path
 
 from semblance.data.dataset import Dataset
 from semblance.data.folder import open_folder
-from semblance.data.grades import Gains
 from semblance.data.rows import Source, missing_column
 from semblance.data.shapes import SHAPES, check_targets
 from semblance.data.tables import FORMATS, known_suffix, table
@@ -94,7 +93,6 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
     return Dataset(
         path.name[: -len(known_suffix(path.name))],
         dict.fromkeys((shape for shape in SHAPES if shape != "retrieval"), source),
-        gains=Gains(),
         settings={"mapping": dict(mapping), "split": split},
     )
 
