@@ -26,25 +26,7 @@ PAIRWISE = [
     RandomScores(),
 ]
 ALL = [*PAIRWISE, BM25(tokenizer=WORDS), BM25(tokenizer=WORDS, variant="okapi", normalise="self")]
-PROSE = [
-    "the",
-    "cell",
-    "line",
-    "was",
-    "treated",
-    "with",
-    "the",
-    "drug",
-    "and",
-    "the",
-    "line",
-    "of",
-    "the",
-    "cell",
-    "died",
-    "after",
-    "treatment",
-]
+PROSE = [f"word{i * i % 11}" for i in range(20)]
 TEXT = st.lists(st.sampled_from(["a", "b", "b c", "C", "."]), max_size=6).map(" ".join)
 TEXTS = st.lists(TEXT, max_size=7)
 
