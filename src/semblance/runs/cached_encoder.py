@@ -84,7 +84,7 @@ class CachedEncoder:
             if self.progress is not None:
                 self.progress(len(chunk))
         row = {text: position for position, text in enumerate(distinct)}
-        return vectors[[row[text] for text in texts]]
+        return vectors.take([row[text] for text in texts], axis=0)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """The encoder's count."""

@@ -90,7 +90,7 @@ class EmbeddingCache:
 
     def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep `vectors`, (n, dim), under `key`; a key that is already there keeps what it has."""
-        content = vectors.astype("<f4", copy=False).tobytes()
+        content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
         self._change(
             "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             key, encoder, *vectors.shape, _checksum(key, content), content,
@@ -218,5 +218,5 @@ def _connect_read_only(file: Path) -> sqlite3.Connection | None:
     return connection
 
 
-def _checksum(key: bytes, content: bytes) -> bytes:
+def _checksum(key: bytes, content: bytes | memoryview) -> bytes:
     return hashlib.blake2b(content, digest_size=16, key=key).digest()

@@ -1,0 +1,66 @@
+"""What caching and cosine add to the bare encoder: the same texts compared through all of it, from an empty
+cache, against nothing but `encoder.encode`. The ratio is bare/ours, so 0.95 is an overhead of 5%."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from itertools import count
+from pathlib import Path
+
+from real_text import DATA, real_texts
+from rich.console import Console
+from timing import Comparison, compare, seconds, show
+
+from semblance.contracts import Encoder
+from semblance.runs.cached_encoder import CachedEncoder
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.systems.cosine import Cosine
+from semblance.systems.encoders.minilm import MiniLM
+from semblance.systems.encoders.wordllama import WordLlama
+
+
+def measure(what: str, encoder: Encoder, texts: list[str], repeats: int) -> Comparison:
+    half = len(texts) // 2
+    first, second = texts[:half], texts[half:]
+    with tempfile.TemporaryDirectory() as folder:
+        number = count()
+
+        def bare() -> None:
+            encoder.encode(first)
+            encoder.encode(second)
+
+        def through_everything() -> None:
+            cache = EmbeddingCache.open(Path(folder) / f"{next(number)}.sqlite")
+            Cosine(CachedEncoder(encoder, cache)).pairs(first, second)
+            cache.close()
+
+        row = compare(f"{encoder.name}, {len(texts):,} {what}", through_everything, bare, repeats)
+        cache = EmbeddingCache.open(Path(folder) / "0.sqlite")
+        again = seconds(lambda: Cosine(CachedEncoder(encoder, cache)).pairs(first, second))
+        cache.close()
+    Console(width=120).print(
+        f"{row.name}: {len(texts) / row.peer:,.0f} texts/s bare, overhead {1 / row.ratio - 1:.1%}, "
+        f"{len(texts) / again:,.0f} texts/s from the cache"
+    )
+    return row
+
+
+def main(arguments: list[str] | None = None) -> list[Comparison]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--data", type=Path, default=DATA)
+    options = parser.parse_args(arguments)
+    static, transformer, repeats = (4096, 64, 3) if options.quick else (16_384, 256, 5)
+    texts, short = real_texts(static, options.data), real_texts(static, options.data, longest=80)
+    rows = [
+        measure("texts", WordLlama(), texts, repeats),
+        measure("short texts", WordLlama(), short, repeats),
+        measure("texts", MiniLM(), texts[:transformer], repeats),
+    ]
+    show("Cache and cosine against the bare encoder", rows)
+    return rows
+
+
+if __name__ == "__main__":
+    main()
