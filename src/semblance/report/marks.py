@@ -16,16 +16,11 @@ from semblance.report.scale import Scale
 CLASSES: dict[Kind, str] = {"embedding": "e", "classical": "c", "reference": "r"}
 THINNEST = 3
 GAP_FROM = 16
-SHAPES: dict[Kind, str] = {
-    "embedding": '<circle class="e" cx="6" cy="6" r="5"/>',
-    "classical": '<rect class="c" x="2" y="2" width="8" height="8"/>',
-    "reference": '<line class="d" x1="0" x2="12" y1="6" y2="6"/>',
-}
 
 
 def shape(kind: Kind) -> Markup:
-    """The sign by a system's name: filled circle, hollow square, or a dashed line for a reference."""
-    return Markup(f'<svg class="sh" width="12" height="12" aria-hidden="true">{SHAPES[kind]}</svg>')
+    """The sign by a system's name: filled circle, hollow square, or a dash for a reference."""
+    return Markup(f'<i class="sh {CLASSES[kind]}"></i>')
 
 
 def interval_mark(
@@ -59,20 +54,18 @@ def difference_mark(low: float, value: float, high: float, kind: Kind, scale: Sc
 
 def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
     """Many values as grey ticks on one line."""
-    ticks = "".join(_line("o", scale.at(value)) for value in values)
-    return Markup(f'<svg class="iv g{len(scale.ticks) - 1}" aria-hidden="true">{ticks}</svg>')
+    return Markup(f'<svg class="iv g{len(scale.ticks) - 1}" aria-hidden="true">{_ticks(values, scale)}</svg>')
 
 
 def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
     """One value among others: they as grey ticks, it as the shape of its kind."""
-    ticks = "".join(_line("o", scale.at(other)) for other in others)
     x = _percent(scale.at(value))
     mark = (
-        f'<rect class="c" x="{x}" y="4" width="8" height="8" transform="translate(-4)"/>'
+        f'<rect class="c p" x="{x}"/>'
         if kind == "classical"
         else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
     )
-    return Markup(f'<svg class="iv" aria-hidden="true">{ticks}{mark}</svg>')
+    return Markup(f'<svg class="iv" aria-hidden="true">{_ticks(others, scale)}{mark}</svg>')
 
 
 def axis(scale: Scale, *, labels: int = 3) -> Markup:
@@ -105,21 +98,23 @@ def reference_label(value: float, text: str, scale: Scale) -> Markup:
 def _bar(
     value: float, low: float | None, high: float | None, scale: Scale, kind: str, width: int
 ) -> list[str]:
-    tick = f'<line class="t" x1="{_percent(scale.at(value))}" x2="{_percent(scale.at(value))}" y2="16"/>'
+    """Heights and the widths of ticks stand in the style sheet: there are hundreds of these."""
+    at = _percent(scale.at(value))
+    tick = f'<rect class="t" x="{at}"/>'
     if low is None or high is None:
         return [tick]
     start, end = scale.at(low), scale.at(high)
     pixels = (end - start) / 100 * width
-    parts = [f'<rect class="{kind}" x="{_percent(start)}" y="4" width="{_percent(end - start)}" height="8"/>']
     if pixels < THINNEST:
-        middle = _percent((start + end) / 2)
-        parts = [
-            f'<rect class="{kind}" x="{middle}" y="4" width="{THINNEST}" height="8" '
-            f'transform="translate(-{THINNEST / 2})"/>'
-        ]
-    if pixels >= GAP_FROM:
-        parts.append(tick.replace('"t"', '"h"'))
-    return [*parts, tick]
+        return [f'<rect class="{kind} m" x="{_percent((start + end) / 2)}"/>', tick]
+    bar = f'<rect class="{kind}" x="{_percent(start)}" width="{_percent(end - start)}"/>'
+    return [bar, f'<rect class="h" x="{at}"/>', tick] if pixels >= GAP_FROM else [bar, tick]
+
+
+def _ticks(values: Sequence[float], scale: Scale) -> str:
+    """Grey ticks as one path in a drawing that stretches (its strokes do not)."""
+    path = "".join(f"M{scale.at(value):.1f} 0V16" for value in values)
+    return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path class="o" d="{path}"/></svg>'
 
 
 def _line(name: str, x: float) -> str:

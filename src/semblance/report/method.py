@@ -137,7 +137,7 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("last written", numbers.moment(manifest.get("updated", ""))),
         ("seed", arguments.get("seed")),
         ("items per dataset", "all" if limit is None else f"at most {limit}, drawn with the seed"),
-        ("tokenizer", f"{tokenizer.get('name', '')} ({tokenizer.get('identity', '')})" if tokenizer else None),
+        ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer else None),
         ("processor", hardware.get("cpu")),
         ("cores, memory", f"{hardware.get('cores')}, {hardware.get('memory_gib')} GiB" if hardware else None),
         ("platform", hardware.get("platform")),

@@ -18,7 +18,8 @@ class Section:
     """A page: its place in the address (`#slug`), its name in the navigation, and where its content is made.
 
     `builder` is "module:function", called with the record and the board; a page without content (None) is not
-    shown. `template` gets the content as `page`. A page with a `protocol` needs results of it.
+    shown. `template` gets the content as `page`. A page with a `protocol` needs results of it; one with
+    `data` has a block of JSON for its script, `page.data`, as `#slug-data`.
     """
 
     slug: str
@@ -26,6 +27,7 @@ class Section:
     template: str
     builder: str
     protocol: str = ""
+    data: bool = False
 
     def build(self, record: Record, board: Board) -> Any:
         """The content of the page, None when there is nothing to show."""
@@ -40,6 +42,7 @@ SECTIONS = (
     Section("overview", "Overview", "overview.html", "semblance.report.overview:overview"),
     Section("sage", "SAGE", "sage.html", "semblance.report.sage.page:sage_page", protocol="sage"),
     Section("systems", "Systems", "systems.html", "semblance.report.cards:system_cards"),
+    Section("items", "Items", "items.html", "semblance.report.items:item_page", data=True),
     Section("method", "Method", "method.html", "semblance.report.method:method_page"),
 )
 """In the order of the navigation; the pages of further protocols stand after SAGE."""

@@ -30,11 +30,10 @@ function comparable() {
     const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
       const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;
-      const line = (style, value) => svg("line", { class: style, x1: at(value), x2: at(value), y2: 16 });
       const style = other.kind === "classical" ? "c" : "e";
-      const mark = svg("svg", { class: `iv ${grid}`, "aria-hidden": "true" }, line("z", 0),
-        svg("rect", { class: style, x: at(row.low), y: 4, height: 8, width: `${(100 * (row.high - row.low) / (high - low)).toFixed(2)}%` }),
-        line("t", row.difference));
+      const mark = svg("svg", { class: `iv ${grid}`, "aria-hidden": "true" }, svg("line", { class: "z", x1: at(0), x2: at(0), y2: 16 }),
+        svg("rect", { class: style, x: at(row.low), width: `${(100 * (row.high - row.low) / (high - low)).toFixed(2)}%` }),
+        svg("rect", { class: "t", x: at(row.difference) }));
       const p = row.adjusted < 0.001 ? "<0.001" : row.adjusted.toFixed(3);
       const words = sure ? (row.difference > 0 ? "beats " : "is beaten by ") : "cannot be told apart from ";
       return el("tr", {},

@@ -31,13 +31,7 @@ const range = (low, high) => {
   const ends = [fixed(low), fixed(high)];
   return ends.join(ends.join("").includes("−") ? " to " : "–");
 };
-const shape = (kind) => {
-  const node = svg("svg", { class: "sh", width: 12, height: 12, "aria-hidden": "true" });
-  if (kind === "classical") node.append(svg("rect", { class: "c", x: 2, y: 2, width: 8, height: 8 }));
-  else if (kind === "embedding") node.append(svg("circle", { class: "e", cx: 6, cy: 6, r: 5 }));
-  else node.append(svg("line", { class: "d", x1: 0, x2: 12, y1: 6, y2: 6 }));
-  return node;
-};
+const shape = (kind) => el("i", { className: "sh " + kind[0] });
 function field(title, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value) });
   for (const [key, text] of options) select.append(el("option", { value: key, selected: String(key) === String(value) }, text));
@@ -83,8 +77,10 @@ function show() {
     else one.setAttribute("hidden", "until-found");
   }
   for (const link of $$(".top nav a")) {
-    if (link.hash === "#" + view.id) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.hash === "#" + view.id) {
+      link.setAttribute("aria-current", "page");
+      link.parentNode.scrollLeft = link.offsetLeft - link.parentNode.offsetLeft - 24;
+    } else link.removeAttribute("aria-current");
   }
   document.title = `${$("h1", view).textContent} · ${DATA.run}`;
   for (const [id, listen] of listeners) if (id === view.id) listen(params);

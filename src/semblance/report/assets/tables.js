@@ -1,5 +1,7 @@
 // Tables: sort by a click on a header, filter by name, show the rows beyond twelve, copy, CSV, LaTeX.
-const number = (cell) => (cell && cell.dataset.v !== undefined ? Number(cell.dataset.v) : null);
+/** What a cell holds in full: value, low and high as texts, or nothing. */
+const exact = (cell) => (cell && cell.dataset.v ? cell.dataset.v.split(" ") : []);
+const number = (cell) => (exact(cell).length ? Number(exact(cell)[0]) : null);
 const headings = (table) => $$("thead tr:last-child > *", table);
 const rowsOf = (body) => $$(":scope > tr:not(.group)", body);
 /** The cell of a row under a column, counting cells that span. */
@@ -114,9 +116,9 @@ function read(table) {
         const cell = cellAt(row, i);
         if (!cell || !head) return null;
         const name = $("bdi", cell);
-        const { v, l, h, why } = cell.dataset;
+        const [value, low, high] = exact(cell);
         const shown = cell.tagName === "TH" ? name.textContent : (cell.childNodes[0] || {}).textContent || "";
-        return { text: shown.trim(), value: v, low: l, high: h, reason: why, bold: !!$("b", cell), name: !!name };
+        return { text: shown.trim(), value, low, high, reason: cell.dataset.why, bold: !!$("b", cell), name: !!name };
       }),
     };
   });

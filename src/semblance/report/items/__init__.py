@@ -1,0 +1,5 @@
+"""The Items page: what happened on single texts, system A beside system B."""
+
+from semblance.report.items.page import ItemPage, item_page
+
+__all__ = ["ItemPage", "item_page"]

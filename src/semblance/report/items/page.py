@@ -1,0 +1,140 @@
+"""The data of the explorer, one block of JSON, and the worst items as a table for readers without script."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.report import numbers
+from semblance.report.board import Board
+from semblance.report.items.choice import kept, room
+from semblance.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
+from semblance.report.items.parts import PARTS, Source
+from semblance.report.items.texts import Excerpts, Judged, shortened
+from semblance.report.record import Record
+from semblance.runs.folder import RunFolder
+
+SCALE = 10_000
+MISSING = -32_768
+EXCERPT = 60
+FIRST_FIELDS = ("query", "text", "summary", "first", "source")
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The item on which the systems do worst by one measure: the mean of their values there."""
+
+    group: int
+    measure: int
+    title: str
+    measure_title: str
+    item: str
+    mean: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """The content of the page: what is left out, the worst items, and the data of the explorer."""
+
+    facts: tuple[str, ...]
+    left_out: tuple[str, ...]
+    worst: tuple[Worst, ...]
+    data: dict[str, Any]
+
+
+def item_page(record: Record, board: Board) -> ItemPage | None:
+    """The page of a record; None when the run kept no items."""
+    groups = [group for group in read_groups(record) if group.ids]
+    if not groups:
+        return None
+    seed, excerpts = record.arguments.get("seed") or 0, Excerpts()
+    sizes = [room(len(groups), len(group.systems) * len(group.measures)) for group in groups]
+    chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
+    made = [_group(record, group, rows, excerpts) for group, rows in zip(groups, chosen, strict=True)]
+    worst = [
+        one
+        for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
+        for one in _worst(i, group, rows, made[i], excerpts)
+    ]
+    total = sum(len(group.ids) for group in groups)
+    return ItemPage(
+        facts=(numbers.counted(total, "item"), numbers.counted(len(board.ranked + board.unranked), "system")),
+        left_out=tuple(_left_out(groups, chosen)),
+        worst=tuple(worst),
+        data={
+            "texts": excerpts.texts,
+            "cut": excerpts.cut,
+            "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(one[0] for one in SPANS))},
+            "copies": ["", *REPLACED],
+            "groups": made,
+        },
+    )
+
+
+def _group(record: Record, group: Group, rows: NDArray[np.int64], excerpts: Excerpts) -> dict[str, Any]:
+    """A group as the script reads it."""
+    folder = RunFolder(record.path)
+    ids = [group.ids[row] for row in rows.tolist()]
+    judged = Judged(folder, group.kind.task, group.dataset)
+    return {
+        "kind": group.kind.name,
+        "title": f"{group.kind.title}, {group.dataset}",
+        "noun": group.kind.noun,
+        "lang": group.lang,
+        "total": len(group.ids),
+        "systems": [system.index for system in group.systems],
+        "measures": [{"title": one.title, "edit": one.edit} for one in group.measures],
+        "ids": ids,
+        "values": [packed(measure) for measure in group.values[:, :, rows]],
+        **PARTS[group.kind.name](Source(record, folder, group, ids, judged, excerpts)),
+    }
+
+
+def packed(values: NDArray[np.float64]) -> str:
+    """Values (systems, items) as ten-thousandths in base64: little-endian int16, row by row, -32768: none.
+
+    As text they would take twice the room. Similarities and scores never pass 3.2766 either way.
+    """
+    scaled = np.where(np.isfinite(values), np.round(np.clip(values, -3.2766, 3.2766) * SCALE), MISSING)
+    return base64.b64encode(scaled.astype("<i2").tobytes()).decode("ascii")
+
+
+def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+    """Which groups are shown in part, and which part."""
+    return [
+        f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
+        f"{numbers.counted(len(group.ids), group.kind.noun)}, one half the worst by every measure, "
+        "the other half drawn with the seed. All are in items/."
+        for group, rows in zip(groups, chosen, strict=True)
+        if len(rows) < len(group.ids)
+    ]
+
+
+def _worst(
+    index: int, group: Group, rows: NDArray[np.int64], made: dict[str, Any], excerpts: Excerpts
+) -> list[Worst]:
+    """For each measure the item with the lowest mean over systems."""
+    found = []
+    for m, measure in enumerate(group.measures):
+        means = group.means[m, rows]
+        if not np.isfinite(means).any():
+            continue
+        place = int(np.nanargmin(means))
+        found.append(
+            Worst(
+                index, m, made["title"], measure.title, made["ids"][place],
+                numbers.score(float(means[place])), _first_text(made, place, excerpts),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _first_text(made: dict[str, Any], place: int, excerpts: Excerpts) -> str:
+    field = next((name for name in FIRST_FIELDS if name in made["fields"]), None)
+    return "" if field is None else shortened(excerpts.texts[made["fields"][field][place]], EXCERPT)

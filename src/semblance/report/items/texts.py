@@ -1,0 +1,75 @@
+"""The texts of a page: excerpts, each kept once, and what was judged read from the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from semblance.runs.folder import RunFolder
+
+LENGTHS = {
+    "text": 400,
+    "source": 400,
+    "summary": 400,
+    "first": 400,
+    "second": 400,
+    "document": 200,
+    "query": 400,
+}
+SHORT = 200
+
+
+class Excerpts:
+    """Excerpts by number; equal ones share it. `cut` holds the full length of those that were shortened."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.cut: dict[int, int] = {}
+        self._places: dict[tuple[str, int], int] = {}
+
+    def add(self, text: str, most: int) -> int:
+        """The number of the excerpt of `text`: at most `most` characters, ended at a space if one is near."""
+        excerpt = shortened(text, most)
+        key = (excerpt, len(text))
+        if key not in self._places:
+            self._places[key] = len(self.texts)
+            if len(excerpt) < len(text):
+                self.cut[len(self.texts)] = len(text)
+            self.texts.append(excerpt)
+        return self._places[key]
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, ended at a space if one is near.
+
+    >>> shortened("one two three", 9), shortened("one", 9)
+    ('one two', 'one')
+    """
+    if len(text) <= most:
+        return text
+    space = text.rfind(" ", most * 2 // 3, most)
+    return text[: space if space > 0 else most]
+
+
+class Judged:
+    """What a task judged on a dataset: texts by field and item."""
+
+    def __init__(self, folder: RunFolder, task: str, dataset: str) -> None:
+        self._fields: dict[str, dict[str, str]] = {}
+        path = folder.texts_path(task, dataset)
+        if not path.exists():
+            return
+        import polars as pl
+
+        frame = pl.read_parquet(path, columns=["item_id", "field", "text"])
+        for (field,), part in frame.group_by(["field"], maintain_order=True):
+            self._fields[str(field)] = dict(
+                zip(part["item_id"].to_list(), part["text"].to_list(), strict=True)
+            )
+
+    def text(self, field: str, item: str) -> str | None:
+        """The text, None where the run kept none."""
+        return self._fields.get(field, {}).get(item)
+
+    def items(self, field: str) -> Iterable[str]:
+        """The items that have the field, in their order."""
+        return self._fields.get(field, {})
