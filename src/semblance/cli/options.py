@@ -11,8 +11,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from semblance.errors import UsageError
-
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")]
 Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table gets.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]
@@ -46,15 +44,11 @@ def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., A
 
 def column_map(entries: list[str] | None) -> dict[str, str]:
     """`--map text=body,label=topic` (repeatable) as a dictionary from our column to theirs."""
-    mapping = {}
-    for part in ",".join(entries or []).split(","):
-        if not part.strip():
-            continue
-        target, equals, source = part.partition("=")
-        if not (target.strip() and equals and source.strip()):
-            raise UsageError(f"Cannot read --map {part!r}.", mend="Write our column = yours: --map text=body,label=topic")
-        mapping[target.strip()] = source.strip()
-    return mapping
+    if not entries:
+        return {}
+    from semblance.data import parse_mapping
+
+    return parse_mapping(",".join(entries))
 
 
 def _parameter(field: Any, hint: Any) -> inspect.Parameter:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from semblance.contracts import Similarity
+from semblance.data import draw_stratified
 from semblance.measures import v_measure
 from semblance.measures.linkage import complete_linkage
 from semblance.protocols.sage.context import Context, Items, estimate, undefined
-from semblance.randomness import random_bytes
 from semblance.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"
@@ -30,8 +30,8 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
             continue
         if len(rows) > cap:
             warnings.append(f"set {name!r}: {cap} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)")
-            rows = stratified(rows, labels, [data.ids[i] for i in rows], cap, context.seed)
-            labels = [data.labels[i] for i in rows]
+            drawn = draw_stratified([data.ids[i] for i in rows], labels, cap, context.seed)
+            rows, labels = [rows[i] for i in drawn], [labels[i] for i in drawn]
         clusters = cluster(system, [data.texts[i] for i in rows], len(set(labels)))
         value = v_measure(labels, clusters.tolist())
         values.append(value)
@@ -60,22 +60,3 @@ def cluster(system: Similarity, texts: list[str], n_clusters: int) -> "np.ndarra
     """Complete-linkage clusters of the texts under 1 - similarity."""
     return complete_linkage(system.distances(texts), len(texts), n_clusters)
 
-
-def stratified(rows: list[int], labels: list[str], ids: list[str], size: int, seed: int) -> list[int]:
-    """`size` of the rows, each label in proportion (largest remainders), chosen by a keyed hash of the id.
-
-    Every label keeps one text at least, so the number of clusters does not change.
-    """
-    groups: dict[str, list[int]] = {}
-    for row, label, identifier in sorted(
-        zip(rows, labels, ids, strict=True), key=lambda one: random_bytes(8, seed, "stratified", one[2])
-    ):
-        groups.setdefault(label, []).append(row)
-    share = {label: size * len(group) / len(rows) for label, group in groups.items()}
-    take = {label: max(1, int(share[label])) for label in groups}
-    spare = sorted(groups, key=lambda label: (take[label] - share[label], label))
-    for label in spare:
-        if sum(take.values()) >= size:
-            break
-        take[label] += take[label] < len(groups[label])
-    return sorted(row for label, group in groups.items() for row in group[: take[label]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from semblance.protocols.sage.options import SageOptions
@@ -44,5 +45,11 @@ class Request:
                 "datasets": list(self.datasets), "mapping": dict(self.mapping)}  # fmt: skip
 
     def dataset(self, source: str) -> DatasetRequest:
-        """How to read one of the datasets."""
-        return DatasetRequest(source, tuple(sorted(self.mapping.items())), self.split, self.grades)
+        """How to read one of the datasets.
+
+        Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
+        and says that it takes none.
+        """
+        named = not Path(source).exists() or Path(source).suffix in (".yaml", ".yml")
+        mapping = {} if named and len(self.datasets) > 1 else self.mapping
+        return DatasetRequest(source, tuple(sorted(mapping.items())), self.split, self.grades)

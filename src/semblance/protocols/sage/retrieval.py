@@ -8,13 +8,15 @@ holds its versions alone; 18 shares and their harmonic mean, from the same score
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Ranked, Similarity
 from semblance.measures import ndcg_arrays
-from semblance.protocols.sage.context import Context, Estimate, Items, estimate, undefined
+from semblance.protocols.sage.context import Context, Estimate, Items, Statistic, estimate, undefined
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
 from semblance.records import Component, RetrievalSet, Score, TaskOutcome
 
@@ -56,8 +58,11 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     columns = np.column_stack([versions, augmented])
     for name, column in zip(names, columns.T, strict=True):
         items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
+    found = _rankings(data, gains, "original", np.zeros_like(ranked[0].indices), ranked[0].indices, ranked[0].scores)
+    copies = _rankings(data, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": 19 * len(data.corpus)}
-    return _outcome(columns, tied, items, context, counts)
+    outcome = _outcome(columns, tied, items, context, counts)
+    return replace(outcome, rankings={name: found[name] + copies[name] for name in found})
 
 
 def merged(
@@ -128,10 +133,8 @@ def _outcome(
     )
 
 
-def _share(columns, statistic, context, prefix="") -> Estimate:  # type: ignore[no-untyped-def]
-    one = estimate(columns, statistic, context, "queries", prefix + METHOD)
-    # A resample whose clean nDCG is 0 has no share: it is left out of the interval.
-    return Estimate(one.value, one.n, one.replicates, one.method)
+def _share(columns: NDArray[np.float64], statistic: Statistic, context: Context, prefix: str = "") -> Estimate:
+    return estimate(columns, statistic, context, "queries", prefix + METHOD)
 
 
 def _clipped(share: Estimate) -> Estimate:
@@ -160,3 +163,28 @@ def _ndcg(
 ) -> NDArray[np.float64]:
     found = np.array([[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)])
     return ndcg_arrays(found, ideal, K, gain=context.options.gain)
+
+
+def _rankings(
+    data: RetrievalSet,
+    gains: list[dict[int, float]],
+    version: str,
+    shard: NDArray[np.int64],
+    index: NDArray[np.int64],
+    score: NDArray[np.float64],
+) -> dict[str, list[Any]]:
+    """The top K of every query as columns: an edit's name marks a perturbed copy, whose gain is 0."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("query_id", "version", "rank", "doc_id", "edit", "score", "gain")
+    }
+    for row, query in enumerate(data.queries.ids):
+        hits = zip(shard[row, :K].tolist(), index[row, :K].tolist(), score[row, :K].tolist(), strict=True)
+        for rank, (source, document, value) in enumerate(hits, start=1):
+            if document < 0:
+                break
+            edit = RETRIEVAL_EDITS[source - 1] if source else ""
+            gain = 0.0 if source else gains[row].get(document, 0.0)
+            entry = (query, version, rank, data.corpus.ids[document], edit, value, gain)
+            for name, field in zip(columns, entry, strict=True):
+                columns[name].append(field)
+    return columns

@@ -35,7 +35,7 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     holds = relations(similarity, extremes=context.options.robustness_edits == "all")
     joint = holds.all(axis=1)
     columns = np.column_stack([holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()])
-    names = [(HEADLINE, ""), *((relation, "share") for relation in RELATIONS), (JOINT, "share")]
+    names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
     names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
 
     items = Items()

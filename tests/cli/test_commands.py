@@ -1,0 +1,125 @@
+"""The commands, their output and their exit codes."""
+
+import json
+
+import pytest
+
+RUN = ("sage", "run", "--tokenizer", "words", "--limit", "8", "--resamples", "100")
+
+
+def test_help_names_the_commands(semblance):
+    """Every command is on the first page."""
+    out = semblance("--help").stdout
+    for command in ("demo", "list", "sage", "report", "cache"):
+        assert command in out
+
+
+@pytest.mark.parametrize("what", ["systems", "datasets", "tasks", "measures", "perturbations", "tokenizers"])
+def test_list(semblance, what):
+    """Each list prints a table, and an array with --json."""
+    rows = json.loads(semblance("list", what, "--json").stdout)
+    assert rows
+    assert all(row["name"] and row["summary"] for row in rows)
+    assert rows[0]["name"] in semblance("list", what).stdout
+
+
+@pytest.fixture
+def run(semblance, tmp_path):
+    semblance(*RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one")
+    return tmp_path / "one"
+
+
+def test_a_run_prints_its_verdict_and_where_the_report_is(semblance, run):
+    """Stdout has the verdict, the table and the report's path; a second call resumes and prints the same."""
+    done = semblance(
+        *RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one"
+    )
+    assert "levenshtein" in done.stdout
+    assert "report.html" in done.stdout
+    assert "done already" in done.stderr
+    assert (run / "report.html").stat().st_size > 5_000
+
+
+def test_other_arguments_are_a_usage_error(semblance, run):
+    """Exit code 2, what differs, and the mend."""
+    done = semblance(*RUN, "-s", "jaccard", "-t", "robustness", "--out", "one", check_code=2)
+    assert "other arguments" in done.stderr
+    assert "--out" in done.stderr
+
+
+def test_report_is_written_again(semblance, run):
+    """`report` needs the folder alone."""
+    (run / "report.html").unlink()
+    assert "report.html" in semblance("report", "one").stdout
+    assert (run / "report.html").exists()
+    semblance("report", "nowhere", check_code=4)
+
+
+def test_json_is_one_object_on_stdout(semblance):
+    """Machine output on stdout, talk on stderr, every column in every row."""
+    done = semblance(*RUN, "-s", "jaccard", "-t", "sensitivity", "--json")
+    results = json.loads(done.stdout)["results"]
+    columns = (
+        "protocol task dataset subset lang variant system measure value n ci_low ci_high method seed reason"
+    )
+    assert all(list(row) == columns.split() for row in results)
+    assert {row["task"] for row in results} == {"sensitivity", "overall"}
+
+
+def test_dry_run_writes_nothing(semblance, tmp_path):
+    """The plan has cells, texts, tokens, time and disk, and no folder is made."""
+    done = semblance(*RUN, "-s", "wordllama", "--dry-run", "--wide")
+    for word in ("cells", "tokens", "robustness", "wordllama", "MB"):
+        assert word in done.stdout
+    assert not (tmp_path / "runs").exists()
+    plan = json.loads(semblance(*RUN, "-s", "wordllama", "--dry-run", "--json").stdout)
+    assert {cell["system"] for cell in plan["cells"]} == {"wordllama", "constant", "random"}
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("-s", "bm52"), 2, "bm25"),
+        (("-s", "bm25", "-t", "clusterin"), 2, "clustering"),
+        (("-s", "bm25", "-d", "nowhere.jsonl"), 2, "nowhere.jsonl"),
+        (("-s", "bm25", "-d", "broken.jsonl"), 4, "broken.jsonl:2"),
+        (("-s", "bm25?k2=1"), 2, "k2"),
+        (("-s", "bm25", "--curve", "wavy"), 2, "wavy"),
+        (("-s", "bm25", "--map", "text"), 2, "--map"),
+        (("-s", "bm25", "--tokenizer", "nope"), 2, "nope"),
+        ((), 2, "system"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(semblance, tmp_path, args, code, words):
+    """What was wrong is named, without a traceback, with the exit code of its kind."""
+    (tmp_path / "broken.jsonl").write_text('{"text": "fine"}\n{"text": \n')
+    assert words in semblance("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
+
+
+def test_a_missing_vocabulary_is_a_model_error(semblance, tmp_path):
+    """cl100k without its file says how to get it, and does not fall back."""
+    environment = {"TIKTOKEN_CACHE_DIR": str(tmp_path / "empty"), "HTTPS_PROXY": "http://127.0.0.1:9"}
+    done = semblance("sage", "run", "-s", "bm25", env=environment, check_code=3)
+    assert "TIKTOKEN_CACHE_DIR" in done.stderr
+    assert "--tokenizer words" in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    """With --debug the error is raised."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "semblance", "--debug", "sage", "run", "-s", "bm52", "--tokenizer", "words"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "Traceback" in done.stderr
+    assert done.returncode != 0
+
+
+def test_cache(semblance):
+    """What was encoded is there, and clearing empties it."""
+    semblance(*RUN, "-s", "wordllama", "-t", "sensitivity", "--out", "one")
+    info = json.loads(semblance("cache", "info", "--json").stdout)
+    assert info["entries"] > 0
+    assert "texts" in semblance("cache", "info").stdout
+    assert "MB" in semblance("cache", "clear").stdout
+    assert json.loads(semblance("cache", "info", "--json").stdout)["entries"] == 0

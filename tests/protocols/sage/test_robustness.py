@@ -1,0 +1,67 @@
+"""Task 2: the three relations."""
+
+import numpy as np
+import pytest
+
+from semblance.protocols.sage.robustness import evaluate, relations
+from semblance.records import Documents
+
+TEXT = "The river is high today. It will rise again tomorrow! Nobody can say when it may fall? We must wait."
+DOCUMENTS = Documents(
+    ("a", "b"), (TEXT * 3, TEXT.replace("river", "lake") * 2), ("High water.", "The lake rises.")
+)
+
+
+def similarities(**values):
+    names = ("capitalize", "delete10", "numerize", "negate", "sentence_shuffle", "word_shuffle", "summary")
+    return {name: np.array([values.get(name, 0.5)]) for name in names}
+
+
+def test_all_three_relations_hold_for_an_ideal_system():
+    """Noise above the summary, the summary above changed meaning."""
+    ideal = similarities(
+        capitalize=0.9, delete10=0.9, numerize=0.9, summary=0.6, negate=0.2, sentence_shuffle=0.3, word_shuffle=0.1
+    )
+    assert relations(ideal).tolist() == [[True, True, True]]
+
+
+def test_relations_are_strict_and_use_the_extremes():
+    """Equality is no win; one bad edit breaks the extreme but not the average [A14]."""
+    tied = similarities()
+    assert relations(tied).tolist() == [[False, False, False]]
+    one_bad = similarities(capitalize=0.9, delete10=0.9, numerize=0.1, summary=0.4, negate=0.45,
+                           sentence_shuffle=0.1, word_shuffle=0.1)  # fmt: skip
+    assert relations(one_bad).tolist() == [[False, False, False]]
+    assert relations(one_bad, extremes=False).tolist() == [[True, True, True]]
+
+
+def test_a_constant_system_scores_nothing(pairwise, context, score):
+    """A system that always answers 1 wins no strict comparison."""
+    outcome = evaluate(pairwise(lambda a, b: 1.0), DOCUMENTS, context())
+    assert score(outcome, "robustness").value == 0
+    assert score(outcome, "share", "all_three").value == 0
+
+
+def test_float_noise_does_not_decide(pairwise, context, score):
+    """Differences under 1e-6 are no differences."""
+    noisy = pairwise(lambda a, b: 1.0 + (hash(b) % 7) * 1e-8)
+    assert score(evaluate(noisy, DOCUMENTS, context()), "robustness").value == 0
+
+
+def test_a_measure_of_kept_text_saturates_at_one_third(pairwise, context, score):
+    """A metric that only sees how much text is kept has noise above the summary and nothing else: 1/3 [A13]."""
+    kept = pairwise(lambda a, b: 1 - abs(len(a) - len(b)) / max(len(a), len(b)) - (a != b) * 1e-3)
+    outcome = evaluate(kept, DOCUMENTS, context())
+    assert score(outcome, "share", "superficial_over_summary").value == 1
+    assert score(outcome, "share", "summary_over_semantic").value == 0
+    assert score(outcome, "robustness").value == pytest.approx(1 / 3)
+
+
+def test_every_edit_has_its_rows_and_items(pairwise, context, score):
+    """Mean similarity per edit, its side of the summary, and one item per document and row."""
+    outcome = evaluate(pairwise(lambda a, b: float(a == b)), DOCUMENTS, context())
+    assert score(outcome, "similarity", "original").value == 1
+    assert score(outcome, "above_summary", "capitalize").value == 0
+    assert score(outcome, "below_summary", "negate").value == 0
+    rows = list(zip(outcome.items["item_id"], outcome.items["measure"], outcome.items["variant"], strict=True))
+    assert len(rows) == len(set(rows)) == 2 * len(outcome.scores)

@@ -1,0 +1,58 @@
+"""Task 3: the expected curve and the two closed forms of spec section 13."""
+
+import numpy as np
+import pytest
+
+from semblance.protocols.sage.sensitivity import evaluate, expected
+from semblance.records import Documents
+from semblance.text import open_tokenizer
+
+WORDS = open_tokenizer("words")
+LONG = Documents(
+    tuple(f"d{i}" for i in range(4)),
+    tuple(" ".join(f"w{i}x{j}" for j in range(9000)) for i in range(4)),
+)
+
+
+def tokens(text):
+    return len(WORDS.encode(text))
+
+
+def test_the_curve():
+    """1/(1+p) by default, 1-p as the option [A15]."""
+    np.testing.assert_allclose(expected(np.array([0.15, 0.5, 1.0])), [0.8696, 0.6667, 0.5], atol=5e-5)
+    np.testing.assert_allclose(expected(np.array([0.15, 0.9]), "linear"), [0.85, 0.1])
+
+
+def test_a_constant_one_scores_what_the_spec_says(pairwise, context, score):
+    """Always 1: insertion 0.6787, removal 0.6875, to 1e-4; so the score is not 0 for an insensitive metric."""
+    outcome = evaluate(pairwise(lambda a, b: 1.0), LONG, context())
+    assert score(outcome, "sensitivity", "insertion").value == pytest.approx(0.6787, abs=1e-4)
+    assert score(outcome, "sensitivity", "removal").value == pytest.approx(0.6875, abs=1e-4)
+    assert score(outcome, "falls_at_every_step", "insertion").value == 0
+
+
+def test_an_ideal_f_measure_scores_the_closed_form(pairwise, context, score):
+    """2M/(|x|+|y|) over tokens: 0.8798 and 0.8687, to 1e-4; and it falls at every step."""
+    f_measure = pairwise(lambda a, b: 2 * min(tokens(a), tokens(b)) / (tokens(a) + tokens(b)))
+    outcome = evaluate(f_measure, LONG, context())
+    assert score(outcome, "sensitivity", "insertion").value == pytest.approx(0.8798, abs=1e-4)
+    assert score(outcome, "sensitivity", "removal").value == pytest.approx(0.8687, abs=1e-4)
+    assert score(outcome, "sensitivity").value == pytest.approx((0.8798 + 0.8687) / 2, abs=1e-4)
+    assert score(outcome, "falls_at_every_step", "removal").value == 1
+
+
+def test_calibration_removes_the_scale(pairwise, context, score):
+    """After the best monotone rescaling an F measure is almost perfect: only its scale was off."""
+    squeezed = pairwise(lambda a, b: 0.9 + 0.05 * tokens(a) / (tokens(a) + abs(tokens(a) - tokens(b))))
+    outcome = evaluate(squeezed, LONG, context())
+    assert score(outcome, "sensitivity", "insertion").value < 0.8
+    assert score(outcome, "sensitivity_calibrated", "insertion").value > 0.99
+
+
+def test_tiny_documents_are_skipped_and_counted(pairwise, context):
+    """Documents of under two tokens are left out, with their ids."""
+    documents = Documents((*LONG.ids, "tiny"), (*LONG.texts, "one"))
+    outcome = evaluate(pairwise(lambda a, b: 1.0), documents, context())
+    assert [(skip.reason, skip.count, skip.examples) for skip in outcome.skipped] == [("under two tokens", 1, ("tiny",))]
+    assert outcome.counts["documents"] == 4
