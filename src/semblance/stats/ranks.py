@@ -17,6 +17,9 @@ from semblance.stats.multiple import holm
 
 Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
 
+# Relative to the largest estimate: what two orders of summation may differ by.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class PairTest:
@@ -44,7 +47,8 @@ def compare_replicates(
 
     Replicate j of all systems must come from one resample of the same items; the standard error of a
     difference is the standard deviation of its replicates. Pairs are ordered (0, 1), (0, 2) ... Where it is
-    0, the difference is certain: p is 1 for no difference, else 0. Fewer than two systems give no pairs.
+    0, the difference is certain and p is 0; a difference in the last bits of a float is none, and p is 1.
+    Fewer than two systems give no pairs.
     Raises UsageError for shapes that do not fit, fewer than two resamples, or values that are not finite.
 
     >>> rng = np.random.default_rng(0)
@@ -57,7 +61,8 @@ def compare_replicates(
     pairs = list(combinations(range(len(values)), 2))
     differences = [float(values[a] - values[b]) for a, b in pairs]
     errors = [float(np.std(draws[a] - draws[b], ddof=1)) for a, b in pairs]
-    scores = [_standardised(*pair) for pair in zip(differences, errors, strict=True)]
+    rounding = _ROUNDING * float(np.abs(values).max(initial=0))
+    scores = [_standardised(*pair, rounding) for pair in zip(differences, errors, strict=True)]
     probabilities = [math.erfc(abs(score) / math.sqrt(2)) for score in scores]
     rows = zip(pairs, differences, errors, scores, probabilities, holm(probabilities), strict=True)
     return tuple(
@@ -82,7 +87,7 @@ def rank_ranges(
     systems = len(np.atleast_1d(np.asarray(estimates)))
     beaten_by, beats = [0] * systems, [0] * systems
     for pair in compare_replicates(replicates, estimates):
-        if pair.p_adjusted < alpha and pair.difference:
+        if pair.p_adjusted < alpha:
             winner, loser = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
             beats[winner] += 1
             beaten_by[loser] += 1
@@ -119,10 +124,10 @@ def rank_intervals(
     )
 
 
-def _standardised(difference: float, error: float) -> float:
-    if error:
-        return difference / error
-    return math.copysign(math.inf, difference) if difference else 0.0
+def _standardised(difference: float, error: float, rounding: float) -> float:
+    if abs(difference) <= rounding:
+        return 0.0
+    return difference / error if error > rounding else math.copysign(math.inf, difference)
 
 
 def _checked(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

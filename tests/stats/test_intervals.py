@@ -1,0 +1,71 @@
+"""Wilson's and Fisher's intervals: the published HUME figures and their bounds."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.stats import fisher_z, wilson
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "low", "high", "tolerance"),
+    [
+        (22 / 48, 48, 0.325752, 0.597089, 1e-6),  # Emotion
+        (33 / 45, 45, 0.589612, 0.840351, 1e-6),  # Toxic
+        (38 / 40, 40, 0.835, 0.986, 6e-4),  # MultilingualSentiment ara
+        (0.760, 30, 0.584, 0.878, 1e-3),  # SIB200 ara: a V-measure, printed rounded, read as a share
+        (0.914, 30, 0.762, 0.973, 1e-3),  # Wikipedia dan: so is a MAP
+    ],
+)
+def test_wilson_gives_hume_table_8(p: float, n: int, low: float, high: float, tolerance: float) -> None:
+    """z = 1.96, no continuity correction, n = items."""
+    result = wilson(p, n)
+    assert (result.low, result.high) == pytest.approx((low, high), abs=tolerance)
+    assert (result.estimate, result.n, result.method) == (p, n, "95% Wilson")
+
+
+@given(st.integers(1, 200), st.data())
+@settings(max_examples=60, deadline=None)
+def test_wilson_agrees_with_scipy(n: int, data: st.DataObject) -> None:
+    """And stays within 0 to 1 around the share."""
+    k = data.draw(st.integers(0, n))
+    confidence = data.draw(st.sampled_from([0.9, 0.95, 0.99]))
+    expected = scipy.stats.binomtest(k, n).proportion_ci(confidence, method="wilson")
+    result = wilson(k / n, n, confidence=confidence)
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert 0 <= result.low <= result.high <= 1
+
+
+@pytest.mark.parametrize(
+    ("r", "n", "low", "high"),
+    [(0.826478, 40, 0.693519, 0.904992), (0.912, 50, 0.849, 0.949), (0.675452, 30, 0.417, 0.833)],
+)
+def test_fisher_gives_hume_table_8(r: float, n: int, low: float, high: float) -> None:
+    """Standard error 1 / sqrt(n - 3)."""
+    result = fisher_z(r, n)
+    assert (result.low, result.high) == pytest.approx((low, high), abs=1e-6 if n == 40 else 6e-4)
+
+
+def test_fisher_at_its_ends() -> None:
+    """A perfect correlation has the interval of one point; the sign turns the interval over."""
+    assert (fisher_z(1.0, 10).low, fisher_z(1.0, 10).high) == (1.0, 1.0)
+    assert (fisher_z(-1.0, 10).low, fisher_z(-1.0, 10).high) == (-1.0, -1.0)
+    assert fisher_z(-0.5, 10).low == pytest.approx(-fisher_z(0.5, 10).high)
+
+
+def test_refused() -> None:
+    """Values outside their range, too few items, NaN."""
+    for p, n in ((1.1, 10), (-0.1, 10), (math.nan, 10), (0.5, 0)):
+        with pytest.raises(UsageError, match="has no interval"):
+            wilson(p, n)
+    for r, n in ((1.1, 10), (math.nan, 10), (0.5, 3)):
+        with pytest.raises(UsageError, match="has no interval"):
+            fisher_z(r, n)
+    with pytest.raises(UsageError, match="confidence is 1"):
+        wilson(0.5, 10, confidence=1)
