@@ -72,45 +72,43 @@ def scaled(row: Comparison, factor: float) -> Comparison:
     )
 
 
-def sampled_pairs(n: int, count: int) -> list[tuple[int, int]]:
-    """`count` of the pairs i < j, in condensed order."""
-    upper = np.triu_indices(n, 1)
-    chosen = np.sort(np.random.default_rng(0).choice(len(upper[0]), count, replace=False))
-    return list(zip(upper[0][chosen].tolist(), upper[1][chosen].tolist(), strict=True))
-
-
 def matrix_row(
-    name: str, system: Any, texts: list[str], peer: Callable[[int, int], float], count: int, repeats: int
+    name: str, system: Any, n: int, texts: list[str], peer: Callable[[int], list[float]], repeats: int
 ) -> Comparison:
-    """All distances of ours against the peer's similarity on a sample of the pairs."""
-    n, pairs = len(texts), sampled_pairs(len(texts), count)
-    places = [i * (2 * n - i - 1) // 2 + j - i - 1 for i, j in pairs]
-    worst = np.abs(1 - system.distances(texts)[places] - [peer(i, j) for i, j in pairs]).max()
+    """All distances of ours against the peer's similarities in `n` rows of the upper triangle."""
+    total = len(texts)
+    rows = np.linspace(0, total - 1, n + 2).astype(int)[1:-1].tolist()
+    starts = [i * (2 * total - i - 1) // 2 for i in rows]
+    found = system.distances(texts)
+    worst = max(
+        np.abs(1 - found[start : start + total - 1 - i] - peer(i)).max()
+        for i, start in zip(rows, starts, strict=True)
+    )
     print(f"{name}: greatest difference {worst:.1e}")
-    row = compare(name, lambda: system.distances(texts), lambda: [peer(i, j) for i, j in pairs], repeats)
-    return scaled(row, n * (n - 1) / 2 / count)
+    row = compare(name, lambda: system.distances(texts), lambda: [peer(i) for i in rows], repeats)
+    return scaled(row, len(found) / sum(total - 1 - i for i in rows))
 
 
 def rouge_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:
     scorer = RougeScorer(["rouge1", "rouge2"], tokenizer=ready)
 
-    def peer(i: int, j: int) -> float:
-        scores = scorer.score(texts[i], texts[j])
-        return (scores["rouge1"].fmeasure + scores["rouge2"].fmeasure) / 2
+    def peer(i: int) -> list[float]:
+        scores = [scorer.score(texts[i], other) for other in texts[i + 1 :]]
+        return [(score["rouge1"].fmeasure + score["rouge2"].fmeasure) / 2 for score in scores]
 
     name = f"ROUGE, {len(texts):,} texts, all pairs (rouge-score)"
-    return matrix_row(name, Rouge(tokenizer=ready), texts, peer, 2_000, repeats)
+    return matrix_row(name, Rouge(tokenizer=ready), 3, texts, peer, repeats)
 
 
 def jaccard_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:
     sets = [set(tokens) for tokens in ready.encode_batch(texts)]
 
-    def peer(i: int, j: int) -> float:
-        both = len(sets[i] & sets[j])
-        return both / (len(sets[i]) + len(sets[j]) - both)
+    def peer(i: int) -> list[float]:
+        one, size = sets[i], len(sets[i])
+        return [(both := len(one & other)) / (size + len(other) - both) for other in sets[i + 1 :]]
 
     name = f"Jaccard, {len(texts):,} texts, all pairs (Python sets)"
-    return matrix_row(name, Jaccard(tokenizer=ready), texts, peer, 200_000, repeats)
+    return matrix_row(name, Jaccard(tokenizer=ready), 100, texts, peer, repeats)
 
 
 def bm25_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:
