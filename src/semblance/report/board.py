@@ -10,7 +10,7 @@ from semblance.records import Result
 from semblance.report import numbers
 from semblance.report.names import labels
 from semblance.report.record import FEW, OVERALL, Cell, Record, System
-from semblance.report.sage.tasks import Task, present
+from semblance.report.sage.tasks import Task, item_count, present
 
 State = Literal["value", "failed", "running", "partial", "not run", "undefined", "none"]
 WORDS: dict[State, str] = {
@@ -27,6 +27,8 @@ class Value:
     row: Result | None = None
     best: bool = False
     reason: str = ""
+    few: bool = False
+    """Whether so few items stand behind the value that it is shown grey."""
 
     @property
     def value(self) -> float | None:
@@ -46,16 +48,6 @@ class Value:
             ""
             if row is None or row.ci_low is None or row.ci_high is None
             else numbers.interval(row.ci_low, row.ci_high)
-        )
-
-    @property
-    def few(self) -> bool:
-        """Whether so few items stand behind it that it is shown grey."""
-        return (
-            self.row is not None
-            and self.row.value is not None
-            and 0 < self.row.n < FEW
-            and self.row.task != OVERALL
         )
 
 
@@ -155,7 +147,8 @@ def task_value(record: Record, system: System, task: Task) -> Value:
     """A system's headline on a task, or the state that stands there instead."""
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
-        return Value("value", row, system.name in record.scope(task.name).best and system.ranked)
+        best = system.ranked and system.name in record.scope(task.name).best
+        return Value("value", row, best, few=item_count(record, task, system.name) < FEW)
     return missing_value(record, record.cells_of(task.name, system.name), row)
 
 

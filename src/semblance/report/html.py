@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -74,6 +75,12 @@ def json_block(value: Any) -> Markup:
     return Markup(text)
 
 
+def packed(value: Any) -> str:
+    """JSON compressed by gzip, in base64: for data that only the script reads."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+
+
 def page_data(record: Record, board: Any) -> dict[str, Any]:
     """What the script needs on every page: the systems and the paired comparisons, systems by their index."""
     label = {row.system.index: row.label for row in board.rows}
@@ -116,7 +123,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(numbers=numbers, marks=marks)
-    made.filters.update(sentence=sentence, exact=exact, plain=plain, json=json_block)
+    made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed)
     return made
 
 

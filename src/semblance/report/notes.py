@@ -34,7 +34,7 @@ def notes_of(record: Record) -> tuple[Note, ...]:
     """All notes, the gravest first."""
     return (
         *_failed(record), *_waiting(record), *_no_overall(record), *_truncated(record), *_small(record),
-        *_skipped(record), *_warnings(record), *_comparisons(record),
+        *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
     )  # fmt: skip
 
 
@@ -105,6 +105,19 @@ def _small(record: Record) -> Iterator[Note]:
     for task_name, dataset, n in sorted(seen):
         few = "Its values are shown grey." if n < FEW else "Intervals are wide."
         yield Note("small n", f"n = {n} on {dataset} ({task_name}).", few, "Use more items where you can.")
+
+
+def _few_sets(record: Record) -> Iterator[Note]:
+    """Clustering is resampled over sets: with few of them its intervals and tests are rough."""
+    task = BY_NAME["clustering"]
+    counts = {
+        row.n
+        for system in record.ranked_systems
+        if (row := record.find(task.name, system.name, task.headline)) is not None and row.value is not None
+    }
+    if counts and max(counts) < FEW:
+        what = f"Clustering intervals come from {numbers.counted(max(counts), 'set')}."
+        yield Note("small n", what, "They and its ranks are rough.", "More sets help, not more texts.")
 
 
 def _skipped(record: Record) -> Iterator[Note]:

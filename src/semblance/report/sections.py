@@ -19,7 +19,7 @@ class Section:
 
     `builder` is "module:function", called with the record and the board; a page without content (None) is not
     shown. `template` gets the content as `page`. A page with a `protocol` needs results of it; one with
-    `data` has a block of JSON for its script, `page.data`, as `#slug-data`.
+    `data` has data for its script, `page.data`, packed as `#slug-data`.
     """
 
     slug: str

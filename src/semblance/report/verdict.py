@@ -113,8 +113,7 @@ def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Se
     others = [row for row in first if row not in (best, second)]
     more: Sentence = ()
     if others:
-        verb = "is" if len(others) == 1 else "are"
-        more = (" Not beaten by any other ", f"{verb} also ", *_names(others), ".")
+        more = (" ", *_names(others), " may also be first.")
     return (*values[0], " and ", *values[1], f" differ by {gap} and cannot be told apart.", *more)
 
 

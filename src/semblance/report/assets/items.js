@@ -1,20 +1,20 @@
 // The explorer: two systems, one measure, the items on which they differ, one item in full.
 const explorer = $("#explorer");
-const ROWS = 60, BINS = 21, MISSING = -32768;
+const ROWS = 60, BINS = 21;
 let items = null;
 const now = { g: 0, m: 0, a: null, b: null, order: "difference", q: "", bin: "", i: "", version: "1", rows: ROWS };
 
 const group = () => items.groups[now.g];
-/** The values of a measure, system by system: packed as base64 in the page, numbers once asked for. */
-function numbersOf(m) {
-  const { values } = group();
-  if (typeof values[m] === "string") values[m] = new Int16Array(Uint8Array.from(atob(values[m]), (c) => c.charCodeAt(0)).buffer);
-  return values[m];
+/** The items lie in the page as compressed JSON: half its size. Read when the view is first shown. */
+async function unpack() {
+  const bytes = Uint8Array.from(atob($("#items-data").textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
 }
 const at = (system, item, m = now.m) => {
   const place = group().systems.indexOf(system);
-  const value = place < 0 ? MISSING : numbersOf(m)[place * group().ids.length + item];
-  return value === MISSING ? null : value / 10000;
+  const value = place < 0 ? null : group().values[m][place][item];
+  return value === null ? null : value / 10000;
 };
 const gapOf = (item) => {
   const [a, b] = [at(now.a, item), at(now.b, item)];
@@ -36,6 +36,7 @@ function words(index, props = {}) {
   if (items.cut[index]) node.append(el("small", {}, ` … the first ${textOf(index).length} of ${items.cut[index].toLocaleString("en")} characters`));
   return node;
 }
+const clip = (text, most) => (text.length > most ? text.slice(0, Math.max(text.lastIndexOf(" ", most), most / 2)) + "…" : text);
 const headText = (item) => {
   const fields = group().fields;
   const field = ["query", "text", "summary", "first"].find((name) => fields[name]);
@@ -83,7 +84,6 @@ function spanText(edit, item) {
   const bar = svg("svg", { class: "span", "aria-hidden": "true" },
     svg("rect", { class: "whole", width: "100%", height: 6 }),
     svg("rect", { class: come > gone ? "in" : "out", x: `${100 * start / Math.max(length, length + come)}%`, height: 6, width: `${Math.max(1, 100 * Math.max(gone, come) / (length + come))}%` }));
-  const clip = (words, most) => (words.length > most ? words.slice(0, most) + "…" : words);
   const lead = start > text.length ? "… " : (start > 24 ? "… " : "") + text.slice(Math.max(0, start - 24), start);
   const changed = come > gone ? el("ins", {}, clip(group().needle.slice(0, come), 40)) : el("del", {}, start > text.length ? "…" : clip(text.slice(start, start + gone), 40));
   const count = el("small", {}, ` (${Math.max(gone, come).toLocaleString("en")} characters) `);
@@ -229,7 +229,7 @@ function drawList() {
     const shown = gap === null ? "n/a" : now.order === "difference" ? signed(gap, 2) : fixed(gap, 2);
     const chosen = group().ids[item] === now.i;
     return el("li", { role: "option", id: `option-${item}`, ariaSelected: chosen, onclick: () => change({ i: group().ids[item] }) },
-      el("span", { className: "id" }, group().ids[item]), el("span", { className: "data", dir: "auto" }, headText(item).slice(0, 90)), el("b", { className: "num" }, shown));
+      el("span", { className: "id" }, group().ids[item]), el("span", { className: "data", dir: "auto" }, clip(headText(item), 90)), el("b", { className: "num" }, shown));
   };
   const list = $("#item-list"), chosen = group().ids.indexOf(now.i);
   list.replaceChildren(...found.slice(0, now.rows).map(option));
@@ -298,8 +298,7 @@ function build() {
     el("div", { id: "item" }));
 }
 if (explorer) {
-  onView("items", (params) => {
-    if (!items) { items = JSON.parse($("#items-data").textContent); build(); }
+  const shown = (params) => {
     const whole = (name) => (params.has(name) ? Number(params.get(name)) : null);
     Object.assign(now, { g: items.groups[whole("g")] ? whole("g") : 0, m: whole("m") || 0, a: whole("a"), b: whole("b"), order: params.get("order") || "difference",
       q: params.get("q") || "", bin: params.get("bin") || "", i: params.get("i") || "", version: params.get("version") || "1", rows: ROWS });
@@ -307,5 +306,10 @@ if (explorer) {
     settle();
     $("#item-search").value = now.q;
     draw(null);
+  };
+  let ready = null;
+  onView("items", (params) => {
+    ready ??= unpack().then((data) => { items = data; build(); });
+    ready.then(() => shown(params), () => explorer.replaceChildren(el("p", { className: "how" }, "This browser cannot unpack the items. The table below, and the folder items/, hold them.")));
   });
 }

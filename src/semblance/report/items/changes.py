@@ -16,7 +16,7 @@ from semblance.report.record import Record
 
 MOST = 200
 """Items of a group whose edited texts go into the page: the first so many of those kept."""
-WINDOW = 80
+WINDOW = 100
 BEFORE = 20
 NEEDLE = 90
 

@@ -11,7 +11,7 @@ from semblance.report.items.groups import Group
 BUDGET = 10_000_000
 MOST = 4_000
 FEWEST = 20
-BYTES_PER_VALUE = 3
+BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
 
 

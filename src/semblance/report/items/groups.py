@@ -135,11 +135,19 @@ def _read(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
     for s, read in enumerate(columns):
         for m, measure in enumerate(measures):
             if measure.key in read:
-                names, column = read[measure.key]
-                values[m, s, [place[name] for name in names if name in place]] = [
-                    value for name, value in zip(names, column, strict=True) if name in place
-                ]
+                values[m, s] = _aligned(*read[measure.key], ids, place)
     return Group(kind, dataset, lang, tuple(ids), systems, measures, values)
+
+
+def _aligned(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
+    """The column in the order of `ids`; systems usually share that order."""
+    if names == ids:
+        return column
+    values = np.full(len(ids), np.nan)
+    for name, value in zip(names, column, strict=True):
+        if name in place:
+            values[place[name]] = value
+    return values
 
 
 def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Columns | None:
@@ -150,10 +158,12 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
     if not path.exists():
         return None
     frame = pl.read_parquet(path, columns=["item_id", "variant", "measure", "value"])
-    found: Columns = {}
-    for (measure, variant), part in frame.group_by(["measure", "variant"], maintain_order=True):
-        column = part["value"].fill_null(float("nan")).to_numpy()
-        found[str(measure), str(variant)] = (part["item_id"].to_list(), column)
+    frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
+    parts = frame.partition_by("measure", "variant", as_dict=True)
+    found: Columns = {
+        (str(measure), str(variant)): (part["item_id"].to_list(), part["value"].to_numpy())
+        for (measure, variant), part in parts.items()
+    }
     if kind.name == "sensitivity":
         _add_sensitivity(found)
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,6 @@ from semblance.report.record import Record
 from semblance.runs.folder import RunFolder
 
 SCALE = 10_000
-MISSING = -32_768
 EXCERPT = 60
 FIRST_FIELDS = ("query", "text", "summary", "first", "source")
 
@@ -91,18 +89,16 @@ def _group(record: Record, group: Group, rows: NDArray[np.int64], excerpts: Exce
         "systems": [system.index for system in group.systems],
         "measures": [{"title": one.title, "edit": one.edit} for one in group.measures],
         "ids": ids,
-        "values": [packed(measure) for measure in group.values[:, :, rows]],
+        "values": [
+            [_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
+        ],
         **PARTS[group.kind.name](Source(record, folder, group, ids, judged, excerpts)),
     }
 
 
-def packed(values: NDArray[np.float64]) -> str:
-    """Values (systems, items) as ten-thousandths in base64: little-endian int16, row by row, -32768: none.
-
-    As text they would take twice the room. Similarities and scores never pass 3.2766 either way.
-    """
-    scaled = np.where(np.isfinite(values), np.round(np.clip(values, -3.2766, 3.2766) * SCALE), MISSING)
-    return base64.b64encode(scaled.astype("<i2").tobytes()).decode("ascii")
+def _integers(column: Sequence[float]) -> list[int | None]:
+    """Ten-thousandths, None where missing."""
+    return [None if value != value else round(value * SCALE) for value in column]
 
 
 def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from semblance.runs.folder import RunFolder
 
 LENGTHS = {
-    "text": 400,
-    "source": 400,
+    "text": 500,
+    "source": 500,
     "summary": 400,
     "first": 400,
     "second": 400,
-    "document": 200,
+    "document": 240,
     "query": 400,
 }
 SHORT = 200

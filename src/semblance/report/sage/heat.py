@@ -61,7 +61,7 @@ class Heat:
 
     @property
     def caption(self) -> str:
-        """How many items, and the widest interval."""
+        """How many items, and the widest interval of a ranked system."""
         if self.half_width is None:
             return f"{self.n}; no intervals."
         width = f"{100 * self.half_width:.1f} points" if self.in_percent else numbers.score(self.half_width)
@@ -107,7 +107,12 @@ def _heat(
         )
         for i, row in enumerate(rows)
     ]
-    results = [result for result in found.values() if result is not None and result.value is not None]
+    contending = {row.system.name for row in rows if row.system.ranked}
+    results = [
+        result
+        for (system, _), result in found.items()
+        if system in contending and result is not None and result.value is not None
+    ]
     return Heat(
         dataset,
         tuple(shown),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from semblance.report import numbers
 from semblance.report.board import Board, Row, Value, ends
 from semblance.report.record import Record
-from semblance.report.sage.tasks import Task, trivial_value
+from semblance.report.sage.tasks import Task, item_count, trivial_value
 from semblance.report.scale import Scale, scale_of
 
 TOP = 12
@@ -72,8 +72,9 @@ def _panel(record: Record, board: Board, place: int) -> Panel:
 
 
 def _subtitle(record: Record, task: Task, rows: list[PanelRow]) -> str:
+    """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
     where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
-    counts = {one.value.row.n for one in rows if one.value.row is not None}
-    n = f", n = {numbers.count(counts.pop())}" if len(counts) == 1 else ""
+    counts = {item_count(record, task, one.row.system.name) for one in rows}
+    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
     return f"{task.unit}; {where}{n}"

@@ -16,6 +16,7 @@ class Task:
     short: str
     headline: str
     unit: str
+    items: str
     superlative: str
     how: str
     caution: str = ""
@@ -26,7 +27,8 @@ class Task:
 
 TASKS = (
     Task(
-        "preference", "Human preference", "Preference", "human_preference", "comparisons and ratings",
+        "preference", "Human preference", "Preference", "human_preference", "agreement with people",
+        "comparisons and ratings",
         "follows people best",
         "Comparisons: the more similar of two summaries is predicted to be the one people chose; "
         "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
@@ -36,7 +38,8 @@ TASKS = (
         0.5, "chance",
     ),
     Task(
-        "robustness", "Robustness", "Robustness", "robustness", "mean of three shares of documents",
+        "robustness", "Robustness", "Robustness", "robustness", "mean of three shares",
+        "documents",
         "is the most robust",
         "Each document has three superficial edits (capitals, deleted letters, digits for letters), three"
         " edits that change its meaning (negation, shuffled sentences, shuffled words) and its summary. "
@@ -48,6 +51,7 @@ TASKS = (
     ),
     Task(
         "sensitivity", "Sensitivity", "Sensitivity", "sensitivity", "1 − mean error against the expectation",
+        "documents",
         "is the most sensitive",
         "A needle text is inserted, or a span removed, at three sizes and three positions. Similarity is "
         "expected to be 1 / (1 + p) when a share p of the tokens is inserted or removed. The score is 1 −"
@@ -58,6 +62,7 @@ TASKS = (
     ),
     Task(
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure",
+        "texts",
         "clusters best",
         "Complete linkage on 1 − similarity, with as many clusters as there are labels; V-measure against"
         " the labels, mean over sets, then over datasets.",
@@ -66,6 +71,7 @@ TASKS = (
     ),
     Task(
         "retrieval", "Retrieval", "Retrieval", "retention", "share of nDCG@10 kept",
+        "queries",
         "keeps most of its retrieval",
         "Each document has 18 perturbed copies. The score is nDCG@10 in the corpus with all copies, which"
         " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
@@ -87,3 +93,12 @@ def trivial_value(record: Record, task: Task) -> float | None:
     if task.trivial is not None:
         return task.trivial
     return record.value(task.name, task.trivial_system, task.headline)
+
+
+def item_count(record: Record, task: Task, system: str) -> int:
+    """How many items a system's score on a task rests on: the sum over its datasets."""
+    rows = (
+        record.find(task.name, system, task.headline, dataset=dataset)
+        for dataset in record.datasets(task.name)
+    )
+    return sum(row.n for row in rows if row is not None and row.value is not None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from semblance.records import Result
 from semblance.report import numbers
 from semblance.report.board import Board
@@ -52,17 +54,27 @@ def _shares(record: Record, board: Board) -> list[Sentence]:
     if not rows:
         return []
     most = max(rows, key=lambda row: row.value or 0)
+    return [
+        _most_share(record, board, most) if most.value else _no_share(rows),
+        ("Robustness saturates at one third: look at the shares, not only at the score.",),
+    ]
+
+
+def _most_share(record: Record, board: Board, most: Result) -> Sentence:
     where = f" on {most.dataset}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if most.n < 100 else "of the documents"
     share = f"On at most {numbers.share(most.value or 0, most.n)} {of}{where}"
-    return [
-        (
-            f"{share} every superficial edit stays above every meaning change: ",
-            name(board.row(most.system)),
-            ".",
-        ),
-        ("Robustness saturates at one third: look at the shares, not only at the score.",),
-    ]
+    return (
+        f"{share} every superficial edit stays above every meaning change: ",
+        name(board.row(most.system)),
+        ".",
+    )
+
+
+def _no_share(rows: Sequence[Result]) -> Sentence:
+    counts = [row.n for row in rows]
+    n = numbers.rank(min(counts), max(counts))
+    return (f"No system keeps every superficial edit above every meaning change on any document (n = {n}).",)
 
 
 def _places(record: Record, board: Board) -> list[Sentence]:

@@ -1,12 +1,17 @@
-"""Synthetic run folders, as the run commands write them, for the tests of the report."""
+"""Synthetic run folders, as the run commands write them, and a browser, for the tests of the report."""
 
 from __future__ import annotations
 
-import json
+import os
 import random
-from dataclasses import asdict, dataclass, field
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from semblance.records import Result
 from semblance.runs.files import slug, to_json
@@ -14,9 +19,12 @@ from semblance.runs.folder import RunFolder, write_columns
 
 TASKS = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
 HEADLINES = {
-    "preference": "human_preference", "robustness": "robustness", "sensitivity": "sensitivity",
-    "clustering": "v_measure", "retrieval": "retention",
-}  # fmt: skip
+    "preference": "human_preference",
+    "robustness": "robustness",
+    "sensitivity": "sensitivity",
+    "clustering": "v_measure",
+    "retrieval": "retention",
+}
 AXES = ("overall", "accuracy", "coverage", "coherence")
 SUPERFICIAL = ("capitalize", "delete10", "numerize")
 SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
@@ -27,12 +35,11 @@ RETRIEVAL_EDITS = (
     *SEMANTIC,
     *(f"{kind}:p={p},q={q}" for kind in SIZES for p in ("0.15", "0.5") for q in POSITIONS),
 )
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
-RTL = "هذا نص عربي قصير عن البحر والسمك والملح في المطبخ."
-WORDS = (
-    "the boat came in before noon and the cook had salted every fish that lay on the long counter while rain fell"
-    " over the harbour wall and nobody could say whether the old engine would start again on a cold morning"
-).split()
+SENTENCE = (
+    "the boat came in before noon and the cook had salted every fish that lay on the long counter while "
+    "rain fell over the harbour wall and nobody could say whether the old engine would start on a morning"
+)
+WORDS = tuple(SENTENCE.split())
 
 
 @dataclass
@@ -41,9 +48,12 @@ class Made:
 
     systems: dict[str, str] = field(
         default_factory=lambda: {
-            "aster-large": "embedding", "birch-base": "embedding", "jaccard": "classical", "bm25": "classical",
+            "aster-large": "embedding",
+            "birch-base": "embedding",
+            "jaccard": "classical",
+            "bm25": "classical",
         }
-    )  # fmt: skip
+    )
     levels: dict[str, float] = field(default_factory=dict)
     datasets: tuple[str, ...] = ("sample",)
     tasks: tuple[str, ...] = TASKS
@@ -98,17 +108,42 @@ class _Writer:
         return "not run" if (task, dataset, system) in self.made.not_run else "done"
 
     def row(
-        self, task: str, dataset: str, system: str, measure: str, value: float | None, *, n: int = 48,
-        variant: str = "", subset: str = "", half: float | None = 0.013, reason: str = "",
-    ) -> float | None:  # fmt: skip
+        self,
+        task: str,
+        dataset: str,
+        system: str,
+        measure: str,
+        value: float | None,
+        *,
+        n: int = 48,
+        variant: str = "",
+        subset: str = "",
+        half: float | None = 0.013,
+        reason: str = "",
+    ) -> float | None:
         low = high = None
         if value is not None and half is not None:
             low, high = value - half, value + half
         lang = "en" if dataset else ""
         self.rows.append(
-            Result("sage", task, dataset, subset, lang, variant, system, measure, value, n, low, high,
-                   "bootstrap over documents", 1337, reason)
-        )  # fmt: skip
+            Result(
+                "sage",
+                task,
+                dataset,
+                subset,
+                lang,
+                variant,
+                system,
+                measure,
+                value,
+                n,
+                low,
+                high,
+                "bootstrap over documents",
+                1337,
+                reason,
+            )
+        )
         return value
 
     def items(
@@ -147,16 +182,18 @@ class _Writer:
     def _robustness(self, dataset: str, system: str) -> None:
         level, n = self.levels[system], self.made.documents
         shares = {
-            "summary_over_semantic": 0.1 * level, "superficial_over_summary": level,
-            "superficial_over_semantic": 0.08 * level, "all_three": 0.01,
-        }  # fmt: skip
+            "summary_over_semantic": 0.1 * level,
+            "superficial_over_summary": level,
+            "superficial_over_semantic": 0.08 * level,
+            "all_three": 0.01,
+        }
         self.row("robustness", dataset, system, "robustness", sum(list(shares.values())[:3]) / 3, n=n)
         for name, value in shares.items():
             self.row("robustness", dataset, system, "share", value, variant=name, n=n)
         similar = {
             "original": 1.0,
             "summary": 0.5 * level,
-            **{edit: 0.9 * level for edit in SUPERFICIAL + SEMANTIC},
+            **dict.fromkeys(SUPERFICIAL + SEMANTIC, 0.9 * level),
         }
         for edit, value in similar.items():
             self.row("robustness", dataset, system, "similarity", value, variant=edit, n=n)
@@ -235,9 +272,12 @@ class _Writer:
 
     def _texts(self, task: str, dataset: str) -> None:
         fields: dict[str, list[str]] = {
-            "preference": ["source", "first", "second"], "robustness": ["text", "summary"], "sensitivity": ["text"],
-            "clustering": ["text", "label", "set"], "retrieval": ["document"],
-        }[task]  # fmt: skip
+            "preference": ["source", "first", "second"],
+            "robustness": ["text", "summary"],
+            "sensitivity": ["text"],
+            "clustering": ["text", "label", "set"],
+            "retrieval": ["document"],
+        }[task]
         rows = []
         kind = "text" if task == "clustering" else "doc"
         for i, item in enumerate(self.ids(kind, self.made.documents)):
@@ -313,8 +353,17 @@ class _Writer:
             for b in names[i + 1 :]:
                 gap = value[a] - value[b]
                 p = 0.0004 if gap > 0.02 else 0.19
-                pairs.append({"a": a, "b": b, "difference": gap, "ci_low": gap - 0.015, "ci_high": gap + 0.015,
-                              "p": p, "p_adjusted": p})  # fmt: skip
+                pairs.append(
+                    {
+                        "a": a,
+                        "b": b,
+                        "difference": gap,
+                        "ci_low": gap - 0.015,
+                        "ci_high": gap + 0.015,
+                        "p": p,
+                        "p_adjusted": p,
+                    }
+                )
         best = [name for name, one in zip(names, low, strict=True) if one == 1]
         return {
             "systems": names,
@@ -333,29 +382,65 @@ class _Writer:
                 cells += [self._cell(task, dataset, name) for name in self.all]
         ranked = list(made.systems)
         return {
-            "semblance": "0.1.0", "name": made.name, "protocol": "sage", "status": made.status,
-            "created": "2026-11-20T14:02:10+00:00", "updated": "2026-11-20T14:43:10+00:00",
+            "semblance": "0.1.0",
+            "name": made.name,
+            "protocol": "sage",
+            "status": made.status,
+            "created": "2026-11-20T14:02:10+00:00",
+            "updated": "2026-11-20T14:43:10+00:00",
             "command": f"semblance sage run -s {ranked[0] if ranked else 'bm25'} --out runs/{made.name}",
-            "arguments": {"systems": ranked, "tasks": [], "datasets": list(made.datasets), "limit": None, "seed": 1337,
-                          "tokenizer": "words", "mapping": {}, "split": None, "grades": None, "options": {}},
+            "arguments": {
+                "systems": ranked,
+                "tasks": [],
+                "datasets": list(made.datasets),
+                "limit": None,
+                "seed": 1337,
+                "tokenizer": "words",
+                "mapping": {},
+                "split": None,
+                "grades": None,
+                "options": {},
+            },
             "tokenizer": {"name": "words", "identity": "words 1"},
             "systems": [
-                {"name": name, "kind": kind, "identity": f"{name} 1",
-                 "facts": {"dims": 256, "max_tokens": 512} if kind == "embedding" else {"summary": "words in common"}}
+                {
+                    "name": name,
+                    "kind": kind,
+                    "identity": f"{name} 1",
+                    "facts": {"dims": 256, "max_tokens": 512}
+                    if kind == "embedding"
+                    else {"summary": "words in common"},
+                }
                 for name, kind in self.all.items()
             ],
             "datasets": [
-                {"name": dataset, "source": dataset, "lang": "en", "fingerprint": "9f2c41ab",
-                 "tasks": {task: {"n": made.documents, "skipped": [], "warnings": []} for task in made.tasks}}
+                {
+                    "name": dataset,
+                    "source": dataset,
+                    "lang": "en",
+                    "fingerprint": "9f2c41ab",
+                    "tasks": {
+                        task: {"n": made.documents, "skipped": [], "warnings": []} for task in made.tasks
+                    },
+                }
                 for dataset in made.datasets
             ],
             "hardware": {"cpu": "made", "cores": 2, "memory_gib": 24.0, "platform": "Linux x86_64"},
             "versions": {"python": "3.11.2", "numpy": "2.3.0"},
             "cells": cells,
-            "sessions": [{"started": "2026-11-20T14:02:10+00:00", "ended": "2026-11-20T14:43:10+00:00", "workers": 2,
-                          "cells_done": len(cells), "texts_encoded": 12480, "texts_cached": 0, "seconds": 2460.0}],
+            "sessions": [
+                {
+                    "started": "2026-11-20T14:02:10+00:00",
+                    "ended": "2026-11-20T14:43:10+00:00",
+                    "workers": 2,
+                    "cells_done": len(cells),
+                    "texts_encoded": 12480,
+                    "texts_cached": 0,
+                    "seconds": 2460.0,
+                }
+            ],
             "problems": {"failed_cells": len(made.failed)},
-        }  # fmt: skip
+        }
 
     def _cell(self, task: str, dataset: str, name: str) -> dict[str, Any]:
         state = self.state(task, dataset, name)
@@ -367,17 +452,55 @@ class _Writer:
                 "texts_truncated": 214 if name == "birch-base" else 0,
             }
         return {
-            "key": slug(f"{task}{dataset}{name}"), "task": task, "dataset": dataset, "system": name, "status": state,
-            "reason": "out of memory" if state == "failed" else "", "seconds": 1.2 if state == "done" else None,
-            "counts": counts if state == "done" else {}, "skipped": [], "warnings": [],
-        }  # fmt: skip
+            "key": slug(f"{task}{dataset}{name}"),
+            "task": task,
+            "dataset": dataset,
+            "system": name,
+            "status": state,
+            "reason": "out of memory" if state == "failed" else "",
+            "seconds": 1.2 if state == "done" else None,
+            "counts": counts if state == "done" else {},
+            "skipped": [],
+            "warnings": [],
+        }
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The result rows of a folder, as written."""
-    return [json.loads(line) for line in (path / "results.jsonl").read_text().splitlines()]
+MakeRun = Callable[..., Path]
+CHROMIUM = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
-def as_plain(result: Result) -> dict[str, Any]:
-    """A result as a dictionary."""
-    return asdict(result)
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """Write a synthetic run; its fields are those of `Made`."""
+    number = count()
+    return lambda **fields: write_run(tmp_path / f"run-{next(number)}", Made(**fields))
+
+
+@pytest.fixture(scope="session")
+def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four systems, one of which failed a task; read only."""
+    made = Made(failed=(("retrieval", "sample", "birch-base"),))
+    return write_run(tmp_path_factory.mktemp("runs") / "plain", made)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium; tests are skipped where there is none."""
+    path = (
+        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
+    if path is None:
+        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
+        yield opened
+        opened.close()
