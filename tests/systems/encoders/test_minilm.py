@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from importlib.util import find_spec
-from math import erf
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from semblance.errors import ModelError
 from semblance.systems.encoders import minilm, package_files
@@ -84,7 +85,7 @@ class Oracle:
                 f"{prefix}.attention.output.LayerNorm", x + self.attention(f"{prefix}.attention", x)
             )
             wide = self.dense(f"{prefix}.intermediate.dense", x)
-            wide = wide * (1 + np.vectorize(erf)(wide / np.sqrt(2))) / 2
+            wide = wide * (1 + erf(wide / np.sqrt(2))) / 2
             x = self.norm(f"{prefix}.output.LayerNorm", x + self.dense(f"{prefix}.output.dense", wide))
         mean = x.mean(axis=0)
         return mean / np.linalg.norm(mean)
@@ -122,6 +123,12 @@ class TestModel:
     def test_truncated_texts_are_counted(self, encoder):
         """254 words fit beside [CLS] and [SEP]; one more does not."""
         assert encoder.count_truncated(["word " * 254, "word " * 255, "", "short"]) == 1
+
+    def test_a_missing_extra_says_how_to_get_it(self, monkeypatch):
+        """The weights alone are not enough; the error names what is missing and both commands."""
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        with pytest.raises(ModelError, match=r"needs the package onnxruntime.*semblance\[onnx\]"):
+            MiniLM()
 
     def test_no_texts(self, encoder):
         """No texts give no rows."""
