@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import itemgetter
 
@@ -115,19 +115,20 @@ def numerize(text: str, _draw: Draw, both_cases: bool = False) -> str:
 
 def shuffle_words(text: str, draw: Draw) -> str:
     """The words (split at whitespace) in random order, joined by one space (SAGE, section 5)."""
-    return " ".join(shuffled(text.split(), draw))
+    return " ".join(_shuffled(text.split(), draw))
 
 
 def shuffle_sentences(text: str, draw: Draw) -> str:
     """The sentences in random order, joined by one space (SAGE, section 5); see `split_sentences`."""
-    return " ".join(shuffled(split_sentences(text), draw))
+    return " ".join(_shuffled(split_sentences(text), draw))
 
 
-def shuffled(parts: list[str], draw: Draw) -> list[str]:
+def _shuffled(parts: list[str], draw: Draw) -> Sequence[str]:
     """The parts in random order; under two parts take nothing from the stream."""
     if len(parts) < 2:
         return parts
-    return list(itemgetter(*permutation(len(parts), draw))(parts))
+    shuffled: tuple[str, ...] = itemgetter(*permutation(len(parts), draw))(parts)
+    return shuffled
 
 
 def permutation(n: int, draw: Draw) -> list[int]:

@@ -1,0 +1,38 @@
+"""docs/perturbations.md says what the code does. Its examples are run by tests/docs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from semblance.text import PERTURBATIONS, TOKENIZERS
+from semblance.text.needle import _OPENING, _VOCABULARY
+from semblance.text.negation import rules
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> str:
+    return (root / "docs" / "perturbations.md").read_text(encoding="utf-8")
+
+
+def test_the_negation_table_is_that_of_the_code(page: str) -> None:
+    """Every rule is a row, and every row a rule."""
+    section = page.partition("### negate")[2].partition("### ")[0]
+    rows = re.findall(r"^\| ([a-z', ]+) \| ([a-z ]+) \|$", section, re.MULTILINE)
+    assert {found: put for cell, put in rows for found in cell.split(", ")} == rules()
+
+
+def test_every_name_is_in_the_tables(page: str) -> None:
+    """Perturbations with their kinds, and tokenizers."""
+    for entry in PERTURBATIONS:
+        assert f"| `{entry.name}` | {dict(entry.facts)['kind']} |" in page
+    for tokenizer in TOKENIZERS:
+        assert f"| `{tokenizer.name}` |" in page
+
+
+def test_figures_of_the_needle(page: str) -> None:
+    """The size of the word list and of the opening."""
+    assert f"drawn from a list of {len(_VOCABULARY)} words" in page
+    assert f"*Lorem ipsum* ({len(_OPENING.split())} words)" in page
