@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -36,3 +40,18 @@ def test_figures_of_the_needle(page: str) -> None:
     """The size of the word list and of the opening."""
     assert f"drawn from a list of {len(_VOCABULARY)} words" in page
     assert f"*Lorem ipsum* ({len(_OPENING.split())} words)" in page
+
+
+@pytest.mark.parametrize(
+    "name", ["edits", "needle", "negation", "perturbations", "pieces", "sentences", "spans", "words"]
+)
+def test_docstring_examples(name: str) -> None:
+    """The examples in the docstrings hold."""
+    assert doctest.testmod(import_module(f"semblance.text.{name}")).failed == 0
+
+
+def test_importing_loads_no_tokenizer_library() -> None:
+    """tiktoken, tokenizers and the network library wait until a tokenizer is opened."""
+    script = "import sys, semblance.text; print(*{'tiktoken', 'tokenizers', 'requests'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
