@@ -31,12 +31,11 @@ def show(
 
         typer.echo(dumps(rows, ensure_ascii=False))
         return
-    from semblance.cli.terminal import screen
-    from semblance.report.terminal import render_table
+    from semblance.cli.terminal import show_table
 
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    body = [[str(row.get(column, "")) for column in columns] for row in rows]
-    typer.echo(render_table(columns, body, width=screen().width, wide=wide, unicode=screen().unicode))
+    facts = list(dict.fromkeys(key for row in rows for key in row if key not in ("name", "summary")))
+    columns = ["name", *(facts if wide else facts[:1]), "summary"]
+    show_table(columns, [[str(row.get(column, "")) for column in columns] for row in rows], wide=wide)
 
 
 def _registry(what: What) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from semblance.cli.progress import listener as progress
-from semblance.cli.terminal import screen
+from semblance.cli.terminal import screen, show, show_table
 from semblance.errors import Interrupted, ModelError
 from semblance.protocols.sage import Request
 
@@ -68,7 +68,7 @@ def _show(path: Path, display: Display) -> None:
         typer.echo(json.dumps({"results": results, "report": str(report)}, ensure_ascii=False))
         return
     here = screen()
-    typer.echo(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
+    show(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
 
 
 def _show_plan(request: Request, display: Display) -> None:
@@ -81,11 +81,7 @@ def _show_plan(request: Request, display: Display) -> None:
 
         typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
         return
-    from semblance.report.terminal import render_table
-
-    here = screen()
-    columns, rows = forecast.table()
-    typer.echo(render_table(columns, rows, width=here.width, wide=display.wide, unicode=here.unicode))
+    show_table(*forecast.table(), wide=display.wide, numbers=True)
     typer.echo("\n" + forecast.in_words())
 
 

@@ -15,6 +15,9 @@ from semblance.randomness import generator
 from semblance.records import Component, Score
 from semblance.stats import percentile_interval, resample_means
 
+DEFINED = 0.95
+"""Share of resamples that must have a value for there to be an interval."""
+
 Columns = NDArray[np.float64]
 Statistic = Callable[[Columns], NDArray[np.float64]]
 
@@ -81,10 +84,15 @@ def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
 
 
 def interval(replicates: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """The 95% percentile interval of the replicates, or (None, None) where there are none."""
-    if not len(replicates) or not np.isfinite(replicates).all():
+    """The 95% percentile interval of the replicates, or (None, None) where there is none.
+
+    A resample on which the statistic is undefined (a correlation of equal ratings) is left out; when that happens to
+    more than one in twenty there are too few items for an interval.
+    """
+    defined = replicates[np.isfinite(replicates)]
+    if not len(replicates) or len(defined) < DEFINED * len(replicates):
         return None, None
-    low, high = percentile_interval(replicates, 0.95)
+    low, high = percentile_interval(defined, 0.95)
     return float(low), float(high)
 
 

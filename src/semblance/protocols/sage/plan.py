@@ -185,4 +185,4 @@ def _cell(
 def facts_of(system: PlannedSystem) -> dict[str, Any]:
     """What the registry and the encoder say of a system, for its card."""
     entry = SYSTEMS.get(SYSTEMS.style.parse(system.spec).name)
-    return {**system.facts, **dict(entry.facts), "summary": entry.summary}
+    return {**dict(entry.facts), **system.facts, "summary": entry.summary}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.protocols.sage.context import interval
+from semblance.protocols.sage.context import DEFINED, interval
 from semblance.protocols.sage.plan import Plan
 from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.protocols.sage.work import task as task_called
@@ -184,6 +184,10 @@ def _compared(headlines: list[Headline]) -> dict[str, Any]:
     if not all(len(one.replicates) for one in complete):
         return {**empty, "reason": "no interval: a single set cannot be resampled"}
     replicates = np.stack([one.replicates for one in complete])
+    defined = np.isfinite(replicates).all(axis=0)
+    if defined.mean() < DEFINED:
+        return {**empty, "reason": "no interval: too few items"}
+    replicates = replicates[:, defined]
     values = np.array([one.value for one in complete], dtype=np.float64)
     pairs = compare_replicates(replicates, values)
     ranges = rank_ranges(replicates, values, alpha=ALPHA)
