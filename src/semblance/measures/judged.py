@@ -5,14 +5,16 @@ Ranking happens here and nowhere else, so every measure has the same rule for ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, repeat
+from itertools import count
+from operator import methodcaller
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from semblance.errors import UsageError
+from semblance.measures.placing import check_each, find_ranks, numbers
 
 Gains = Mapping[str, float]
 """The judgements of one query: document id -> gain; more than 0 is relevant."""
@@ -20,8 +22,6 @@ Retrieved = Sequence[str] | Mapping[str, float]
 """What was found for one query: ids, best first, or id -> score."""
 Values = float | NDArray[np.float64]
 """One value for one query; one per query, in the order of the judgements, for many."""
-
-_COMPARISONS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str
     runs: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     names = list(judgements)
     sizes = np.fromiter(map(len, judgements.values()), np.int64, len(names))
-    gain = _flat((gains.values() for gains in judgements.values()), int(sizes.sum()))
+    gain = numbers(map(methodcaller("values"), judgements.values()), int(sizes.sum()))
     query = np.repeat(np.arange(len(names)), sizes)
-    _check(np.isfinite(gain), "gain", names, query, "a finite number")
+    check_each(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
-    rank = _ranks(judgements, [_scored(runs.get(name, ())) for name in names], query, relevant)
+    rank = find_ranks(judgements, [_scored(runs.get(name, ())) for name in names], query, relevant)
     return Judged(
         len(names),
         _places(query, rank, gain, rank > 0),
@@ -143,77 +143,6 @@ def _scored(ranking: Retrieved) -> Mapping[str, float]:
     )
 
 
-def _flat(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
-    return np.fromiter(chain.from_iterable(columns), np.float64, n)
-
-
-def _ranks(
-    judgements: Mapping[str, Gains],
-    runs: list[Mapping[str, float]],
-    query: NDArray[np.int64],
-    relevant: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """The rank of every relevant document; 0 where it was not retrieved, and for the others.
-
-    Only these documents are placed, by counting the scores above theirs in one sorted array of all queries.
-    """
-    sizes = np.fromiter(map(len, runs), np.int64, len(runs))
-    owner = np.repeat(np.arange(len(runs)), sizes)
-    scores = _flat((run.values() for run in runs), len(owner))
-    _check(~np.isnan(scores), "score", list(judgements), owner, "a number")
-    wanted = _flat(map(_scores_of, judgements.values(), runs), len(query))
-    found = np.flatnonzero(relevant & ~np.isnan(wanted))
-    keys, sought = _keys(owner, scores), _keys(query[found], wanted[found])
-    ordered = np.sort(keys)
-    first, end = np.searchsorted(ordered, sought), np.searchsorted(ordered, sought, side="right")
-    rank = np.zeros(len(query), dtype=np.int64)
-    rank[found] = np.cumsum(sizes)[query[found]] - end + 1
-    tied = np.flatnonzero(end - first > 1)
-    if len(tied):
-        ids = _objects(judgements.values(), len(query))[found[tied]]
-        others = _objects(runs, len(keys)), np.argsort(keys)
-        rank[found[tied]] += _count_greater(*others, first[tied], end[tied], ids)
-    return rank
-
-
-def _scores_of(documents: Iterable[str], run: Mapping[str, float]) -> Iterable[float]:
-    return map(run.get, documents, repeat(np.nan))
-
-
-def _objects(groups: Iterable[Iterable[str]], n: int) -> NDArray[np.object_]:
-    return np.fromiter(chain.from_iterable(groups), np.object_, n)
-
-
-def _count_greater(
-    ids: NDArray[np.object_],
-    order: NDArray[np.int64],
-    first: NDArray[np.int64],
-    end: NDArray[np.int64],
-    than: NDArray[np.object_],
-) -> NDArray[np.int64]:
-    """How many of `ids[order[first[i]:end[i]]]` are greater than `than[i]`, in blocks of bounded memory."""
-    counts = np.empty(len(than), dtype=np.int64)
-    ends = np.cumsum(end - first)
-    cuts = np.searchsorted(ends, np.arange(_COMPARISONS, ends[-1], _COMPARISONS))
-    for block in np.split(np.arange(len(than)), np.unique(cuts)):
-        sizes = end[block] - first[block]
-        which = np.repeat(np.arange(len(block)), sizes)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        greater = ids[order[first[block][which] + within]] > than[block][which]
-        counts[block] = np.bincount(which[greater.astype(bool)], minlength=len(block))
-    return counts
-
-
-def _keys(query: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Integers that sort as (query, score in single precision)."""
-    with np.errstate(over="ignore"):
-        # Adding 0 turns -0 into 0, which compares equal but has other bits.
-        bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
-    negative = bits >> np.uint32(31) == 1
-    ascending = np.where(negative, ~bits, bits | np.uint32(1 << 31))
-    return query.astype(np.uint64) << np.uint64(32) | ascending
-
-
 def _places(
     query: NDArray[np.int64], rank: NDArray[np.int64], gain: NDArray[np.float64], keep: NDArray[np.bool_]
 ) -> Places:
@@ -225,16 +154,3 @@ def _places(
 def _in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> Places:
     order = np.lexsort((-gain, query))
     return Places(query, order_in_group(query), gain[order])
-
-
-def _check(
-    good: NDArray[np.bool_], what: str, names: list[str], query: NDArray[np.int64], expected: str
-) -> None:
-    bad = np.flatnonzero(~good)
-    if len(bad):
-        name = names[query[bad[0]]]
-        where = f" of query {name!r}" if name else ""
-        raise UsageError(
-            f"{len(bad)} {what}{'s' if len(bad) > 1 else ''} cannot be used, the first{where}.",
-            mend=f"Every {what} must be {expected}.",
-        )

@@ -1,0 +1,16 @@
+"""The examples in the docstrings of the measures."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["judged", "ranking", "registry", "clusters", "correlation", "choices"])
+def test_examples_run(name: str) -> None:
+    """Every example of the module gives what it shows."""
+    result = doctest.testmod(importlib.import_module(f"semblance.measures.{name}"))
+    assert result.attempted
+    assert not result.failed

@@ -1,0 +1,18 @@
+"""The examples in the docstrings of the statistics."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "name", ["bootstrap", "intervals", "multiple", "randomization", "ranks", "signed_rank"]
+)
+def test_examples_run(name: str) -> None:
+    """Every example of the module gives what it shows."""
+    result = doctest.testmod(importlib.import_module(f"semblance.stats.{name}"))
+    assert result.attempted
+    assert not result.failed
