@@ -140,11 +140,12 @@ def levenshtein_row(texts: list[str], repeats: int) -> Comparison:
 
 def search_augmented(system: str, tokenizer: str, data: Path) -> None:
     """19 versions of 5,183 texts, 300 queries, top 10 of each shard."""
-    texts = long_texts(5_183, data)
+    opened, texts = open_tokenizer(tokenizer), long_texts(5_183, data)
     ids = [str(i) for i in range(len(texts))]
-    variants = [perturb_all(PERTURBATIONS.build(name), texts, ids, 1337) for name in retrieval_variants()]
+    edits = [PERTURBATIONS.build(name, tokenizer=opened) for name in retrieval_variants()]
+    variants = [perturb_all(edit, texts, ids, 1337) for edit in edits]
     queries = [text[:120] for text in texts[::17]][:300]
-    made = SYSTEMS[system](tokenizer=open_tokenizer(tokenizer))
+    made = SYSTEMS[system](tokenizer=opened)
     start, cpu = time.perf_counter(), time.process_time()
     shards = [len(ranked.indices) for ranked in made.search_shards(queries, [texts, *variants], 10)]
     print(

@@ -18,7 +18,11 @@ Array = NDArray[Any]
 
 
 def _compiled(function: F) -> F:
-    return cast(F, njit(cache=True, nogil=True)(function))
+    try:
+        return cast(F, njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        # numba found no folder to keep the machine code in (a read-only installation without a home).
+        return cast(F, njit(nogil=True)(function))
 
 
 @_compiled
