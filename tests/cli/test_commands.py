@@ -25,7 +25,9 @@ def test_list(semblance, what):
 
 @pytest.fixture
 def run(semblance, tmp_path):
-    semblance(*RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one")
+    semblance(
+        *RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one"
+    )
     return tmp_path / "one"
 
 
@@ -93,7 +95,10 @@ def test_dry_run_writes_nothing(semblance, tmp_path):
 def test_errors_are_one_line_and_a_code(semblance, tmp_path, args, code, words):
     """What was wrong is named, without a traceback, with the exit code of its kind."""
     (tmp_path / "broken.jsonl").write_text('{"text": "fine"}\n{"text": \n')
-    assert words in semblance("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
+    assert (
+        words
+        in semblance("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
+    )
 
 
 def test_a_missing_vocabulary_is_a_model_error(semblance, tmp_path):
@@ -109,7 +114,18 @@ def test_debug_shows_the_traceback(tmp_path):
     import subprocess
     import sys
 
-    command = [sys.executable, "-m", "semblance", "--debug", "sage", "run", "-s", "bm52", "--tokenizer", "words"]
+    command = [
+        sys.executable,
+        "-m",
+        "semblance",
+        "--debug",
+        "sage",
+        "run",
+        "-s",
+        "bm52",
+        "--tokenizer",
+        "words",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Traceback" in done.stderr
     assert done.returncode != 0

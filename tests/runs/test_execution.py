@@ -75,7 +75,9 @@ def test_a_killed_worker_costs_its_cell_only(tmp_path):
     """The cell that kills its worker fails with a reason; cells that ran beside it are done."""
     records = {
         record.key: record
-        for record in execute(cells("1", "die", "3", "4"), work, RunFolder(tmp_path), workers=2, listener=Ear())
+        for record in execute(
+            cells("1", "die", "3", "4"), work, RunFolder(tmp_path), workers=2, listener=Ear()
+        )
     }
     assert {key: record.status for key, record in records.items()} == {
         "key0": "done", "key1": "failed", "key2": "done", "key3": "done",

@@ -14,7 +14,9 @@ TOKENIZER = "words"
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder of the run; an unfinished one is resumed.")] = Path("runs/demo"),
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the run; an unfinished one is resumed.")
+    ] = Path("runs/demo"),
     workers: Workers = 1,
     wide: Wide = False,
 ) -> None:
@@ -27,7 +29,10 @@ def demo(
         systems.insert(0, "minilm")
     else:
         typer.echo(f"minilm is left out: {problem}", err=True)
-    typer.echo(f"Tokens are those of --tokenizer {TOKENIZER}: the cl100k of the paper needs a file from the network.", err=True)
+    typer.echo(
+        f"Tokens are those of --tokenizer {TOKENIZER}: the cl100k of the paper needs a file from the network.",
+        err=True,
+    )
     request = Request(tuple(systems), tokenizer=TOKENIZER)
     run_sage(request, out, workers=workers, dry_run=False, display=Display(False, wide))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from semblance.cli.options import Json, Wide
 
 
-class What(str, Enum):
+class What(StrEnum):
     """What can be listed."""
 
     systems = "systems"

@@ -37,12 +37,12 @@ def _version(value: bool) -> None:
 @app.callback()
 def main(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - answered by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
     ] = False,
 ) -> None:
     """Does an embedding model, a similarity metric or a retrieval stack understand what it compares?"""
-    global _debug  # noqa: PLW0603 - read by `run` after the app has parsed the command line
+    global _debug
     _debug = debug
 
 

@@ -11,6 +11,33 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
+Systems = Annotated[
+    list[str], typer.Option("--system", "-s", help="A system: see `semblance list systems`. Repeatable.")
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--task", "-t", help="A task: see `semblance list tasks`. Default: all the data allow. Repeatable."
+    ),
+]
+Datasets = Annotated[
+    list[str] | None,
+    typer.Option("--dataset", "-d", help="A catalogue name or a path. Default: sample. Repeatable."),
+]
+Mapping = Annotated[
+    list[str] | None, typer.Option("--map", help="Columns of your files: text=body,label=topic. Repeatable.")
+]
+Split = Annotated[str | None, typer.Option("--split", help="Use only rows of this split.")]
+Grades = Annotated[str | None, typer.Option("--grades", help="Map relevance codes to grades: 1=4,2=3.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Draw at most this many items per dataset.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
+TokenizerName = Annotated[
+    str, typer.Option("--tokenizer", help="Tokens of lexical systems and edits: cl100k, words.")
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; an unfinished one is resumed.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run and what it takes, then stop.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")]
 Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table gets.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]

@@ -48,7 +48,7 @@ class _Tally(Silent):
         self.running: dict[str, float] = {}
         self.start = time.monotonic()
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
+    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:  # noqa: ARG002 - what a listener hears
         self.weights = {cell.key: max(1, cell.units) for cell in waiting}
         self.total, self.cells = sum(self.weights.values()), len(waiting)
         self.start = time.monotonic()
@@ -60,7 +60,7 @@ class _Tally(Silent):
         done = self.running.get(cell.key, 0.0) + texts
         self.running[cell.key] = min(done, self.weights.get(cell.key, 1))
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:
+    def ended(self, cell: Cell, record: CellRecord) -> None:  # noqa: ARG002 - what a listener hears
         self.running.pop(cell.key, None)
         self.done += self.weights.get(cell.key, 1)
         self.ended_cells += 1
@@ -122,14 +122,18 @@ class Bars(_Tally):
     def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
         super().planned(plan, waiting)
         done = len(plan.cells) - len(waiting)
-        self._all = self._progress.add_task("all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already")
+        self._all = self._progress.add_task(
+            "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
+        )
         self._progress.start()
 
     def started(self, cell: Cell) -> None:
         super().started(cell)
         with self._lock:
             if len(self._bars) < SHOWN:
-                self._bars[cell.key] = self._progress.add_task(_name(cell), total=cell.units or None, state="")
+                self._bars[cell.key] = self._progress.add_task(
+                    _name(cell), total=cell.units or None, state=""
+                )
 
     def advanced(self, cell: Cell, texts: int) -> None:
         super().advanced(cell, texts)
@@ -144,7 +148,9 @@ class Bars(_Tally):
             if (bar := self._bars.pop(cell.key, None)) is not None:
                 self._progress.remove_task(bar)
         if not record.done:
-            self._progress.console.print(f"FAILED {_name(cell)}: {record.reason}", markup=False, highlight=False)
+            self._progress.console.print(
+                f"FAILED {_name(cell)}: {record.reason}", markup=False, highlight=False
+            )
         self._update()
 
     def stop(self) -> None:

@@ -31,13 +31,16 @@ def show(text: Any) -> None:
     Console(soft_wrap=True, highlight=False).print(text)
 
 
-def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool, numbers: bool = False) -> None:
+def show_table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool, numbers: bool = False
+) -> None:
     """Print a table that fits the screen. The last column wraps; with `numbers`, columns after the third are
     right-aligned and none wraps."""
     from semblance.report.terminal import Column, render_table
 
     here, last = screen(), len(titles) - 1
     columns = [
-        Column(title, right=numbers and i > 2, wraps=not numbers and i == last) for i, title in enumerate(titles)
+        Column(title, right=numbers and i > 2, wraps=not numbers and i == last)
+        for i, title in enumerate(titles)
     ]
     show(render_table(columns, rows, width=here.width, wide=wide, unicode=here.unicode))

@@ -1,0 +1,1 @@
+"""What composes the parts: one folder per published protocol."""

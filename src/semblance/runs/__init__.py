@@ -1,0 +1,1 @@
+"""How work is done and kept: cells, folders, caches, execution."""

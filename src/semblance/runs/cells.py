@@ -95,9 +95,9 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     )
 
 
-def _numbers(values: "np.ndarray[Any, np.dtype[np.float64]]") -> list[float | None]:
+def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
     return [value if value == value else None for value in values.tolist()]
 
 
-def _array(values: list[float | None]) -> "np.ndarray[Any, np.dtype[np.float64]]":
+def _array(values: list[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

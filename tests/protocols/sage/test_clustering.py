@@ -54,4 +54,3 @@ def test_large_sets_are_capped_by_kind(pairwise, context):
         outcome = evaluate(pairwise(same_initial, kind=kind), rows, options)
         assert outcome.counts["texts"] == size
         assert f"{size} of 40 texts" in outcome.warnings[0]
-

@@ -29,7 +29,7 @@ def column(row, word):
 
 
 def test_headlines_follow_from_the_tables():
-    """Preference = mean of two halves, robustness = mean of datasets, sensitivity = mean of two kinds, overall = mean."""
+    """Preference = mean of two halves, robustness = mean of datasets, and so on."""
     one, *others = (table(number) for number in range(1, 7))
     two, three, four, five, six = others
     assert len(one) == 9

@@ -9,7 +9,10 @@ from semblance.records import Documents, RetrievalSet
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(12)),
-    tuple(f"word{i} is here. The {i} must be seen! It can go on for a while, w{i}x w{i}y w{i}z." for i in range(12)),
+    tuple(
+        f"word{i} is here. The {i} must be seen! It can go on for a while, w{i}x w{i}y w{i}z."
+        for i in range(12)
+    ),
 )
 QUERIES = Documents(("q1", "q2"), ("word3", "word7"))
 DATA = RetrievalSet(CORPUS, QUERIES, {"q1": {"d3": 1.0}, "q2": {"d7": 2.0, "d1": 1.0}})
@@ -22,7 +25,11 @@ def test_18_edits():
 
 def test_merging_puts_the_original_before_its_copies(ranked):
     """Equal scores: original, then by shard and corpus order [A18]; `copies_first` is the other bound."""
-    shards = [ranked([[0, 1]], [[0.9, 0.5]]), ranked([[0, 1]], [[0.9, 0.7]]), ranked([[2, -1]], [[0.9, -np.inf]])]
+    shards = [
+        ranked([[0, 1]], [[0.9, 0.5]]),
+        ranked([[0, 1]], [[0.9, 0.7]]),
+        ranked([[2, -1]], [[0.9, -np.inf]]),
+    ]
     shard, index, score = merged(shards, 4)
     assert (shard[0].tolist(), index[0].tolist()) == ([0, 1, 2, 1], [0, 0, 2, 1])
     assert score[0].tolist() == [0.9, 0.9, 0.9, 0.7]
@@ -78,7 +85,9 @@ def test_harmonic_mean_and_share():
 def test_rankings_name_originals_and_copies(pairwise, context):
     """What was found is kept: document, which edit made the copy, score and gain, clean and augmented."""
     outcome = evaluate(pairwise(lambda q, d: float(q in d)), DATA, context())
-    rows = [dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)]
+    rows = [
+        dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)
+    ]
     clean = [row for row in rows if row["version"] == "original" and row["query_id"] == "q1"]
     assert [row["rank"] for row in clean] == list(range(1, 11))
     assert clean[0] == {"query_id": "q1", "version": "original", "rank": 1, "doc_id": "d3", "edit": "",

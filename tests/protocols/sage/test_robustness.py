@@ -20,7 +20,13 @@ def similarities(**values):
 def test_all_three_relations_hold_for_an_ideal_system():
     """Noise above the summary, the summary above changed meaning."""
     ideal = similarities(
-        capitalize=0.9, delete10=0.9, numerize=0.9, summary=0.6, negate=0.2, sentence_shuffle=0.3, word_shuffle=0.1
+        capitalize=0.9,
+        delete10=0.9,
+        numerize=0.9,
+        summary=0.6,
+        negate=0.2,
+        sentence_shuffle=0.3,
+        word_shuffle=0.1,
     )
     assert relations(ideal).tolist() == [[True, True, True]]
 
@@ -63,5 +69,7 @@ def test_every_edit_has_its_rows_and_items(pairwise, context, score):
     assert score(outcome, "similarity", "original").value == 1
     assert score(outcome, "above_summary", "capitalize").value == 0
     assert score(outcome, "below_summary", "negate").value == 0
-    rows = list(zip(outcome.items["item_id"], outcome.items["measure"], outcome.items["variant"], strict=True))
+    rows = list(
+        zip(outcome.items["item_id"], outcome.items["measure"], outcome.items["variant"], strict=True)
+    )
     assert len(rows) == len(set(rows)) == 2 * len(outcome.scores)

@@ -54,5 +54,7 @@ def test_tiny_documents_are_skipped_and_counted(pairwise, context):
     """Documents of under two tokens are left out, with their ids."""
     documents = Documents((*LONG.ids, "tiny"), (*LONG.texts, "one"))
     outcome = evaluate(pairwise(lambda a, b: 1.0), documents, context())
-    assert [(skip.reason, skip.count, skip.examples) for skip in outcome.skipped] == [("under two tokens", 1, ("tiny",))]
+    assert [(skip.reason, skip.count, skip.examples) for skip in outcome.skipped] == [
+        ("under two tokens", 1, ("tiny",))
+    ]
     assert outcome.counts["documents"] == 4

@@ -19,7 +19,11 @@ SMALL = {"tokenizer": "words", "limit": 12, "options": sb.sage.SageOptions(resam
 def content(path):
     """Everything a run must reproduce: results, comparisons, tables, items."""
     kept = ("results.jsonl", "comparisons.json")
-    files = [path / name for name in kept] + sorted(path.glob("tables/*")) + sorted(path.glob("items/**/*.parquet"))
+    files = (
+        [path / name for name in kept]
+        + sorted(path.glob("tables/*"))
+        + sorted(path.glob("items/**/*.parquet"))
+    )
     return {str(file.relative_to(path)): file.read_bytes() for file in files}
 
 
@@ -65,7 +69,9 @@ def test_constant_is_undefined_on_ratings_and_so_overall(finished):
 def test_overall_is_the_mean_of_the_five(finished):
     """Table 1: overall = unweighted mean of the tasks (SAGE table 1)."""
     table = finished.table("overall").filter(pl.col("system") == "bm25")
-    parts = [table[name][0] for name in ("Clustering", "Human Pref.", "Robustness", "Sensitivity", "Retrieval")]
+    parts = [
+        table[name][0] for name in ("Clustering", "Human Pref.", "Robustness", "Sensitivity", "Retrieval")
+    ]
     assert table["Overall"][0] == pytest.approx(sum(parts) / 5)
 
 
@@ -91,7 +97,11 @@ def test_the_same_arguments_resume_and_change_nothing(finished):
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"seed": 1}, "seed"), ({"limit": 5}, "limit"), ({"tokenizer": "words", "tasks": ["robustness"]}, "tasks")],
+    [
+        ({"seed": 1}, "seed"),
+        ({"limit": 5}, "limit"),
+        ({"tokenizer": "words", "tasks": ["robustness"]}, "tasks"),
+    ],
 )
 def test_other_arguments_are_refused(finished, change, named):
     """What differs is named, with both values."""
@@ -99,7 +109,9 @@ def test_other_arguments_are_refused(finished, change, named):
         sb.sage.run(SYSTEMS, out=finished.path, **{**SMALL, **change})
 
 
-@pytest.mark.parametrize("lost", ["half the cells", "a torn results line", "a damaged cell", "the manifest's end"])
+@pytest.mark.parametrize(
+    "lost", ["half the cells", "a torn results line", "a damaged cell", "the manifest's end"]
+)
 def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
     """Whatever a crash left behind, the resumed run is the uninterrupted one."""
     import shutil
@@ -152,25 +164,34 @@ def test_a_broken_system_fails_alone(tmp_path, monkeypatch):
     run = sb.sage.run(["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL)
     assert run.manifest["status"] == "partial"
     results = run.results.filter(pl.col("task") == "clustering", pl.col("dataset") == "")
-    by_system = dict(zip(results["system"], zip(results["value"], results["reason"], strict=True), strict=True))
+    by_system = dict(
+        zip(results["system"], zip(results["value"], results["reason"], strict=True), strict=True)
+    )
     assert by_system["bm25"] == (None, "sample: No distances today.")
     assert by_system["jaccard"][0] is not None
     monkeypatch.undo()
-    again = sb.sage.run(["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL)
+    again = sb.sage.run(
+        ["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL
+    )
     assert again.manifest["status"] == "finished"
 
 
 def test_datasets_join_the_tasks_they_have_columns_for(tmp_path):
     """A file of texts and labels joins sensitivity and clustering; asking for another task is a usage error."""
     path = tmp_path / "notes.jsonl"
-    rows = [{"text": f"note number {i} on {'tea' if i % 2 else 'coffee'} and more", "label": str(i % 2)} for i in range(12)]
+    rows = [
+        {"text": f"note number {i} on {'tea' if i % 2 else 'coffee'} and more", "label": str(i % 2)}
+        for i in range(12)
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = sb.sage.run(["levenshtein"], datasets=[path], out=tmp_path / "run", tokenizer="words")
     assert {cell["task"] for cell in run.manifest["cells"]} == {"sensitivity", "clustering"}
     overall = run.results.filter(pl.col("measure") == "overall", pl.col("system") == "levenshtein")
     assert overall["reason"][0] == "preference was not part of the run"
     with pytest.raises(UsageError, match=r"robustness lacks summary.*--map"):
-        sb.sage.run(["levenshtein"], datasets=[path], tasks=["robustness"], out=tmp_path / "two", tokenizer="words")
+        sb.sage.run(
+            ["levenshtein"], datasets=[path], tasks=["robustness"], out=tmp_path / "two", tokenizer="words"
+        )
 
 
 def test_nothing_is_written_when_a_name_is_wrong(tmp_path):

@@ -29,7 +29,9 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
             skipped.append(Skipped("set with a single label", 1, (name,)))
             continue
         if len(rows) > cap:
-            warnings.append(f"set {name!r}: {cap} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)")
+            warnings.append(
+                f"set {name!r}: {cap} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)"
+            )
             drawn = draw_stratified([data.ids[i] for i in rows], labels, cap, context.seed)
             rows, labels = [rows[i] for i in drawn], [labels[i] for i in drawn]
         clusters = cluster(system, [data.texts[i] for i in rows], len(set(labels)))
@@ -37,7 +39,9 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         values.append(value)
         items.add([name], np.array([value]), HEADLINE, "set")
         items.add([data.ids[i] for i in rows], clusters, "cluster", name)
-        scores.append(Score(HEADLINE, value, len(rows), variant="set", subset=name, method="single set: no interval"))
+        scores.append(
+            Score(HEADLINE, value, len(rows), variant="set", subset=name, method="single set: no interval")
+        )
     if not values:
         headline = undefined(HEADLINE, 0, "no set with two labels or more")
         return TaskOutcome((headline,), {}, items.columns, tuple(skipped), tuple(warnings))
@@ -56,7 +60,8 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
     )
 
 
-def cluster(system: Similarity, texts: list[str], n_clusters: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def cluster(
+    system: Similarity, texts: list[str], n_clusters: int
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Complete-linkage clusters of the texts under 1 - similarity."""
     return complete_linkage(system.distances(texts), len(texts), n_clusters)
-

@@ -63,7 +63,11 @@ class Estimate:
 
 
 def estimate(
-    columns: Columns, statistic: Statistic, context: Context, purpose: str, method: str = "bootstrap over documents"
+    columns: Columns,
+    statistic: Statistic,
+    context: Context,
+    purpose: str,
+    method: str = "bootstrap over documents",
 ) -> Estimate:
     """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more.
 

@@ -62,8 +62,9 @@ class Forecast:
         """The sum, in one sentence."""
         disk = sum(cell.disk_bytes for cell in self.cells) / 1e6
         return (
-            f"{len(self.cells)} cells, about {self.seconds:,.0f} s on one worker (measured on {PROBE} texts per system; "
-            f"kept embeddings cost nothing again), at most {disk:,.0f} MB of embeddings, $0: every system runs here."
+            f"{len(self.cells)} cells, about {self.seconds:,.0f} s on one worker (measured on {PROBE} texts "
+            f"each; kept embeddings cost nothing again), at most {disk:,.0f} MB of embeddings, $0: every system "
+            "runs here."
         )
 
 

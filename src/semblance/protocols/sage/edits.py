@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from semblance.protocols.sage.context import Context
 from semblance.records import Documents
-from semblance.text import PERTURBATIONS, SEMANTIC, SUPERFICIAL, perturb_all
+from semblance.text import (
+    PERTURBATIONS,
+    SEMANTIC,
+    SUPERFICIAL,
+    insertion_variants,
+    perturb_all,
+    removal_variants,
+    retrieval_variants,
+)
 
-POSITIONS = ("0", "0.5", "1")
-INSERTED = ("0.15", "0.5", "1")
-REMOVED = ("0.15", "0.5", "0.9")
+POSITIONS = 3
+"""Start, middle and end: variants of one size stand together."""
+INSERTED = (0.15, 0.5, 1.0)
+REMOVED = (0.15, 0.5, 0.9)
 EDITS = (*SUPERFICIAL, *SEMANTIC)
-
-
-def insertions(sizes: Sequence[str] = INSERTED) -> tuple[str, ...]:
-    """Variant names of needle insertion, size by size."""
-    return tuple(f"insertion:p={p},q={q}" for p in sizes for q in POSITIONS)
-
-
-def removals(sizes: Sequence[str] = REMOVED) -> tuple[str, ...]:
-    """Variant names of span removal, size by size."""
-    return tuple(f"removal:p={p},q={q}" for p in sizes for q in POSITIONS)
-
-
-RETRIEVAL_EDITS = (*EDITS, *insertions(INSERTED[:2]), *removals(REMOVED[:2]))
+INSERTIONS = insertion_variants(INSERTED)
+REMOVALS = removal_variants(REMOVED)
+RETRIEVAL_EDITS = retrieval_variants()
 """The 18 perturbed versions of every document in task 5 (spec section 8)."""
 
 

@@ -26,9 +26,7 @@ class SageOptions:
     robustness_edits: Literal["all", "mean"] = _option(
         "all", "Compare with the extreme edit of each kind, or with their average [A14]."
     )
-    numerize_both_cases: bool = _option(
-        False, "Numerize capital letters too."
-    )
+    numerize_both_cases: bool = _option(False, "Numerize capital letters too.")
     delete_next_if_space: bool = _option(
         False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
     )
@@ -38,9 +36,7 @@ class SageOptions:
     string_cap: int = _option(
         2_000, "Largest clustering set for classical metrics; larger ones are sampled, stratified by label."
     )
-    embedding_cap: int = _option(
-        10_000, "The same for embedding models."
-    )
+    embedding_cap: int = _option(10_000, "The same for embedding models.")
     retrieval_headline: Literal["augmented", "replaced"] = _option(
         "augmented", "Which corpus the headline keeps its share in [A19]."
     )
@@ -50,12 +46,8 @@ class SageOptions:
     dataset_mean: Literal["arithmetic", "harmonic"] = _option(
         "arithmetic", "Mean of the retrieval shares over datasets [A20]."
     )
-    gain: Literal["linear", "exponential"] = _option(
-        "linear", "Gain of nDCG [A21]."
-    )
-    resamples: int = _option(
-        2_000, "Bootstrap resamples behind every interval."
-    )
+    gain: Literal["linear", "exponential"] = _option("linear", "Gain of nDCG [A21].")
+    resamples: int = _option(2_000, "Bootstrap resamples behind every interval.")
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():

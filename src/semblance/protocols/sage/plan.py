@@ -149,7 +149,8 @@ def _check_names(names: list[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             raise UsageError(
-                f"Two datasets are called {name!r}.", mend="Rename one file, or give it a description with a name."
+                f"Two datasets are called {name!r}.",
+                mend="Rename one file, or give it a description with a name.",
             )
 
 

@@ -71,7 +71,7 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
     spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
     r = np.divide(xy - x * y, np.sqrt(spread), out=np.full_like(spread, np.nan), where=spread > 1e-24)
-    return 0.5 * (np.clip(r, -1, 1) + 1)
+    return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
 
 
 def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
@@ -96,7 +96,9 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
         for i in range(len(CHOICES))
     ]
     whole = combine(figures, method)
-    ties = estimate(tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "comparisons", method)
+    ties = estimate(
+        tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "comparisons", method
+    )
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
     return _Part((*rows, ties.score("tie_share")), whole.component(), whole)
 

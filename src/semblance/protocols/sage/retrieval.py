@@ -18,7 +18,7 @@ from semblance.contracts import Ranked, Similarity
 from semblance.measures import ndcg_arrays
 from semblance.protocols.sage.context import Context, Estimate, Items, Statistic, estimate, undefined
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
-from semblance.records import Component, RetrievalSet, Score, TaskOutcome
+from semblance.records import Component, RetrievalSet, TaskOutcome
 
 HEADLINE = "retention"
 K = 10
@@ -58,7 +58,9 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     columns = np.column_stack([versions, augmented])
     for name, column in zip(names, columns.T, strict=True):
         items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
-    found = _rankings(data, gains, "original", np.zeros_like(ranked[0].indices), ranked[0].indices, ranked[0].scores)
+    found = _rankings(
+        data, gains, "original", np.zeros_like(ranked[0].indices), ranked[0].indices, ranked[0].scores
+    )
     copies = _rankings(data, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": 19 * len(data.corpus)}
     outcome = _outcome(columns, tied, items, context, counts)
@@ -109,19 +111,25 @@ def _outcome(
         estimate(augmented, lambda means: means[..., 0], context, "queries", METHOD).score(
             f"ndcg@{K}", variant="augmented"
         ),
-        estimate(tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "queries", METHOD).score(
-            "tie_share", variant="augmented"
-        ),
+        estimate(
+            tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "queries", METHOD
+        ).score("tie_share", variant="augmented"),
     ]
     if original.value == 0:
         reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
         headline = undefined(HEADLINE, len(columns), reason)
         return TaskOutcome(
-            (headline, *rows), {HEADLINE: Component(None, len(columns), reason=reason)}, items.columns, counts=counts
+            (headline, *rows),
+            {HEADLINE: Component(None, len(columns), reason=reason)},
+            items.columns,
+            counts=counts,
         )
     kept = {"augmented": _share(np.column_stack([augmented, clean]), retention, context)}
     kept["replaced"] = _share(
-        np.column_stack([columns[:, 1:-1], clean]), harmonic_retention, context, "harmonic mean of 18 shares, "
+        np.column_stack([columns[:, 1:-1], clean]),
+        harmonic_retention,
+        context,
+        "harmonic mean of 18 shares, ",
     )
     rows += [part.score(HEADLINE, variant=name) for name, part in kept.items()]
     for i, edit in enumerate(RETRIEVAL_EDITS, start=1):
@@ -133,7 +141,9 @@ def _outcome(
     )
 
 
-def _share(columns: NDArray[np.float64], statistic: Statistic, context: Context, prefix: str = "") -> Estimate:
+def _share(
+    columns: NDArray[np.float64], statistic: Statistic, context: Context, prefix: str = ""
+) -> Estimate:
     return estimate(columns, statistic, context, "queries", prefix + METHOD)
 
 
@@ -161,7 +171,9 @@ def _ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
 def _ndcg(
     gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: Context
 ) -> NDArray[np.float64]:
-    found = np.array([[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)])
+    found = np.array(
+        [[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)]
+    )
     return ndcg_arrays(found, ideal, K, gain=context.options.gain)
 
 

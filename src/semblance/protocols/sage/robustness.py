@@ -29,12 +29,14 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     # One call, so that a batch-normalised metric compares all eight on one scale.
     flat = system.pairs(data.texts * len(variants), sum(variants.values(), ()))
     # Float noise (a cosine of 1.0000001) must not decide a strict comparison.
-    rounded = np.round(flat.astype(np.float64), 6).reshape(len(variants), len(data))
+    rounded = np.asarray(flat, dtype=np.float64).round(6).reshape(len(variants), len(data))
     similarity = dict(zip(variants, rounded, strict=True))
 
     holds = relations(similarity, extremes=context.options.robustness_edits == "all")
     joint = holds.all(axis=1)
-    columns = np.column_stack([holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()])
+    columns = np.column_stack(
+        [holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()]
+    )
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
     names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
 
@@ -42,7 +44,8 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
     estimates = [
-        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents") for i in range(len(names))
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents")
+        for i in range(len(names))
     ]
     scores: list[Score] = [
         one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)

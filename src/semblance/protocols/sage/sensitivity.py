@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
 from semblance.protocols.sage.context import Context, Estimate, Items, combine, estimate
-from semblance.protocols.sage.edits import INSERTED, POSITIONS, REMOVED, edited, insertions, removals
+from semblance.protocols.sage.edits import INSERTED, INSERTIONS, POSITIONS, REMOVALS, REMOVED, edited
 from semblance.randomness import generator
 from semblance.records import Documents, Score, Skipped, TaskOutcome
 
@@ -29,8 +29,8 @@ class _Kind(NamedTuple):
 
 
 KINDS = (
-    _Kind("insertion", insertions(), tuple(map(float, INSERTED))),
-    _Kind("removal", removals(), tuple(map(float, REMOVED))),
+    _Kind("insertion", INSERTIONS, INSERTED),
+    _Kind("removal", REMOVALS, REMOVED),
 )
 
 
@@ -70,9 +70,9 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
 
 def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tuple[Estimate, list[Score]]:
     """The score of one kind and its rows, from similarities (documents, variants)."""
-    target = np.repeat(expected(np.array(kind.sizes), context.options.curve), len(POSITIONS))
+    target = np.repeat(expected(np.array(kind.sizes), context.options.curve), POSITIONS)
     closeness = 1 - np.abs(similarity - target)
-    by_size = similarity.reshape(len(similarity), len(kind.sizes), len(POSITIONS)).mean(axis=2)
+    by_size = similarity.reshape(len(similarity), len(kind.sizes), POSITIONS).mean(axis=2)
     falls = (np.diff(np.round(by_size, 6), axis=1) < 0).all(axis=1)
     columns = np.column_stack([closeness.mean(axis=1), falls, closeness, similarity, by_size])
     names = [(HEADLINE, kind.name), ("falls_at_every_step", kind.name)]
@@ -83,7 +83,9 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
         estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD)
         for i in range(len(names))
     ]
-    rows = [one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)]
+    rows = [
+        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+    ]
     if len(similarity) >= 4:
         close = 1 - np.abs(_calibrated(similarity, target, context) - target)
         one = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,9 @@ from semblance.protocols.sage.plan import Plan, facts_of, make_plan
 from semblance.protocols.sage.request import Request
 from semblance.protocols.sage.summary import summarise
 from semblance.protocols.sage.tables import tables
-from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.records import Result
 from semblance.runs.cells import Cell, CellRecord
-from semblance.runs.execution import Listener, execute
+from semblance.runs.execution import execute
 from semblance.runs.files import to_json, write_atomic
 from semblance.runs.folder import RunFolder, write_columns
 from semblance.runs.provenance import hardware, versions
@@ -46,10 +45,6 @@ class Silent:
         """A cell is done or has failed."""
 
 
-class RunListener(Listener, Silent):  # type: ignore[misc]
-    """What hears a whole run: the plan first, then its cells."""
-
-
 @dataclass(frozen=True)
 class SageRun:
     """A finished (or partly finished) run on disk."""
@@ -62,7 +57,13 @@ class SageRun:
         import polars as pl
 
         rows = [row.as_dict() for row in RunFolder(self.path).read_results()]
-        types = {"value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "seed": pl.Int64, "n": pl.Int64}
+        types = {
+            "value": pl.Float64,
+            "ci_low": pl.Float64,
+            "ci_high": pl.Float64,
+            "seed": pl.Int64,
+            "n": pl.Int64,
+        }
         return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
 
     @property
@@ -89,7 +90,14 @@ class SageRun:
                 return dict(pair)
             if (pair["a"], pair["b"]) == (b, a):
                 low, high = pair["ci_high"], pair["ci_low"]
-                return {**pair, "a": a, "b": b, "difference": -pair["difference"], "ci_low": -low, "ci_high": -high}
+                return {
+                    **pair,
+                    "a": a,
+                    "b": b,
+                    "difference": -pair["difference"],
+                    "ci_low": -low,
+                    "ci_high": -high,
+                }
         reason = f" ({scope['reason']})" if scope and scope["reason"] else ""
         raise UsageError(
             f"The run does not compare {a!r} with {b!r} on {task!r}{reason}.",
@@ -118,7 +126,13 @@ def run(
 
 
 def carry_out(
-    request: Request, out: Path, *, workers: int = 1, cache: Path | None = None, listener: Silent, command: str = ""
+    request: Request,
+    out: Path,
+    *,
+    workers: int = 1,
+    cache: Path | None = None,
+    listener: Silent,
+    command: str = "",
 ) -> SageRun:
     """`run` for a request that is made."""
     folder = RunFolder(out)
@@ -160,7 +174,9 @@ class _Session:
         self.previous = folder.read_manifest() or {}
         self.started, self.clock = _now(), time.perf_counter()
         self.records: dict[str, CellRecord] = {
-            cell.key: record for cell in plan.cells if (record := folder.read_cell(cell)) is not None and record.done
+            cell.key: record
+            for cell in plan.cells
+            if (record := folder.read_cell(cell)) is not None and record.done
         }
         self.resumed = len(self.records)
 
@@ -179,7 +195,9 @@ class _Session:
                     self.records[record.key] = record
                     self.folder.append_results(_cell_rows(self.plan, record))
         finally:
-            complete = all(cell.key in self.records and self.records[cell.key].done for cell in self.plan.cells)
+            complete = all(
+                cell.key in self.records and self.records[cell.key].done for cell in self.plan.cells
+            )
             self._write_end("finished" if complete else "partial")
 
     def _rows(self) -> list[Result]:
@@ -238,7 +256,15 @@ class _Session:
         where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
         record = self.records.get(cell.key)
         if record is None:
-            return {**where, "status": "not run", "reason": "", "seconds": None, "counts": {}, "skipped": [], "warnings": []}
+            return {
+                **where,
+                "status": "not run",
+                "reason": "",
+                "seconds": None,
+                "counts": {},
+                "skipped": [],
+                "warnings": [],
+            }
         return {
             **where,
             "status": record.status,
@@ -267,7 +293,9 @@ def _cell_rows(plan: Plan, record: CellRecord) -> list[Result]:
     lang, seed = plan.lang(record.dataset), plan.request.seed
     if not record.done:
         headline = work.task(record.task).headline
-        return [Result(*where, "", lang, "", record.system, headline, None, 0, seed=seed, reason=record.reason)]
+        return [
+            Result(*where, "", lang, "", record.system, headline, None, 0, seed=seed, reason=record.reason)
+        ]
     return [
         Result(
             *where, score.subset, lang, score.variant, record.system, score.measure, score.value, score.n,
@@ -284,11 +312,15 @@ def _dataset_entry(dataset: Any) -> dict[str, Any]:
         "lang": dataset.lang,
         "fingerprint": dataset.fingerprint,
         "tasks": {
-            task.task: {"n": task.n, "skipped": [asdict(skip) for skip in task.skipped], "warnings": list(task.warnings)}
+            task.task: {
+                "n": task.n,
+                "skipped": [asdict(skip) for skip in task.skipped],
+                "warnings": list(task.warnings),
+            }
             for task in dataset.tasks
         },
     }
 
 
 def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")

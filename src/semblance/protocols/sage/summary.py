@@ -102,7 +102,9 @@ def _mean_component(parts: list[Component], *, harmonic: bool) -> Component:
     if not harmonic:
         return Component(float(values.mean()), n, np.mean(columns, axis=0))
     with np.errstate(divide="ignore"):
-        return Component(float(len(values) / (1 / values).sum()), n, len(columns) / (1 / np.array(columns)).sum(axis=0))
+        return Component(
+            float(len(values) / (1 / values).sum()), n, len(columns) / (1 / np.array(columns)).sum(axis=0)
+        )
 
 
 def _joined(system: str, parts: list[Component], method: str) -> Headline:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from semblance.contracts import Kind
-from semblance.protocols.sage.edits import EDITS, RETRIEVAL_EDITS, insertions, removals
+from semblance.protocols.sage.edits import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from semblance.protocols.sage.preference import CHOICES
 from semblance.protocols.sage.robustness import JOINT, RELATIONS
 from semblance.records import Result
@@ -61,11 +61,14 @@ class _Rows:
 
     def __init__(self, rows: Sequence[Result]) -> None:
         self._values = {
-            (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value for row in rows
+            (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value
+            for row in rows
         }
         self._rows = rows
 
-    def value(self, system: str, task: str, measure: str, dataset: str = "", variant: str = "") -> float | None:
+    def value(
+        self, system: str, task: str, measure: str, dataset: str = "", variant: str = ""
+    ) -> float | None:
         return self._values.get((task, dataset, variant, "", system, measure))
 
     def datasets(self, task: str, measure: str, variant: str | None = None) -> list[str]:
@@ -94,10 +97,14 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
     tasks = {row.task for row in rows}
 
     def table(name: str, title: str, columns: Sequence[tuple[str, Cell]]) -> Table:
-        body = tuple((kind, system, tuple(cell(system) for _, cell in columns)) for system, kind in kinds.items())
+        body = tuple(
+            (kind, system, tuple(cell(system) for _, cell in columns)) for system, kind in kinds.items()
+        )
         return Table(name, title, tuple(heading for heading, _ in columns), body)
 
-    headlines = {row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"}
+    headlines = {
+        row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"
+    }
     yield table(
         "sage_table1",
         "SAGE table 1: overall",
@@ -124,7 +131,11 @@ def _preference(look: _Rows, table: Make) -> Iterator[Table]:
     if look.datasets("preference", "accuracy"):
         columns = [(name.capitalize(), _mean(look, "preference", name)) for name in CHOICES]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
-    axes = list(dict.fromkeys(row.variant for row in look._rows if row.task == "preference" and row.measure == "score"))
+    axes = list(
+        dict.fromkeys(
+            row.variant for row in look._rows if row.task == "preference" and row.measure == "score"
+        )
+    )
     if axes:
         columns = [(axis.capitalize(), _mean(look, "preference", "score", axis)) for axis in axes]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
@@ -145,13 +156,17 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
         "Mean similarity to the original, by edit",
         [(name, _mean(look, "robustness", "similarity", name)) for name in edits],
     )
-    measure_of = {row.variant: row.measure for row in look._rows if row.measure in ("above_summary", "below_summary")}
+    measure_of = {
+        row.variant: row.measure for row in look._rows if row.measure in ("above_summary", "below_summary")
+    }
     columns = [
         (f"{edit} {measure_of[edit].replace('_', ' ')}", _mean(look, "robustness", measure_of[edit], edit))
         for edit in EDITS
         if edit in measure_of
     ]
-    yield table("robustness_against_summary", "Share of documents with the edit on its side of the summary", columns)
+    yield table(
+        "robustness_against_summary", "Share of documents with the edit on its side of the summary", columns
+    )
 
 
 def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
@@ -162,7 +177,7 @@ def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
             f"SAGE table {number}: sensitivity to {kind}",
             [(name, _on(look, "sensitivity", "sensitivity", name, kind)) for name in names],
         )
-    variants = (*insertions(), *removals())
+    variants = (*INSERTIONS, *REMOVALS)
     for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
         columns = [(variant, _mean(look, "sensitivity", measure, variant)) for variant in variants]
         yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
@@ -171,12 +186,17 @@ def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
         for measure in ("falls_at_every_step", "sensitivity_calibrated")
         for kind in ("insertion", "removal")
     ]
-    yield table("sensitivity_monotone", "Falls at every step, and score after the best monotone rescaling", extra)
+    yield table(
+        "sensitivity_monotone", "Falls at every step, and score after the best monotone rescaling", extra
+    )
 
 
 def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
     names = look.datasets("retrieval", "retention")
-    for variant, title in (("augmented", "augmented corpus"), ("replaced", "replaced corpora, harmonic mean")):
+    for variant, title in (
+        ("augmented", "augmented corpus"),
+        ("replaced", "replaced corpora, harmonic mean"),
+    ):
         columns = [(name, _on(look, "retrieval", "retention", name, variant)) for name in names]
         yield table(f"retrieval_{variant}", f"Share of nDCG@10 kept: {title}", columns)
     yield table(
@@ -184,9 +204,7 @@ def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
         "nDCG@10 on the clean corpus",
         [(name, _on(look, "retrieval", "ndcg@10", name, "original")) for name in names],
     )
-    columns = [
-        (edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in RETRIEVAL_EDITS
-    ]
+    columns = [(edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in RETRIEVAL_EDITS]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
 

@@ -59,17 +59,34 @@ def preference() -> Task:
         kept: Fields = {}
         if data.comparisons is not None:
             rows = data.comparisons
-            kept |= {"source": (rows.ids, rows.sources), "first": (rows.ids, rows.first), "second": (rows.ids, rows.second)}
+            kept |= {
+                "source": (rows.ids, rows.sources),
+                "first": (rows.ids, rows.first),
+                "second": (rows.ids, rows.second),
+            }
         if data.ratings is not None:
             rated = data.ratings
             ids, sources = kept.get("source", ((), ()))
-            kept |= {"source": (ids + rated.ids, sources + rated.sources), "summary": (rated.ids, rated.summaries)}
+            kept |= {
+                "source": (ids + rated.ids, sources + rated.sources),
+                "summary": (rated.ids, rated.summaries),
+            }
         return kept
 
     def size(data: Preferences) -> int:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
-    return Task("preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate, load, fields, size)
+    return Task(
+        "preference",
+        "Human preference",
+        ("comparisons", "ratings"),
+        HEADLINE,
+        2,
+        evaluate,
+        load,
+        fields,
+        size,
+    )
 
 
 def robustness() -> Task:
@@ -108,7 +125,10 @@ def retrieval() -> Task:
 
     return Task(
         "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate, _loader("retrieval"),
-        lambda data: {"query": (data.queries.ids, data.queries.texts), "document": (data.corpus.ids, data.corpus.texts)},
+        lambda data: {
+            "query": (data.queries.ids, data.queries.texts),
+            "document": (data.corpus.ids, data.corpus.texts),
+        },
         lambda data: len(data.corpus),
     )  # fmt: skip
 

@@ -59,7 +59,9 @@ def task(name: str) -> Task:
 @lru_cache(maxsize=8)
 def dataset(request: DatasetRequest) -> Dataset:
     """The dataset, opened once per process."""
-    return open_dataset(request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades)
+    return open_dataset(
+        request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades
+    )
 
 
 @lru_cache(maxsize=2)
