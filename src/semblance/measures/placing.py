@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
+from dataclasses import dataclass
+from itertools import chain, compress, repeat
 from operator import methodcaller
 
 import numpy as np
@@ -15,6 +16,17 @@ Ints = NDArray[np.int64]
 Scores = Mapping[str, float]
 
 _COMPARISONS = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Hits:
+    """Wanted documents that share their score: their queries, their positions among all that is wanted, and where
+    the documents of that score begin and end in the sorted keys."""
+
+    query: Ints
+    document: Ints
+    first: Ints
+    end: Ints
 
 
 def find_ranks(
@@ -35,13 +47,14 @@ def find_ranks(
     keys, sought = _keys(owner, scores), _keys(query[found], looked_up[found])
     # The better ones are counted instead of ranking everything: one sorted array serves all queries.
     ordered = np.sort(keys)
-    first, end = np.searchsorted(ordered, sought), np.searchsorted(ordered, sought, side="right")
+    end = np.searchsorted(ordered, sought, side="right")
     rank = np.zeros(len(query), dtype=np.int64)
     rank[found] = np.cumsum(sizes)[query[found]] - end + 1
-    tied = end - first > 1
-    if tied.any():
-        hits = found[tied]
-        rank[hits] += _better_ties(list(wanted.values()), runs, (owner, keys), (query, hits, sought[tied]))
+    tied = np.flatnonzero((end > 1) & (ordered[end - 2] == sought))
+    if len(tied):
+        at = found[tied]
+        hits = _Hits(query[at], at, np.searchsorted(ordered, sought[tied]), end[tied])
+        rank[at] += _better_ties(wanted.values(), runs, keys, hits)
     return rank
 
 
@@ -77,29 +90,21 @@ def _keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _better_ties(
-    wanted: list[Iterable[str]],
-    runs: list[Scores],
-    retrieved: tuple[Ints, NDArray[np.uint64]],
-    sought: tuple[Ints, Ints, NDArray[np.uint64]],
+    wanted: Iterable[Iterable[str]], runs: list[Scores], keys: NDArray[np.uint64], hits: _Hits
 ) -> Ints:
-    """How many documents of the same query and score have a greater id, for each of the `hits` that are tied.
+    """How many documents of the same query and score have a greater id, for each of the hits.
 
-    `retrieved` are the owners and keys of all that was retrieved, `sought` the queries of all wanted
-    documents, the positions of the hits among them, and the keys of the hits. Only queries with such a hit
-    are looked at.
+    `keys` are those of all that was retrieved, in the order of `runs`. Only queries with a hit are looked at.
     """
-    (owner, keys), (query, hits, hit_keys) = retrieved, sought
     concerned = np.zeros(len(runs), dtype=bool)
-    concerned[query[hits]] = True
-    queries = np.flatnonzero(concerned).tolist()
-    mine = concerned[query]
-    documents = _objects((wanted[i] for i in queries), int(mine.sum()))[(np.cumsum(mine) - 1)[hits]]
-    keys = keys[concerned[owner]]
-    ids = _objects((runs[i] for i in queries), len(keys))
-    order = np.argsort(keys)
-    keys = keys[order]
-    first, end = np.searchsorted(keys, hit_keys), np.searchsorted(keys, hit_keys, side="right")
-    counts = np.empty(len(hits), dtype=np.int64)
+    concerned[hits.query] = True
+    sizes = np.fromiter(map(len, runs), np.int64, len(runs))
+    order = np.argsort(keys[np.repeat(concerned, sizes)])
+    ids = _objects(compress(runs, concerned.tolist()))
+    skipped = np.cumsum(np.where(concerned, 0, sizes))[hits.query]
+    first, end = hits.first - skipped, hits.end - skipped
+    documents = _objects(wanted)[hits.document]
+    counts = np.empty(len(first), dtype=np.int64)
     for block in _blocks(end - first):
         sizes = end[block] - first[block]
         which = np.repeat(np.arange(len(block)), sizes)
@@ -109,8 +114,8 @@ def _better_ties(
     return counts
 
 
-def _objects(groups: Iterable[Iterable[str]], n: int) -> NDArray[np.object_]:
-    return np.fromiter(chain.from_iterable(groups), np.object_, n)
+def _objects(groups: Iterable[Iterable[str]]) -> NDArray[np.object_]:
+    return np.fromiter(chain.from_iterable(groups), np.object_)
 
 
 def _blocks(sizes: Ints) -> list[Ints]:
