@@ -73,19 +73,24 @@ _encoders: dict[Spec, Encoder] = {}
 
 
 def open_system(
-    text: str, *, tokenizer: Tokenizer, wrap: Callable[[Encoder], Encoder] = lambda encoder: encoder
+    text: str,
+    *,
+    tokenizer: Tokenizer,
+    wrap: Callable[[Encoder], Encoder] = lambda encoder: encoder,
+    seed: int = 1337,
 ) -> Similarity:
     """The similarity that a spec string names, called by its canonical spec string.
 
     Lexical systems count the tokens of `tokenizer`. An encoder goes through `wrap` (a cache, say) before it
-    is compared by cosine. UsageError for unknown names and parameters, ModelError when a model cannot be
-    loaded.
+    is compared by cosine. `seed` is for what is random. UsageError for unknown names and parameters,
+    ModelError when a model cannot be loaded.
     """
     spec = SYSTEMS.parse(text)
-    made = _encoders.get(spec) or SYSTEMS.build(spec, tokenizer=tokenizer)
+    name = SYSTEMS.format(spec)
+    made = _encoders.get(spec) or SYSTEMS.build(spec, tokenizer=tokenizer, name=name, seed=seed)
     if not hasattr(made, "encode"):
         return made
     from semblance.systems.cosine import Cosine
 
     encoder = _encoders.setdefault(spec, cast(Encoder, made))
-    return Cosine(wrap(encoder), name=SYSTEMS.format(spec))
+    return Cosine(wrap(encoder), name=name)

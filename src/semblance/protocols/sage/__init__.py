@@ -5,7 +5,15 @@ Goel, Lee, Ramchandran, "SAGE: A Realistic Benchmark for Semantic Understanding"
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semblance.protocols.sage.options import SageOptions
+    from semblance.protocols.sage.plan import make_plan
+    from semblance.protocols.sage.request import Request
+    from semblance.protocols.sage.session import SageRun, run
+    from semblance.protocols.sage.tasks import TASKS
 
 __all__ = ["TASKS", "Request", "SageOptions", "SageRun", "make_plan", "run"]
 
@@ -15,19 +23,11 @@ _HOMES = {
     "SageOptions": "options",
     "SageRun": "session",
     "make_plan": "plan",
+    "run": "session",
 }
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def run(*args: Any, **kwargs: Any) -> Any:
-    """Evaluate systems with SAGE: see `semblance.protocols.sage.session.run`."""
-    from semblance.protocols.sage.session import run as start
-
-    return start(*args, **kwargs)

@@ -71,7 +71,7 @@ class Forecast:
 def estimate(plan: Plan) -> Forecast:
     """Measure each system on a few texts of each dataset and scale up."""
     tokenizer = open_tokenizer(plan.request.tokenizer)
-    systems = {one.name: work.describe(one.spec, tokenizer) for one in plan.systems}
+    systems = {one.name: work.describe(one.spec, tokenizer, plan.request.seed) for one in plan.systems}
     cells = []
     for name in TASK_NAMES:
         for dataset in plan.datasets:

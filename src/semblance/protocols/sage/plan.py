@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from semblance.contracts import Kind
+from semblance.contracts import Kind, Tokenizer
 from semblance.errors import DataError, UsageError
 from semblance.protocols.sage import work
 from semblance.protocols.sage.request import VERSION, Request
@@ -85,7 +85,7 @@ def make_plan(request: Request, cache: Path | None = None) -> Plan:
         TASKS.get(name)
     tokenizer = open_tokenizer(request.tokenizer)
     specs = dict.fromkeys((*request.systems, *REFERENCES))
-    systems = _distinct([_planned_system(spec, tokenizer) for spec in specs])
+    systems = _distinct([_planned_system(spec, tokenizer, request.seed) for spec in specs])
     datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
     _check_names([dataset.name for dataset in datasets])
     cells = tuple(
@@ -99,8 +99,8 @@ def make_plan(request: Request, cache: Path | None = None) -> Plan:
     return Plan(request, tuple(systems), tuple(datasets), tokenizer.identity, cells)
 
 
-def _planned_system(spec: str, tokenizer: Any) -> PlannedSystem:
-    system = work.describe(spec, tokenizer)
+def _planned_system(spec: str, tokenizer: Tokenizer, seed: int) -> PlannedSystem:
+    system = work.describe(spec, tokenizer, seed)
     encoder = getattr(system, "encoder", None)
     facts = {} if encoder is None else {"dims": encoder.dim, "max_tokens": encoder.max_tokens}
     return PlannedSystem(spec, system.name, system.identity, system.kind, facts)

@@ -45,7 +45,7 @@ def evaluate(job: Job, advance: Callable[[int], None]) -> TaskOutcome:
         return encoders[-1]
 
     tokenizer = open_tokenizer(job.tokenizer)
-    system = open_system(job.system, tokenizer=tokenizer, wrap=cached)
+    system = open_system(job.system, tokenizer=tokenizer, wrap=cached, seed=job.seed)
     context = Context(data.dataset, tokenizer, job.seed, job.options)
     outcome = task(job.task).evaluate(system, data.data, context)
     return replace(outcome, counts={**outcome.counts, **_encoding_counts(encoders)})
@@ -76,9 +76,9 @@ def open_cache(path: Path | None) -> EmbeddingCache:
     return EmbeddingCache.open(path)
 
 
-def describe(text: str, tokenizer: Tokenizer) -> Similarity:
+def describe(text: str, tokenizer: Tokenizer, seed: int) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
-    return open_system(text, tokenizer=tokenizer)
+    return open_system(text, tokenizer=tokenizer, seed=seed)
 
 
 def _encoding_counts(encoders: list[CachedEncoder]) -> dict[str, int]:
