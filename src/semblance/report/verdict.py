@@ -108,12 +108,11 @@ def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Se
         return ()
     gap = f"{numbers.score(pair.difference)} (95% interval {numbers.interval(pair.ci_low, pair.ci_high)})"
     values = (name(best), f" {best.lead.text}"), (name(second), f" {second.lead.text}")
-    if pair.p_adjusted < record.alpha:
-        return (*values[0], " beats ", *values[1], f", the next, by {gap}.")
-    others = [row for row in first if row not in (best, second)]
-    more: Sentence = ()
-    if others:
-        more = (" ", *_names(others), " may also be first.")
+    told = pair.p_adjusted < record.alpha
+    others = [row for row in first if row is not best and (told or row is not second)]
+    more: Sentence = (" ", *_names(others), " may also be first.") if others else ()
+    if told:
+        return (*values[0], " beats ", *values[1], f", the next, by {gap}.", *more)
     return (*values[0], " and ", *values[1], f" differ by {gap} and cannot be told apart.", *more)
 
 

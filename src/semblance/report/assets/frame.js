@@ -33,7 +33,7 @@ const range = (low, high) => {
 };
 const shape = (kind) => el("i", { className: "sh " + kind[0] });
 function field(title, options, value, onchange) {
-  const select = el("select", { onchange: () => onchange(select.value) });
+  const select = el("select", { ariaLabel: title, onchange: () => onchange(select.value) });
   for (const [key, text] of options) select.append(el("option", { value: key, selected: String(key) === String(value) }, text));
   return el("label", { className: "field" }, title, select);
 }

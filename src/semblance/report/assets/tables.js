@@ -108,7 +108,8 @@ function foldMore(table) {
 
 /** A table as rows of cells: { text, value, low, high, reason, bold }. */
 function read(table) {
-  const heads = headings(table).map((head) => head.tagName === "TH" && (head.dataset.head || head.innerText.trim()));
+  const words = (head) => [...head.childNodes].filter((node) => node.nodeName !== "svg").map((node) => node.textContent).join("").trim();
+  const heads = headings(table).map((head) => head.tagName === "TH" && (head.dataset.head || words(head)));
   const body = $$("tbody tr", table).map((row) => {
     if (row.matches(".group")) return { group: row.innerText.trim() };
     return {

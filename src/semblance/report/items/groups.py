@@ -159,10 +159,10 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
         return None
     frame = pl.read_parquet(path, columns=["item_id", "variant", "measure", "value"])
     frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
-    parts = frame.partition_by("measure", "variant", as_dict=True)
+    parts = frame.group_by("measure", "variant", maintain_order=True).agg("item_id", "value")
     found: Columns = {
-        (str(measure), str(variant)): (part["item_id"].to_list(), part["value"].to_numpy())
-        for (measure, variant), part in parts.items()
+        (measure, variant): (ids.to_list(), values.to_numpy())
+        for measure, variant, ids, values in zip(*parts.get_columns(), strict=True)
     }
     if kind.name == "sensitivity":
         _add_sensitivity(found)

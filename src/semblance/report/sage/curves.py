@@ -17,6 +17,8 @@ from semblance.report.scale import Scale, scale_of
 MOST_LINES = 4
 HEIGHT = 220
 LABEL_GAP = 16
+ROOM = 16
+"""Characters of a name that fit beside the plot, on a phone too."""
 SIZES = {"insertion": (0.15, 0.5, 1.0), "removal": (0.15, 0.5, 0.9)}
 TITLES = {"insertion": "text is inserted", "removal": "text is removed"}
 MARKERS = (
@@ -44,6 +46,14 @@ class Curve:
     lines: tuple[Line, ...]
     svg: Markup
     summary: str
+
+    @property
+    def legend(self) -> tuple[tuple[Markup, Row], ...]:
+        """Markers with names, when a name is too long to stand whole at the end of its line."""
+        if all(len(line.row.label) <= ROOM for line in self.lines):
+            return ()
+        drawn = (Markup(f"<svg>{marker.format(x=7, y=7)}</svg>") for marker in MARKERS)
+        return tuple((marker, line.row) for marker, line in zip(drawn, self.lines, strict=False))
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from semblance.protocols.sage.tables import GROUPS, Table, tables
 from semblance.report.board import Board, Row, Value, task_value
 from semblance.report.record import OVERALL, Record
-from semblance.report.sage.tasks import BY_NAME
+from semblance.report.sage.tasks import BY_NAME, TASKS
 
 PAPER = ("sage_table1", "sage_table2", "sage_table3", "sage_table4", "sage_table5", "sage_table6")
 SCOPES = {
     "Clustering": "clustering", "Human Pref.": "preference", "Robustness": "robustness",
     "Sensitivity": "sensitivity", "Retrieval": "retrieval", "Overall": OVERALL,
 }  # fmt: skip
+MEASURES = {task.headline for task in TASKS} | {OVERALL, "accuracy", "precision", "recall", "f1", "score"}
+"""All that tables 1 to 6 are made of; a run has ten times as many rows."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class PaperTable:
 def paper_tables(record: Record, board: Board) -> tuple[PaperTable, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
-    made = {table.name: table for table in tables(list(record.rows.values()), kinds)}
+    rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
+    made = {table.name: table for table in tables(rows, kinds)}
     return tuple(_paper(record, board, made[name]) for name in PAPER if name in made and made[name].columns)
 
 

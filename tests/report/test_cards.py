@@ -1,0 +1,72 @@
+"""Model cards and the method page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from semblance.protocols.sage.options import SageOptions
+from semblance.report.board import make_board
+from semblance.report.cards import run_again, system_cards
+from semblance.report.method import PAPER_DEFAULTS, method_page
+from semblance.report.record import read_record
+from semblance.report.verdict import plain
+
+MakeRun = Callable[..., Path]
+
+
+def test_a_card_says_what_and_where(plain_run: Path) -> None:
+    """Two sentences, a score per task among the others, facts, and the command."""
+    record = read_record(plain_run)
+    cards = {card.row.label: card for card in system_cards(record, make_board(record)) or ()}
+    aster = cards["aster-large"]
+    assert aster.about == "An embedding model, compared by cosine, 256 dimensions, reads up to 512 tokens."
+    assert plain(aster.place).startswith(
+        "Rank 1 of 3 ranked systems overall; best or not told apart from the best on"
+    )
+    assert aster.standings[0].title == "Overall"
+    assert len(aster.standings) == 6
+    assert plain(cards["birch-base"].place) == "Mean of the 4 finished tasks 0.554."
+    assert ("texts cut at the input limit", "7.1% (856 of 12,000)") in cards["birch-base"].facts
+
+
+def test_the_command_reads_back_as_the_arguments(make_run: MakeRun) -> None:
+    """Names with spaces and quotes are quoted; options that were given are repeated."""
+    run = make_run(
+        systems={"st:./my model's folder": "embedding", "bm25": "classical"}, datasets=("one", "two")
+    )
+    record = read_record(run)
+    words = shlex.split(run_again(record, record.systems[0]))
+    assert words[:5] == ["semblance", "sage", "run", "-s", "st:./my model's folder"]
+    assert words[words.index("-d") + 1] == "one"
+    assert words[words.index("--seed") + 1] == "1337"
+    assert words[words.index("--tokenizer") + 1] == "words"
+
+
+def test_every_option_is_on_the_method_page_with_its_default() -> None:
+    """A new option of the protocol has to be explained."""
+    assert {name: default for name, (default, _) in PAPER_DEFAULTS.items()} == SageOptions().as_dict()
+
+
+def test_choices_that_are_not_the_default_are_marked(make_run: MakeRun) -> None:
+    """Deviations stand out."""
+    run = make_run()
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["arguments"]["options"] = {"curve": "linear"}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    record = read_record(run)
+    marked = [one.name for one in method_page(record, make_board(record)).choices if not one.is_default]
+    assert marked == ["curve"]
+
+
+def test_the_method_page_names_data_versions_and_cost(plain_run: Path) -> None:
+    """What a reader needs to repeat the run."""
+    record = read_record(plain_run)
+    page = method_page(record, make_board(record))
+    assert page.datasets[0].fingerprint == "9f2c41ab"
+    assert ("python", "3.11.2") in page.versions
+    assert ("seed", "1337") in page.facts
+    assert page.sessions[0].took == "41 min"
+    assert page.sessions[0].texts == "12,480 encoded, 0 from the cache"

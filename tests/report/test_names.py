@@ -1,0 +1,29 @@
+"""Labels of systems."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.report.names import LONGEST, labels
+
+
+@given(st.lists(st.text(min_size=1, max_size=200), unique=True, max_size=12))
+def test_labels_are_short_and_distinct(names: list[str]) -> None:
+    """Each name has a label of its own that fits a table."""
+    made = labels(names)
+    assert list(made) == names
+    assert len(set(made.values())) == len(names)
+    assert all(len(label) <= LONGEST for label in made.values())
+
+
+def test_the_organisation_goes_first() -> None:
+    """A name over 28 characters loses what stands before the last slash, but keeps its parameters."""
+    name = "st:some-organisation/model-large-v2?dims=256"
+    assert labels([name])[name] == "model-large-v2?dims=256"
+
+
+def test_the_organisation_stays_where_it_tells_two_apart() -> None:
+    """Two names that would share a label keep more."""
+    names = ["st:first-organisation/embedding-model", "st:second-organisation/embedding-model"]
+    assert list(labels(names).values()) == names

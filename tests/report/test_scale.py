@@ -1,0 +1,56 @@
+"""Scales chosen from data."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.report.scale import Scale, scale_of
+
+values = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
+
+
+@given(values)
+def test_a_scale_holds_its_data_in_few_round_steps(data: list[float]) -> None:
+    """All values lie inside; the step is 1, 2 or 5 times a power of ten; there are one to six steps."""
+    scale = scale_of(data, within=None)
+    assert scale.low <= min(data) + 1e-9
+    assert scale.high >= max(data) - 1e-9
+    assert float(f"{scale.step:.0e}".partition("e")[0]) in (1, 2, 5)
+    assert 2 <= len(scale.ticks) <= 7
+
+
+@given(st.lists(st.floats(0, 1), min_size=1))
+def test_a_scale_of_scores_stays_within_0_and_1(data: list[float]) -> None:
+    """Padding does not invent negative scores or scores over 1."""
+    scale = scale_of(data)
+    assert scale.low >= 0
+    assert scale.high <= 1 + 1e-9
+
+
+@given(values, st.floats(-6, 6))
+def test_places_are_percent(data: list[float], value: float) -> None:
+    """Every value has a place from 0 to 100, in the order of the values."""
+    scale = scale_of(data)
+    assert 0 <= scale.at(value) <= 100
+    assert scale.at(value) <= scale.at(value + 1)
+
+
+def test_no_data_gives_the_whole_range() -> None:
+    """An empty column can still be drawn."""
+    assert scale_of([]) == Scale(0.0, 1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("scale", "labels"),
+    [
+        (Scale(0.0, 0.4, 0.2), ["0", "0.2", "0.4"]),
+        (Scale(0.6, 1.0, 0.2), ["0.6", "0.8", "1"]),
+        (Scale(-0.1, 0.05, 0.05), ["−0.10", "−0.05", "0", "0.05"]),
+        (Scale(0, 20, 10), ["0", "10", "20"]),
+    ],
+)
+def test_labels_have_the_decimals_of_the_step(scale: Scale, labels: list[str]) -> None:
+    """0 prints as 0, a true minus is used, whole numbers have no decimals."""
+    assert [scale.label(tick) for tick in scale.ticks] == labels
