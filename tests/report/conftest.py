@@ -62,6 +62,7 @@ class Made:
     failed: tuple[tuple[str, str, str], ...] = ()
     not_run: tuple[tuple[str, str, str], ...] = ()
     texts: tuple[str, ...] = ()
+    items: bool = True
     status: str = "finished"
     name: str = "made"
 
@@ -93,7 +94,7 @@ class _Writer:
                 for name in self.all:
                     if self.state(task, dataset, name) == "failed":
                         self.row(task, dataset, name, HEADLINES[task], None, reason="out of memory", n=0)
-                if done:
+                if done and made.items:
                     self._texts(task, dataset)
         scopes = self._summary()
         self.folder.write_results(self.rows)
@@ -149,6 +150,8 @@ class _Writer:
     def items(
         self, task: str, dataset: str, system: str, rows: list[tuple[str, str, str, float | None]]
     ) -> None:
+        if not self.made.items:
+            return
         columns = {
             name: [row[i] for row in rows]
             for i, name in enumerate(("item_id", "variant", "measure", "value"))
@@ -266,6 +269,8 @@ class _Writer:
                     gain = float(rank == 1 and not edit)
                     ranked.append((query, version, rank, doc, edit, 1 - rank / 20, gain))
         self.items("retrieval", dataset, system, rows)
+        if not self.made.items:
+            return
         names = ("query_id", "version", "rank", "doc_id", "edit", "score", "gain")
         columns = {name: [row[i] for row in ranked] for i, name in enumerate(names)}
         write_columns(self.folder.items_path("retrieval", dataset, system, ".rankings"), columns)
@@ -478,10 +483,16 @@ CHROMIUM = (
 
 
 @pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
+def make_full_run(tmp_path: Path) -> MakeRun:
     """Write a synthetic run; its fields are those of `Made`."""
     number = count()
     return lambda **fields: write_run(tmp_path / f"run-{next(number)}", Made(**fields))
+
+
+@pytest.fixture
+def make_run(make_full_run: MakeRun) -> MakeRun:
+    """The same without items and texts, which most tests do not look at."""
+    return lambda **fields: make_full_run(items=False, **fields)
 
 
 @pytest.fixture(scope="session")

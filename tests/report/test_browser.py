@@ -84,9 +84,11 @@ def test_it_asks_for_nothing_and_complains_of_nothing(opened: Open, plain_run: P
     assert report.complaints == []
 
 
-def test_hostile_names_and_texts_do_nothing(opened: Open, make_run: MakeRun) -> None:
+def test_hostile_names_and_texts_do_nothing(opened: Open, make_full_run: MakeRun) -> None:
     """They are seen as they are; no script of theirs runs, no image is asked for."""
-    run = make_run(systems={HOSTILE: "embedding", "bm25": "classical"}, texts=(HOSTILE,) * 48, name=HOSTILE)
+    run = make_full_run(
+        systems={HOSTILE: "embedding", "bm25": "classical"}, texts=(HOSTILE,) * 48, name=HOSTILE
+    )
     report = opened(run)
     for view in VIEWS:
         page = report.go(f"#{view}")
@@ -172,9 +174,9 @@ def test_rank_sorts_from_the_first_place(opened: Open, plain_run: Path) -> None:
     assert names(page, "#board") == ["bm25", "jaccard", "aster-large", "birch-base", "random", "constant"]
 
 
-def test_filter_says_what_it_hides(opened: Open, make_run: MakeRun) -> None:
+def test_filter_says_what_it_hides(opened: Open, make_full_run: MakeRun) -> None:
     """Everything is shown at first; the count, a near name and a way back stand beside the field."""
-    run = make_run(
+    run = make_full_run(
         systems={f"birch-{i}": "embedding" for i in range(10)} | {f"oak-{i}": "classical" for i in range(4)}
     )
     page = opened(run).go()
@@ -189,9 +191,9 @@ def test_filter_says_what_it_hides(opened: Open, make_run: MakeRun) -> None:
     assert len(names(page, "#board")) == 16
 
 
-def test_beyond_twelve_rows_are_folded_and_open(opened: Open, make_run: MakeRun) -> None:
+def test_beyond_twelve_rows_are_folded_and_open(opened: Open, make_full_run: MakeRun) -> None:
     """Twelve at first in charts, all on demand."""
-    run = make_run(systems={f"s{i}": "embedding" for i in range(20)}, tasks=("robustness",))
+    run = make_full_run(systems={f"s{i}": "embedding" for i in range(20)}, tasks=("robustness",))
     page = opened(run).go("#sage")
     assert len(names(page, "#shares-0")) == 14
     page.locator(".pane:has(#shares-0)").get_by_text("Show all 20").click()
@@ -221,9 +223,9 @@ def test_the_plot_of_the_script_is_that_of_the_file(opened: Open, plain_run: Pat
     assert page.locator("#forest tbody").inner_text() == before
 
 
-def test_datasets_are_chosen_in_a_field(opened: Open, make_run: MakeRun) -> None:
+def test_datasets_are_chosen_in_a_field(opened: Open, make_full_run: MakeRun) -> None:
     """One data set at a time; being found opens another."""
-    page = opened(make_run(datasets=("one", "two"))).go("#sage")
+    page = opened(make_full_run(datasets=("one", "two"))).go("#sage")
     assert page.locator("#shares-0").is_visible()
     assert page.locator(".pane:has(#shares-1)").get_attribute("hidden") == "until-found"
     page.locator(".panes:has(#shares-0) select").select_option(label="two")
@@ -246,9 +248,9 @@ def test_csv_has_full_precision_and_reasons(opened: Open, plain_run: Path) -> No
     assert download.value.suggested_filename == "made-board.csv"
 
 
-def test_latex_keeps_bold_and_groups(opened: Open, make_run: MakeRun) -> None:
+def test_latex_keeps_bold_and_groups(opened: Open, make_full_run: MakeRun) -> None:
     """The paper's table with booktabs; special characters are escaped."""
-    page = opened(make_run(systems={"a_b&c%": "embedding", "bm25": "classical"})).go("#sage")
+    page = opened(make_full_run(systems={"a_b&c%": "embedding", "bm25": "classical"})).go("#sage")
     latex = page.evaluate("asLatex($('#sage_table1'))")
     assert r"a\_b\&c\% & \textbf{" in latex
     assert r"\multicolumn{7}{l}{\emph{Classical metrics}} \\" in latex
@@ -347,10 +349,10 @@ def test_rankings_stand_side_by_side_with_copies_marked(opened: Open, plain_run:
 
 @pytest.mark.parametrize("width", [320, 390, 860])
 @pytest.mark.parametrize("view", VIEWS)
-def test_no_sideways_scrolling(opened: Open, make_run: MakeRun, width: int, view: str) -> None:
+def test_no_sideways_scrolling(opened: Open, make_full_run: MakeRun, width: int, view: str) -> None:
     """The page never scrolls sideways, with long names and many columns; wide tables do in their frame."""
     systems = {"st:organisation/" + "x" * 184: "embedding", "birch-base-with-a-longer-name": "embedding"}
-    page = opened(make_run(systems=systems | {"bm25": "classical"}), width=width).go(f"#{view}")
+    page = opened(make_full_run(systems=systems | {"bm25": "classical"}), width=width).go(f"#{view}")
     page.wait_for_timeout(100)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     frames = page.locator(".frame")
@@ -375,9 +377,9 @@ def test_without_a_script_everything_follows(opened: Open, plain_run: Path) -> N
     assert page.get_by_text("The explorer needs JavaScript").is_visible()
 
 
-def test_print_shows_everything_in_light_on_a4(opened: Open, make_run: MakeRun) -> None:
+def test_print_shows_everything_in_light_on_a4(opened: Open, make_full_run: MakeRun) -> None:
     """All views and data sets, no navigation, no dark ground, every column inside the page."""
-    page = opened(make_run(datasets=("one", "two")), width=703, color_scheme="dark").go("#items")
+    page = opened(make_full_run(datasets=("one", "two")), width=703, color_scheme="dark").go("#items")
     page.emulate_media(media="print", color_scheme="dark")
     for view in VIEWS:
         assert page.locator(f"#{view} h1").is_visible()

@@ -111,10 +111,10 @@ def test_json_blocks_hold_no_tag(text: str) -> None:
     assert json.loads(block) == {"text": text}
 
 
-def test_hostile_texts_stay_texts(make_run: MakeRun) -> None:
+def test_hostile_texts_stay_texts(make_full_run: MakeRun) -> None:
     """Names, data sets, reasons and texts from data are escaped wherever they stand."""
     systems = {HOSTILE: "embedding", "bm25": "classical", LONG: "embedding", RTL: "classical"}
-    run = make_run(
+    run = make_full_run(
         systems=systems, texts=(HOSTILE, RTL), datasets=(HOSTILE, "two"), name=HOSTILE,
         failed=(("retrieval", "two", HOSTILE),),
     )  # fmt: skip
@@ -185,20 +185,20 @@ def test_the_report_of_a_run_is_always_the_same(plain_run: Path, tmp_path: Path)
     assert first == write_report(plain_run, out=tmp_path / "b.html").read_bytes()
 
 
-def test_the_report_of_the_demo_is_small(make_run: MakeRun, root: Path) -> None:
+def test_the_report_of_the_demo_is_small(make_full_run: MakeRun, root: Path) -> None:
     """Six systems and two references on the sample documents: under 400 KB, under 5,000 elements."""
     lines = (root / "src/semblance/data/sample/documents.jsonl").read_text("utf-8").splitlines()
     texts = tuple(json.loads(line)["text"] for line in lines)
-    page = page_of(make_run(systems=DEMO, texts=texts))
+    page = page_of(make_full_run(systems=DEMO, texts=texts))
     assert len(page.encode()) < 400_000
     assert len(Page(page).tags) < 5_000
 
 
 @pytest.mark.slow
-def test_writing_takes_a_second_per_5000_results(make_run: MakeRun) -> None:
+def test_writing_takes_a_second_per_5000_results(make_full_run: MakeRun) -> None:
     """Time of the processor, on top of what any report takes."""
-    small = make_run(tasks=("preference",), documents=10)
-    big = make_run(systems={f"system-{i}": "embedding" for i in range(24)}, datasets=("one", "two"))
+    small = make_full_run(tasks=("preference",), documents=10)
+    big = make_full_run(systems={f"system-{i}": "embedding" for i in range(24)}, datasets=("one", "two"))
     write_report(small)
     seconds = []
     for run in (small, big):

@@ -113,10 +113,10 @@ def test_room_is_bounded(groups: int, values: int) -> None:
     assert room(groups, values + 1) <= room(groups, values)
 
 
-def test_what_is_left_out_is_said(make_run: MakeRun, monkeypatch: object) -> None:
+def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -> None:
     """The page says how many of how many items it holds, and how they were chosen."""
     monkeypatch.setattr("semblance.report.items.choice.MOST", 20)  # type: ignore[attr-defined]
-    page = page_of(make_run())
+    page = page_of(make_full_run())
     assert page.left_out[0].startswith(
         "Preference: comparisons, sample: 20 of 48 comparisons, one half the worst"
     )
@@ -156,11 +156,11 @@ def test_a_documents_sensitivity_is_one_minus_the_mean_error(plain_run: Path) ->
     assert np.isclose(group.values[0, 0, 0], score)
 
 
-def test_systems_with_items_in_another_order_are_aligned(make_run: MakeRun) -> None:
+def test_systems_with_items_in_another_order_are_aligned(make_full_run: MakeRun) -> None:
     """Values follow item ids, not rows."""
     import polars as pl
 
-    run = make_run(tasks=("robustness",))
+    run = make_full_run(tasks=("robustness",))
     before = read_groups(read_record(run))[0].values
     path = RunFolder(run).items_path("robustness", "sample", "bm25")
     pl.read_parquet(path).reverse().write_parquet(path)
@@ -178,11 +178,11 @@ def test_edited_texts_are_made_again(plain_run: Path) -> None:
     assert come > 20
 
 
-def test_a_tokenizer_that_is_not_there_costs_only_the_edited_texts(make_run: MakeRun) -> None:
+def test_a_tokenizer_that_is_not_there_costs_only_the_edited_texts(make_full_run: MakeRun) -> None:
     """The reason stands in the page instead."""
     import json
 
-    run = make_run(tasks=("sensitivity",))
+    run = make_full_run(tasks=("sensitivity",))
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["arguments"]["tokenizer"] = "unheard-of"
     (run / "manifest.json").write_text(json.dumps(manifest))
@@ -209,11 +209,11 @@ def test_every_perturbation_has_its_worst_item(plain_run: Path) -> None:
     assert float(one.mean) == np.round(values.mean(axis=0).min(), 3)
 
 
-def test_no_items_no_page(make_run: MakeRun) -> None:
+def test_no_items_no_page(make_full_run: MakeRun) -> None:
     """A run without items has no explorer."""
     import shutil
 
-    run = make_run()
+    run = make_full_run()
     shutil.rmtree(run / "items")
     record = read_record(run)
     assert item_page(record, make_board(record)) is None

@@ -81,9 +81,9 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
 
 def test_columns_cover_what_the_protocol_measures() -> None:
     """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits."""
-    from semblance.protocols.sage.edits import RETRIEVAL_EDITS, insertions, removals
+    from semblance.protocols.sage.edits import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 
-    assert [column.variant for column in BY_POSITION] == [*insertions(), *removals()]
+    assert [column.variant for column in BY_POSITION] == [*INSERTIONS, *REMOVALS]
     assert {column.variant for column in RETAINED} == {
         "augmented", "replaced", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS),
     }  # fmt: skip
