@@ -55,6 +55,7 @@ class MiniLM:
         self._session = _session(weights)
         self._tokenizer = _tokenizer(tokenizer, self.max_tokens)
         self._threads = _available_cores()
+        self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
 
     def encode(
         self,
@@ -89,7 +90,17 @@ class MiniLM:
         return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
 
     def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
-        """Encodings cut at `max_tokens`. Of a long text only the head is read, unless that fits the limit."""
+        """Encodings cut at `max_tokens`; those of the last call are kept, because a caller that encodes texts
+        and counts the truncated ones would have them tokenized twice."""
+        asked = tuple(texts)
+        last, encodings = self._last
+        if last != asked:
+            encodings = self._tokenized(asked)
+            self._last = asked, encodings
+        return encodings
+
+    def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
+        """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
         heads = [_head(text) for text in texts]
         encodings: list[Encoding] = self._tokenizer.encode_batch(heads)
         unfilled = [
@@ -97,9 +108,8 @@ class MiniLM:
             for row, encoding in enumerate(encodings)
             if len(heads[row]) < len(texts[row]) and not encoding.overflowing
         ]
-        for row, encoding in zip(
-            unfilled, self._tokenizer.encode_batch([texts[row] for row in unfilled]), strict=True
-        ):
+        whole = self._tokenizer.encode_batch([texts[row] for row in unfilled])
+        for row, encoding in zip(unfilled, whole, strict=True):
             encodings[row] = encoding
         return encodings
 
