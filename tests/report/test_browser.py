@@ -231,6 +231,8 @@ def test_datasets_are_chosen_in_a_field(opened: Open, make_full_run: MakeRun) ->
     page.locator(".panes:has(#shares-0) select").select_option(label="two")
     assert page.locator(".pane:has(#shares-0)").get_attribute("hidden") == "until-found"
     assert page.locator(".pane:has(#shares-1)").get_attribute("hidden") is None
+    assert page.locator(".pane:has(#retained-1)").get_attribute("hidden") is None
+    assert page.locator(".panes:has(#retained-0) select").input_value() == "two"
 
 
 def test_csv_has_full_precision_and_reasons(opened: Open, plain_run: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from semblance.report.board import make_board
 from semblance.report.items import ItemPage, item_page
 from semblance.report.items.changes import span, window
-from semblance.report.items.choice import FEWEST, MOST, kept, room
+from semblance.report.items.choice import BUDGET, BYTES_PER_ITEM, BYTES_PER_VALUE, FEWEST, MOST, kept, rooms
 from semblance.report.items.groups import KINDS, Group, edit_words, read_groups
 from semblance.report.items.texts import Excerpts, shortened
 from semblance.report.record import System, read_record
@@ -106,11 +106,21 @@ def test_missing_values_are_not_the_worst() -> None:
     assert 4 in kept(group, 2, 1337).tolist()
 
 
-@given(st.integers(1, 200), st.integers(1, 10_000))
-def test_room_is_bounded(groups: int, values: int) -> None:
-    """Between 20 and 4,000 items, fewer where items are larger."""
-    assert FEWEST <= room(groups, values) <= MOST
-    assert room(groups, values + 1) <= room(groups, values)
+@given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(1, 2_000)), min_size=1, max_size=30))
+def test_room_is_bounded_and_shared(needs: list[tuple[int, int]]) -> None:
+    """20 to 4,000 items each; together 10 MB, unless twenty of each already take more."""
+    found = rooms(needs)
+    costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
+    for size, (items, _) in zip(found, needs, strict=True):
+        assert min(items, FEWEST) <= size <= min(items, MOST)
+    least = sum(min(items, FEWEST) * cost for (items, _), cost in zip(needs, costs, strict=True))
+    assert sum(size * cost for size, cost in zip(found, costs, strict=True)) <= BUDGET + least
+
+
+def test_small_groups_leave_their_room_to_large_ones() -> None:
+    """One large group beside small ones gets nearly everything."""
+    assert rooms([(10, 10), (100_000, 100), (10, 10)])[1] == MOST
+    assert rooms([(100_000, 1_000)] * 2)[0] == rooms([(100_000, 1_000)] * 2)[1] < MOST
 
 
 def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from semblance.report import numbers
 from semblance.report.board import make_board
 from semblance.report.record import Pair, Record, Scope, read_record
+from semblance.report.sage.tasks import TASKS, item_count
 from semblance.report.sage.verdict import sage_verdict
 from semblance.report.verdict import Name, Verdict, board_verdict, plain
 
@@ -38,6 +39,7 @@ def known_numbers(record: Record) -> Iterator[str]:
             for one in (pair, pair.turned()):
                 yield from (numbers.score(end) for end in (one.difference, one.ci_low, one.ci_high))
     yield from (numbers.count(n) for n in range(len(record.cells) + 1))
+    yield from (numbers.count(item_count(record, task, name)) for task in TASKS for name in record.by_name)
     yield "95%"
 
 

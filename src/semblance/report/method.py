@@ -109,9 +109,13 @@ def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
 def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
     return tuple(
-        Choice(name, words, str(options.get(name, default)), options.get(name, default) == default)
+        Choice(name, words, _said(options.get(name, default)), options.get(name, default) == default)
         for name, (default, words) in PAPER_DEFAULTS.items()
     )
+
+
+def _said(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _session(plain: Mapping[str, Any]) -> Session:

@@ -104,20 +104,30 @@ function themeField() {
   $("#tools").append(select);
 }
 
-/** Several tables of one kind: one at a time, with a field to choose. */
+/** Several tables of one kind: one at a time, with a field to choose; what is chosen in one is shown in all. */
 function choosePanes(box) {
   const panes = $$(":scope > .pane", box);
   if (panes.length < 2) return;
-  const choose = (index) => panes.forEach((pane, i) => {
-    if (i === Number(index)) pane.removeAttribute("hidden");
-    else pane.setAttribute("hidden", "until-found");
+  const choose = (name) => {
+    if (!panes.some((pane) => pane.dataset.name === name)) return;
+    for (const pane of panes) {
+      if (pane.dataset.name === name) pane.removeAttribute("hidden");
+      else pane.setAttribute("hidden", "until-found");
+    }
+    $("select", label).value = name;
+  };
+  const chooseAll = (name) => choosers.filter(([of]) => of === box.dataset.label).forEach(([, one]) => one(name));
+  const names = panes.map((pane) => pane.dataset.name);
+  const label = field(box.dataset.label, names.map((name) => [name, name]), names[0], chooseAll);
+  panes.forEach((pane) => {
     $("h4", pane).hidden = true;
+    pane.addEventListener("beforematch", () => choose(pane.dataset.name));
   });
-  const label = field(box.dataset.label, panes.map((pane, i) => [i, pane.dataset.name]), 0, choose);
-  panes.forEach((pane, i) => pane.addEventListener("beforematch", () => { $("select", label).value = i; choose(i); }));
   box.prepend(el("div", { className: "fields" }, label));
-  choose(0);
+  choosers.push([box.dataset.label, choose]);
+  choose(names[0]);
 }
+const choosers = [];
 
 document.documentElement.classList.add("js");
 themeField();

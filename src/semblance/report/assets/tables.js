@@ -169,6 +169,20 @@ function exportable(table) {
   table.closest(".frame").after(box);
 }
 
+/** A drawing with the colours it has here, so that it stands alone. */
+function asSvg(node) {
+  const clone = node.cloneNode(true), copies = [clone, ...$$("*", clone)], box = node.getBoundingClientRect();
+  [node, ...$$("*", node)].forEach((one, i) => {
+    const style = getComputedStyle(one);
+    for (const key of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font", "vector-effect"]) copies[i].style.setProperty(key, style.getPropertyValue(key));
+  });
+  for (const [key, value] of [["xmlns", SVG], ["width", box.width], ["height", box.height]]) clone.setAttribute(key, value);
+  return new XMLSerializer().serializeToString(clone);
+}
+$$("figure").forEach((figure) => {
+  const name = `${DATA.run}-${$("figcaption b", figure).textContent.toLowerCase().replaceAll(" ", "-")}.svg`;
+  figure.append(el("div", { className: "actions" }, el("button", { className: "link", type: "button", onclick: () => download(asSvg($(".curve", figure)), name, "image/svg+xml") }, "SVG")));
+});
 $$("table[data-sort]").forEach(sortable);
 $$("table[data-filter]").forEach(filterable);
 $$("table").forEach(foldMore);

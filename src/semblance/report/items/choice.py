@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,10 +17,20 @@ BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
 
 
-def room(groups: int, values_per_item: int) -> int:
-    """How many items of a group fit its part of the page's 10 MB: 4,000 at most, 20 at least."""
-    per_item = BYTES_PER_ITEM + BYTES_PER_VALUE * values_per_item
-    return max(FEWEST, min(MOST, BUDGET // (max(1, groups) * per_item)))
+def rooms(needs: Sequence[tuple[int, int]]) -> list[int]:
+    """How many items of each group fit the page's 10 MB, from (items, values per item) of the groups.
+
+    What a small group does not need is shared by the larger ones. A group never has more than 4,000 items, and
+    never fewer than 20 unless it has no more.
+    """
+    costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
+    wanted = [min(items, MOST) for items, _ in needs]
+    found, left = [0] * len(needs), BUDGET
+    for waiting, i in enumerate(sorted(range(len(needs)), key=lambda i: wanted[i] * costs[i])):
+        share = left // (len(needs) - waiting) // costs[i]
+        found[i] = min(wanted[i], max(FEWEST, share))
+        left = max(0, left - found[i] * costs[i])
+    return found
 
 
 def kept(group: Group, most: int, seed: int) -> NDArray[np.int64]:

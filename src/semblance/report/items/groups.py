@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.report.record import Record, System
-from semblance.report.sage.curves import expected
+from semblance.report.sage.curves import expected, is_linear
 from semblance.report.sage.page import EDIT_WORDS, POSITIONS, SEMANTIC, SIZES, SUPERFICIAL
 from semblance.runs.folder import RunFolder
 
@@ -124,6 +124,9 @@ Columns = dict[tuple[str, str], tuple[list[str], Values]]
 def _read(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
     folder = RunFolder(record.path)
     offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
+    if kind.name == "sensitivity":
+        for _, read in offered:
+            _add_sensitivity(read or {}, linear=is_linear(record))
     systems = tuple(system for system, read in offered if read is not None)
     columns = [read for _, read in offered if read is not None]
     measures = tuple(one for one in kind.measures if any(one.key in read for read in columns))
@@ -164,16 +167,16 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
         (measure, variant): (ids.to_list(), values.to_numpy())
         for measure, variant, ids, values in zip(*parts.get_columns(), strict=True)
     }
-    if kind.name == "sensitivity":
-        _add_sensitivity(found)
     return found
 
 
-def _add_sensitivity(found: Columns) -> None:
+def _add_sensitivity(found: Columns, *, linear: bool) -> None:
     """A document's own score: 1 - the mean distance from the expected curve over its variants."""
     spans = [one for one in SPANS if ("similarity", one[0]) in found]
     if not spans:
         return
     names = found["similarity", spans[0][0]][0]
-    close = [1 - np.abs(found["similarity", edit][1] - expected(size)) for edit, _, size, _ in spans]
+    close = [
+        1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
+    ]
     found["sensitivity", ""] = (names, np.mean(close, axis=0))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from semblance.report import numbers
 from semblance.report.board import Board
-from semblance.report.items.choice import kept, room
+from semblance.report.items.choice import kept, rooms
 from semblance.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
 from semblance.report.items.parts import PARTS, Source
 from semblance.report.items.texts import Excerpts, Judged, shortened
@@ -52,7 +52,7 @@ def item_page(record: Record, board: Board) -> ItemPage | None:
     if not groups:
         return None
     seed, excerpts = record.arguments.get("seed") or 0, Excerpts()
-    sizes = [room(len(groups), len(group.systems) * len(group.measures)) for group in groups]
+    sizes = rooms([(len(group.ids), len(group.systems) * len(group.measures)) for group in groups])
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [_group(record, group, rows, excerpts) for group, rows in zip(groups, chosen, strict=True)]
     worst = [

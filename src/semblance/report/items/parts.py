@@ -11,7 +11,7 @@ from semblance.report.items.groups import Group
 from semblance.report.items.rankings import Corpus, rankings
 from semblance.report.items.texts import LENGTHS, SHORT, Excerpts, Judged
 from semblance.report.record import Record
-from semblance.report.sage.curves import expected
+from semblance.report.sage.curves import expected, is_linear
 from semblance.report.sage.page import SIZES
 from semblance.runs.folder import RunFolder
 
@@ -60,7 +60,7 @@ def robustness(source: Source) -> Part:
 
 def sensitivity(source: Source) -> Part:
     """The text, the span that each variant inserts or removes, and the similarity expected of it."""
-    linear = (source.record.arguments.get("options") or {}).get("curve") == "linear"
+    linear = is_linear(source.record)
     sizes = {size: round(expected(float(size), linear=linear), 4) for kind in SIZES.values() for size in kind}
     return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes(source)}
 

@@ -66,7 +66,7 @@ class Curves:
 
 def curves(record: Record, board: Board) -> tuple[Curves, ...]:
     """The charts of each dataset that has values."""
-    linear = record.arguments.get("options", {}).get("curve") == "linear"
+    linear = is_linear(record)
     made = []
     for dataset in record.datasets("sensitivity"):
         found = [(kind, _lines(record, board, dataset, kind)) for kind in SIZES]
@@ -74,6 +74,11 @@ def curves(record: Record, board: Board) -> tuple[Curves, ...]:
         if charts:
             made.append(Curves(dataset, charts))
     return tuple(made)
+
+
+def is_linear(record: Record) -> bool:
+    """Whether the run was told to expect 1 - p instead of 1 / (1 + p) [A15]."""
+    return (record.arguments.get("options") or {}).get("curve") == "linear"
 
 
 def expected(size: float, *, linear: bool = False) -> float:

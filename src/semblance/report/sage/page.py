@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.record import Record
-from semblance.report.sage.curves import Curves, curves
+from semblance.report.sage.curves import Curves, curves, expected, is_linear
 from semblance.report.sage.heat import Heat, HeatColumn, heats, two_decimals
 from semblance.report.sage.panels import Gap, Panel, gaps, panels
 from semblance.report.sage.paper import PaperTable, paper_tables
@@ -58,6 +58,21 @@ def spans(measure: str, prefix: str, sizes: int) -> tuple[HeatColumn, ...]:
     )
 
 
+def by_size(record: Record) -> tuple[HeatColumn, ...]:
+    """Columns for the mean over positions at each size, with the similarity expected there."""
+    linear = is_linear(record)
+    return tuple(
+        HeatColumn(
+            f"{numbers.percent(float(p))}, expected {two_decimals(expected(float(p), linear=linear))}",
+            "similarity",
+            f"{kind}:p={p}",
+            KINDS[kind],
+        )
+        for kind, sizes in SIZES.items()
+        for p in sizes
+    )
+
+
 BY_POSITION = spans("similarity", "", 3)
 RETAINED = (
     HeatColumn("with all copies", "retention", "augmented", "kept"),
@@ -81,6 +96,7 @@ class SagePage:
     similarities: tuple[Heat, ...]
     sides: tuple[Heat, ...]
     curves: tuple[Curves, ...]
+    sizes: tuple[Heat, ...]
     positions: tuple[Heat, ...]
     sensitivity: tuple[ValueTable, ...]
     retained: tuple[Heat, ...]
@@ -104,6 +120,7 @@ def sage_page(record: Record, board: Board) -> SagePage | None:
         similarities=heats(record, board, "robustness", SIMILARITIES, two_decimals),
         sides=heats(record, board, "robustness", SIDES),
         curves=curves(record, board),
+        sizes=heats(record, board, "sensitivity", by_size(record), two_decimals),
         positions=heats(record, board, "sensitivity", BY_POSITION, two_decimals),
         sensitivity=_per_dataset(record, board, "sensitivity", _sensitivity_columns),
         retained=heats(record, board, "retrieval", RETAINED, two_decimals),

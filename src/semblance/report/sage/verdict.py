@@ -8,6 +8,7 @@ from semblance.records import Result
 from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.record import Record
+from semblance.report.sage.tasks import BY_NAME, item_count
 from semblance.report.verdict import Part, Sentence, Verdict, listed, name, plain
 
 RELATION = "superficial_over_semantic"
@@ -55,7 +56,7 @@ def _shares(record: Record, board: Board) -> list[Sentence]:
         return []
     most = max(rows, key=lambda row: row.value or 0)
     return [
-        _most_share(record, board, most) if most.value else _no_share(rows),
+        _most_share(record, board, most) if most.value else _no_share(record, rows),
         ("Robustness saturates at one third: look at the shares, not only at the score.",),
     ]
 
@@ -71,10 +72,9 @@ def _most_share(record: Record, board: Board, most: Result) -> Sentence:
     )
 
 
-def _no_share(rows: Sequence[Result]) -> Sentence:
-    counts = [row.n for row in rows]
-    n = numbers.rank(min(counts), max(counts))
-    return (f"No system keeps every superficial edit above every meaning change on any document (n = {n}).",)
+def _no_share(record: Record, rows: Sequence[Result]) -> Sentence:
+    n = item_count(record, BY_NAME["robustness"], rows[0].system)
+    return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
 
 
 def _places(record: Record, board: Board) -> list[Sentence]:
