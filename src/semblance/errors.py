@@ -1,11 +1,11 @@
 """Every error Semblance raises on purpose, on one page.
 
-    SemblanceError            exit code
-    ├── UsageError            2    the command or call cannot mean anything
-    ├── ModelError            3    a system under test, or what it needs, failed
-    ├── DataError             4    a file does not hold what it should (file, line, expected, found)
-    ├── BudgetExceeded        5    stopped by a limit; resumable
-    └── Interrupted           130  stopped by the user; resumable
+SemblanceError            exit code
+├── UsageError            2    the command or call cannot mean anything
+├── ModelError            3    a system under test, or what it needs, failed
+├── DataError             4    a file does not hold what it should (file, line, expected, found)
+├── BudgetExceeded        5    stopped by a limit; resumable
+└── Interrupted           130  stopped by the user; resumable
 """
 
 from __future__ import annotations

@@ -64,7 +64,17 @@ class _Rows:
             (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value
             for row in rows
         }
-        self._rows = rows
+        self.axes = list(
+            dict.fromkeys(row.variant for row in rows if row.task == "preference" and row.measure == "score")
+        )
+        self.side_of_summary = {
+            row.variant: row.measure for row in rows if row.measure in ("above_summary", "below_summary")
+        }
+        # In the order of the run; a dict keeps each dataset once.
+        self._datasets: dict[tuple[str, str, str | None], dict[str, None]] = {}
+        for row in rows:
+            for variant in (None, row.variant) if row.dataset else ():
+                self._datasets.setdefault((row.task, row.measure, variant), {})[row.dataset] = None
 
     def value(
         self, system: str, task: str, measure: str, dataset: str = "", variant: str = ""
@@ -73,12 +83,7 @@ class _Rows:
 
     def datasets(self, task: str, measure: str, variant: str | None = None) -> list[str]:
         """Datasets with a row of the measure, in the order of the run."""
-        found = (
-            row.dataset
-            for row in self._rows
-            if row.task == task and row.dataset and row.measure == measure and variant in (None, row.variant)
-        )
-        return list(dict.fromkeys(found))
+        return list(self._datasets.get((task, measure, variant), ()))
 
     def mean(self, system: str, task: str, measure: str, variant: str = "") -> float | None:
         """Mean over the datasets that have the row; None if any of them has no value."""
@@ -131,13 +136,8 @@ def _preference(look: _Rows, table: Make) -> Iterator[Table]:
     if look.datasets("preference", "accuracy"):
         columns = [(name.capitalize(), _mean(look, "preference", name)) for name in CHOICES]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
-    axes = list(
-        dict.fromkeys(
-            row.variant for row in look._rows if row.task == "preference" and row.measure == "score"
-        )
-    )
-    if axes:
-        columns = [(axis.capitalize(), _mean(look, "preference", "score", axis)) for axis in axes]
+    if look.axes:
+        columns = [(axis.capitalize(), _mean(look, "preference", "score", axis)) for axis in look.axes]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
 
 
@@ -156,9 +156,7 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
         "Mean similarity to the original, by edit",
         [(name, _mean(look, "robustness", "similarity", name)) for name in edits],
     )
-    measure_of = {
-        row.variant: row.measure for row in look._rows if row.measure in ("above_summary", "below_summary")
-    }
+    measure_of = look.side_of_summary
     columns = [
         (f"{edit} {measure_of[edit].replace('_', ' ')}", _mean(look, "robustness", measure_of[edit], edit))
         for edit in EDITS
