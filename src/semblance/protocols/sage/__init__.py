@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from semblance.protocols.sage.options import SageOptions
+    from semblance.protocols.sage.outcome import SageRun
     from semblance.protocols.sage.plan import make_plan
     from semblance.protocols.sage.request import Request
-    from semblance.protocols.sage.session import SageRun, run
+    from semblance.protocols.sage.session import run
     from semblance.protocols.sage.tasks import TASKS
 
 __all__ = ["TASKS", "Request", "SageOptions", "SageRun", "make_plan", "run"]
@@ -21,7 +22,7 @@ _HOMES = {
     "TASKS": "tasks",
     "Request": "request",
     "SageOptions": "options",
-    "SageRun": "session",
+    "SageRun": "outcome",
     "make_plan": "plan",
     "run": "session",
 }

@@ -6,14 +6,15 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from semblance import __version__
 from semblance.errors import UsageError
 from semblance.protocols.sage import work
+from semblance.protocols.sage.outcome import SageRun
 from semblance.protocols.sage.plan import Plan, facts_of, make_plan
 from semblance.protocols.sage.request import Request
 from semblance.protocols.sage.summary import summarise
@@ -24,9 +25,6 @@ from semblance.runs.execution import execute
 from semblance.runs.files import to_json, write_atomic
 from semblance.runs.folder import RunFolder, write_columns
 from semblance.runs.provenance import hardware, versions
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Silent:
@@ -43,66 +41,6 @@ class Silent:
 
     def ended(self, cell: Cell, record: CellRecord) -> None:
         """A cell is done or has failed."""
-
-
-@dataclass(frozen=True)
-class SageRun:
-    """A finished (or partly finished) run on disk."""
-
-    path: Path
-
-    @property
-    def results(self) -> pl.DataFrame:
-        """Every row, in the order of the plan."""
-        import polars as pl
-
-        rows = [row.as_dict() for row in RunFolder(self.path).read_results()]
-        types = {
-            "value": pl.Float64,
-            "ci_low": pl.Float64,
-            "ci_high": pl.Float64,
-            "seed": pl.Int64,
-            "n": pl.Int64,
-        }
-        return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """What was run, on what, and how it went."""
-        return RunFolder(self.path).read_manifest() or {}
-
-    def table(self, name: str = "overall") -> pl.DataFrame:
-        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is table 1."""
-        import polars as pl
-
-        name = {"overall": "sage_table1"}.get(name, name)
-        path = self.path / "tables" / f"{name}.csv"
-        if not path.exists():
-            known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
-            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
-        return pl.read_csv(path)
-
-    def compare(self, a: str, b: str, task: str = "overall") -> dict[str, Any]:
-        """The paired difference a - b with its 95% interval and p, adjusted over all pairs (Holm)."""
-        scope = json.loads((self.path / "comparisons.json").read_text("utf-8"))["scopes"].get(task)
-        for pair in (scope or {}).get("pairs", ()):
-            if (pair["a"], pair["b"]) == (a, b):
-                return dict(pair)
-            if (pair["a"], pair["b"]) == (b, a):
-                low, high = pair["ci_high"], pair["ci_low"]
-                return {
-                    **pair,
-                    "a": a,
-                    "b": b,
-                    "difference": -pair["difference"],
-                    "ci_low": -low,
-                    "ci_high": -high,
-                }
-        reason = f" ({scope['reason']})" if scope and scope["reason"] else ""
-        raise UsageError(
-            f"The run does not compare {a!r} with {b!r} on {task!r}{reason}.",
-            mend="Name two ranked systems of the run and one of its tasks.",
-        )
 
 
 def run(

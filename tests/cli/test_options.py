@@ -1,0 +1,54 @@
+"""Options made from a dataclass."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from semblance.cli.options import column_map, default_out, settings
+from semblance.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Knobs:
+    shape: Literal["round", "square"] = field(default="round", metadata={"help": "Its shape."})
+    loud: bool = field(default=False, metadata={"help": "How loud."})
+    size: int = field(default=3, metadata={"help": "Its size."})
+
+
+@pytest.fixture
+def app():
+    made = typer.Typer(rich_markup_mode=None)
+
+    @made.command()
+    @settings(Knobs)
+    def turn(name: str, options: Knobs) -> None:
+        """Turn the knobs."""
+        typer.echo(f"{name} {options}")
+
+    return made
+
+
+def test_every_field_is_an_option(app):
+    """A Literal is a choice, a bool a pair of flags, and the command gets them as one object."""
+    run = CliRunner().invoke(app, ["x", "--shape", "square", "--loud", "--size", "5"])
+    assert run.output.strip() == "x Knobs(shape='square', loud=True, size=5)"
+    assert CliRunner().invoke(app, ["x"]).output.strip() == "x Knobs(shape='round', loud=False, size=3)"
+    assert CliRunner().invoke(app, ["x", "--shape", "oval"]).exit_code == 2
+    assert "Its shape." in CliRunner().invoke(app, ["--help"]).output
+
+
+def test_column_map():
+    """Repeatable and comma-separated; anything else is a usage error."""
+    assert column_map(None) == {}
+    assert column_map(["text=body,label=topic", "id=key"]) == {"text": "body", "label": "topic", "id": "key"}
+    with pytest.raises(UsageError, match="--map"):
+        column_map(["text"])
+
+
+def test_a_run_without_a_name_gets_a_folder_of_its_own():
+    """Named by command and time, under runs/."""
+    assert default_out("sage").parts[0] == "runs"
+    assert default_out("sage").name.startswith("sage-2")

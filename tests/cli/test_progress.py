@@ -1,0 +1,46 @@
+"""Progress in words: never a promise before a tenth is done, lines without control codes elsewhere."""
+
+import pytest
+
+from semblance.cli.progress import Lines, in_words, time_left
+from semblance.runs.cells import Cell, failed
+
+CELLS = [
+    Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
+    for i, units in enumerate((0, 90, 10))
+]
+
+
+class Plan:
+    cells = CELLS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (59.4, "59 s"), (90, "2 min"), (3 * 3600 + 720, "3 h 12 min")]
+)
+def test_times_in_words(seconds, words):
+    """Seconds, minutes, hours and minutes."""
+    assert in_words(seconds) == words
+
+
+def test_time_left_is_a_range_once_a_tenth_is_done():
+    """Nothing before a tenth; then a range around the straight line."""
+    assert time_left(100, 0.05) == ""
+    assert time_left(100, 0.5) == "1 min to 2 min left"
+    assert time_left(0.1, 0.99) == "1 s left"
+
+
+def test_lines_weigh_cells_by_their_texts(capsys):
+    """The share follows the texts done, inside a cell too; a failure is a word with its reason; no control codes."""
+    lines = Lines()
+    lines.planned(Plan, CELLS)
+    lines.started(CELLS[1])
+    lines.advanced(CELLS[1], 45)
+    assert lines.share == pytest.approx(0.33)
+    lines.ended(CELLS[1], failed(CELLS[1], "out of memory", 1.0))
+    lines.ended(CELLS[0], failed(CELLS[0], "out of memory", 1.0))
+    assert lines.share == pytest.approx(91 / 101)
+    heard = capsys.readouterr().err
+    assert "FAILED: out of memory" in heard
+    assert heard.startswith("3 cells, 0 done already\n")
+    assert "\x1b" not in heard
