@@ -44,6 +44,20 @@ def examples(page: Path) -> list[Example]:
     ]
 
 
+@pytest.fixture
+def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an example registers is gone after its page."""
+    from semblance.data import DATASETS
+    from semblance.measures import MEASURES
+    from semblance.protocols.sage import TASKS
+    from semblance.systems import SYSTEMS
+    from semblance.text import PERTURBATIONS, TOKENIZERS
+
+    for registry in (DATASETS, MEASURES, PERTURBATIONS, SYSTEMS, TASKS, TOKENIZERS):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+
+
+@pytest.mark.usefixtures("_own_registries")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.exists() and examples(page)], ids=lambda page: page.name
