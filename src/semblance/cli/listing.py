@@ -47,7 +47,7 @@ def _registry(what: What) -> Any:
         What.tasks: ("semblance.protocols.sage.tasks", "TASKS"),
         What.measures: ("semblance.measures", "MEASURES"),
         What.perturbations: ("semblance.text", "PERTURBATIONS"),
-        What.tokenizers: ("semblance.text", "TOKENIZERS"),
+        What.tokenizers: ("semblance.systems", "TOKENIZERS"),
     }
     module, name = homes[what]
     return getattr(import_module(module), name)

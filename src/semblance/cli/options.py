@@ -34,7 +34,8 @@ Limit = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
 TokenizerName = Annotated[
-    str, typer.Option("--tokenizer", help="Tokens of lexical systems and edits: cl100k, words.")
+    str,
+    typer.Option("--tokenizer", help="Tokens of lexical systems and edits: see `semblance list tokenizers`."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; an unfinished one is resumed.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run and what it takes, then stop.")]

@@ -8,6 +8,7 @@ from typing import cast
 from semblance.contracts import Encoder, Similarity, Tokenizer
 from semblance.registry import Registry
 from semblance.spec import Spec
+from semblance.text import TOKENIZERS
 
 __all__ = ["SYSTEMS", "open_system"]
 
@@ -66,6 +67,13 @@ SYSTEMS.add(
     "semblance.systems.reference:RandomScores",
     "seeded random similarities: what chance gives",
     kind="reference",
+)
+
+TOKENIZERS.add(
+    "wordllama", "semblance.systems.tokenizers:wordllama", "the pieces that wordllama averages over"
+)
+TOKENIZERS.add(
+    "minilm", "semblance.systems.tokenizers:minilm", "the word pieces that minilm reads, in lower case"
 )
 
 _encoders: dict[Spec, Encoder] = {}

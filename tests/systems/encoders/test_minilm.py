@@ -116,7 +116,7 @@ class TestModel:
         words = ["word", "a", "東京", "naïve", "x" * 120, " ", "\n", "e\u0301", "…", "[SEP]", "don't"]
         texts = [" ".join(rng.choice(words, size=6000)) for _ in range(5)]
         texts += ["y" * 20_000, " " * 10_000, " " * 10_000 + "end", "z " + " " * 9000 + "word " * 300]
-        whole = encoder._tokenizer.encode_batch(texts)
+        whole = encoder.tokenizer.encode_batch(texts)
         assert [e.ids for e in encoder._tokenize(texts)] == [e.ids for e in whole]
         assert encoder.count_truncated(texts) == sum(bool(e.overflowing) for e in whole)
 

@@ -53,7 +53,7 @@ class MiniLM:
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
         )
         self._session = _session(weights)
-        self._tokenizer = _tokenizer(tokenizer, self.max_tokens)
+        self.tokenizer = _tokenizer(tokenizer, self.max_tokens)
         self._threads = _available_cores()
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
 
@@ -102,13 +102,13 @@ class MiniLM:
     def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
         """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
         heads = [_head(text) for text in texts]
-        encodings: list[Encoding] = self._tokenizer.encode_batch(heads)
+        encodings: list[Encoding] = self.tokenizer.encode_batch(heads)
         unfilled = [
             row
             for row, encoding in enumerate(encodings)
             if len(heads[row]) < len(texts[row]) and not encoding.overflowing
         ]
-        whole = self._tokenizer.encode_batch([texts[row] for row in unfilled])
+        whole = self.tokenizer.encode_batch([texts[row] for row in unfilled])
         for row, encoding in zip(unfilled, whole, strict=True):
             encodings[row] = encoding
         return encodings

@@ -47,9 +47,9 @@ class WordLlama:
             verified(path, checksum, encoder=self.name, mend=_INSTALL) for path, checksum in files
         )
         self._vectors: NDArray[np.float32] = load(weights)["embedding.weight"].astype(np.float32)
-        self._tokenizer = Tokenizer.from_buffer(tokenizer)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self.tokenizer = Tokenizer.from_buffer(tokenizer)
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
 
     def encode(
         self,
@@ -59,7 +59,7 @@ class WordLlama:
     ) -> NDArray[np.float32]:
         """Mean token vectors, (n, 256); the role makes no difference."""
         means = np.zeros((len(texts), self.dim), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        encodings = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         for mean, encoding in zip(means, encodings, strict=True):
             ids = encoding.ids
             if ids:
