@@ -19,6 +19,7 @@ from semblance.measures import ndcg_arrays
 from semblance.protocols.sage.context import Context, Estimate, Items, Statistic, estimate, undefined
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
 from semblance.records import Component, RetrievalSet, TaskOutcome
+from semblance.search import merge
 
 HEADLINE = "retention"
 K = 10
@@ -74,13 +75,11 @@ def merged(
 
     Equal scores: the original before the copies, then by shard and corpus order [A18]; `copies_first` is the bound.
     """
-    scores = np.concatenate([one.scores for one in ranked], axis=1)
-    indices = np.concatenate([one.indices for one in ranked], axis=1)
-    widths = [one.indices.shape[1] for one in ranked]
-    shards = np.repeat(np.arange(len(ranked)), widths)[None, :].repeat(len(scores), axis=0)
-    priority = np.where(shards == 0, len(ranked), shards) if copies_first else shards
-    order = np.lexsort((indices, priority, -scores), axis=1)[:, :k]
-    return tuple(np.take_along_axis(table, order, axis=1) for table in (shards, indices, scores))  # type: ignore[return-value]
+    order = [*range(1, len(ranked)), 0] if copies_first else list(range(len(ranked)))
+    stride = 1 + max(int(one.indices.max()) for one in ranked)
+    best = merge([ranked[shard] for shard in order], [shard * stride for shard in order], k)
+    shard, index = np.divmod(best.indices, stride)
+    return shard, np.where(best.indices < 0, -1, index), best.scores
 
 
 def retention(means: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -108,13 +108,8 @@ def _mean_component(parts: list[Component], *, harmonic: bool) -> Component:
 
 
 def _joined(system: str, parts: list[Component], method: str) -> Headline:
-    resamples = max(len(part.replicates) for part in parts)
-    columns = [
-        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
-        for part in parts
-    ]
-    value = float(np.mean([part.value for part in parts]))
-    return Headline(system, value, max(part.n for part in parts), np.mean(columns, axis=0), method)
+    mean = _mean_component(parts, harmonic=False)
+    return Headline(system, mean.value, max(part.n for part in parts), mean.replicates, method)
 
 
 def _method(task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
@@ -153,13 +148,8 @@ def _mean_of_tasks(headlines: list[Headline], system: str, method: str) -> Headl
     parts = [Component(one.value, one.n, one.replicates) for one in headlines]
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
-    return Headline(system, *_mean_fields(parts), method=method + note)
-
-
-def _mean_fields(parts: list[Component]) -> tuple[float, int, NDArray[np.float64]]:
     mean = _mean_component(parts, harmonic=False)
-    assert mean.value is not None
-    return mean.value, len(parts), mean.replicates
+    return Headline(system, mean.value, len(parts), mean.replicates, method + note)
 
 
 def _none(system: str, reason: str) -> Headline:
