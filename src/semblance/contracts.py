@@ -1,10 +1,10 @@
-"""What the parts promise each other: tokenizers, encoders and similarities."""
+"""What the parts promise each other: tokenizers, encoders, similarities, rerankers and chat models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,4 +105,84 @@ class Similarity(Protocol):
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order, with scores comparable across shards: collection statistics
         (bm25) are those of all shards together. Indices are local to the shard."""
+        ...
+
+
+class Reranker(Protocol):
+    """Orders the documents found for a query. Higher scores are better; only their order within a call counts."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its scores depend on."""
+        ...
+
+    def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
+        """One finite score per document, shape (n,). ModelError when there is none to be had."""
+        ...
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How an answer is drawn; None leaves the server's default. `max_tokens` limits the answer."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a call cost: tokens as the server counted them (by our count where it did not), requests sent
+    (retries and a repair included), US dollars (None where the price is not known)."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An answer: `text` without the model's thinking, `parsed` the checked object where a schema was asked
+    for, `model` as the server names it, `finish` why it ended (`stop`, `length` ...)."""
+
+    text: str
+    parsed: Any
+    usage: Usage
+    model: str
+    finish: str
+
+
+class ChatModel(Protocol):
+    """A large language model that answers messages."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its answers depend on but messages, sampling and schema; never a key."""
+        ...
+
+    async def complete(
+        self, messages: Sequence[Message], *, sampling: Sampling = Sampling(), schema: Any = None
+    ) -> Completion:
+        """One answer. `schema` is a pydantic model class: the answer is JSON checked with it, asked for again
+        at most once when it does not fit. ModelError, with the reason, when the call fails for good."""
         ...
