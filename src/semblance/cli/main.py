@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from semblance import __version__
-from semblance.cli import cache, demo, listing, report, sage
+from semblance.cli import cache, data, demo, listing, report, sage
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("demo")(demo.demo)
 app.command("list")(listing.show)
 app.add_typer(sage.app, name="sage")
 app.command("report")(report.report)
+app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")
 
 _debug = False
