@@ -14,10 +14,11 @@ from semblance.errors import (
     Interrupted,
     ModelError,
     SemblanceError,
+    TextRefused,
     UsageError,
 )
 
-CODES = {UsageError: 2, ModelError: 3, DataError: 4, BudgetExceeded: 5, Interrupted: 130}
+CODES = {UsageError: 2, ModelError: 3, TextRefused: 3, DataError: 4, BudgetExceeded: 5, Interrupted: 130}
 
 
 @pytest.mark.parametrize(("kind", "code"), CODES.items(), ids=lambda value: getattr(value, "__name__", value))
@@ -27,7 +28,7 @@ def test_exit_codes(kind: type[SemblanceError], code: int) -> None:
 
 
 def test_the_tree_is_complete() -> None:
-    """Every error class of the module is one of the documented five, and all share one root."""
+    """Every error class of the module is one of those documented, and all share one root."""
     found = {
         value
         for value in vars(errors).values()

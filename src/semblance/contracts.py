@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.errors import TextRefused
+
 Role = Literal["query", "document"]
 Kind = Literal["embedding", "classical", "reference"]
 
@@ -59,6 +61,47 @@ class Encoder(Protocol):
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts are longer than `max_tokens`."""
+        ...
+
+
+class RemoteEncoder(Encoder, Protocol):
+    """An encoder behind a server: many of its calls are in flight at once, and a plan can say what they cost."""
+
+    @property
+    def model(self) -> str:
+        """The model's name in the ledger."""
+        ...
+
+    @property
+    def price(self) -> float | None:
+        """US dollars per million input tokens; None where it is not known, 0 where nothing is charged."""
+        ...
+
+    @property
+    def rpm(self) -> int | None:
+        """Requests per minute that were declared; None without a limit. `tpm` is the same for tokens."""
+        ...
+
+    @property
+    def tpm(self) -> int | None: ...
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's own tokenizer where it is at hand, for counting before paying."""
+        ...
+
+    @property
+    def chunk_size(self) -> int:
+        """Texts per request."""
+        ...
+
+    def encode_chunks(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float32] | TextRefused]]:
+        """Each chunk by its position, as soon as it is there, many in flight at once. `chunks` is read lazily.
+
+        A chunk that the server refuses for its texts comes as its TextRefused, and the others go on. Any other
+        exception (ModelError, BudgetExceeded) is raised after what was in flight has been yielded.
+        """
         ...
 
 

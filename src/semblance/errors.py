@@ -3,6 +3,7 @@
 SemblanceError            exit code
 ├── UsageError            2    the command or call cannot mean anything
 ├── ModelError            3    a system under test, or what it needs, failed
+│   └── TextRefused       3    a server will never take this text; the item is left out, the run goes on
 ├── DataError             4    a file does not hold what it should (file, line, expected, found)
 ├── BudgetExceeded        5    stopped by a limit; resumable
 └── Interrupted           130  stopped by the user; resumable
@@ -37,6 +38,14 @@ class ModelError(SemblanceError):
     """A system under test could not be loaded or failed while working."""
 
     exit_code = 3
+
+
+class TextRefused(ModelError):
+    """A server refuses a call for its texts (too long, not allowed), and always will: 400, 413, 422 and the like.
+
+    The failure of an item, never of the server or the account (401, 404, a dead server are a plain ModelError):
+    caches ask for the texts of such a call one by one, and protocols leave out and count those that fail.
+    """
 
 
 class DataError(SemblanceError):
