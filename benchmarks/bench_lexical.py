@@ -23,15 +23,15 @@ from rouge_score.rouge_scorer import RougeScorer
 from timing import Comparison, compare, peak_rss, show
 
 from semblance.systems.lexical.bm25 import BM25
-from semblance.systems.lexical.jaccard import Jaccard
+from semblance.systems.lexical.jaccard import jaccard
 from semblance.systems.lexical.levenshtein import Levenshtein
-from semblance.systems.lexical.rouge import Rouge
+from semblance.systems.lexical.rouge import rouge
 from semblance.text import PERTURBATIONS, open_tokenizer, perturb_all, retrieval_variants
 
 TOKENS = 145
 CHARACTERS = 1000
 TOP = 100
-SYSTEMS: dict[str, Callable[..., Any]] = {"bm25": BM25, "rouge": Rouge, "jaccard": Jaccard}
+SYSTEMS: dict[str, Callable[..., Any]] = {"bm25": BM25, "rouge": rouge, "jaccard": jaccard}
 
 
 class ReadyTokens:
@@ -97,7 +97,7 @@ def rouge_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:
         return [(score["rouge1"].fmeasure + score["rouge2"].fmeasure) / 2 for score in scores]
 
     name = f"ROUGE, {len(texts):,} texts, all pairs (rouge-score)"
-    return matrix_row(name, Rouge(tokenizer=ready), 3, texts, peer, repeats)
+    return matrix_row(name, rouge(tokenizer=ready), 3, texts, peer, repeats)
 
 
 def jaccard_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:
@@ -108,7 +108,7 @@ def jaccard_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Compariso
         return [(both := len(one & other)) / (size + len(other) - both) for other in sets[i + 1 :]]
 
     name = f"Jaccard, {len(texts):,} texts, all pairs (Python sets)"
-    return matrix_row(name, Jaccard(tokenizer=ready), 100, texts, peer, repeats)
+    return matrix_row(name, jaccard(tokenizer=ready), 100, texts, peer, repeats)
 
 
 def bm25_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:

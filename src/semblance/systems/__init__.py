@@ -23,13 +23,13 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "rouge",
-    "semblance.systems.lexical.rouge:Rouge",
+    "semblance.systems.lexical.rouge:rouge",
     "mean of the F1 of common tokens and of common token pairs",
     kind="classical",
 )
 SYSTEMS.add(
     "jaccard",
-    "semblance.systems.lexical.jaccard:Jaccard",
+    "semblance.systems.lexical.jaccard:jaccard",
     "common tokens over all tokens, as sets",
     kind="classical",
 )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
-from semblance.systems.lexical.jaccard import Jaccard
+from semblance.systems.lexical.jaccard import jaccard
 from semblance.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
@@ -30,7 +30,7 @@ def oracle(a: str, b: str) -> float:
 @given(st.lists(TEXT, min_size=1, max_size=6), st.lists(TEXT, min_size=1, max_size=6))
 def test_search_scores_are_exact_quotients(queries, corpus):
     """Scores are the correctly rounded quotients of sets, bit by bit: equal values tie."""
-    found = Jaccard(tokenizer=WORDS).search(queries, corpus, len(corpus))
+    found = jaccard(tokenizer=WORDS).search(queries, corpus, len(corpus))
     for row, query in enumerate(queries):
         for place in range(len(corpus)):
             assert found.scores[row, place] == oracle(query, corpus[found.indices[row, place]])
@@ -38,13 +38,13 @@ def test_search_scores_are_exact_quotients(queries, corpus):
 
 def test_worked_example():
     """Sets, not multisets: {a, b} and {a, c} share one of three."""
-    assert Jaccard(tokenizer=WORDS).pairs(["a a b"], ["a c c"])[0] == pytest.approx(1 / 3)
+    assert jaccard(tokenizer=WORDS).pairs(["a a b"], ["a c c"])[0] == pytest.approx(1 / 3)
 
 
 @pytest.mark.shared
 def test_real_texts_equal_sets(abstracts):
     """Distances and pairs on SciFact."""
-    system, texts = Jaccard(tokenizer=WORDS), abstracts[:80]
+    system, texts = jaccard(tokenizer=WORDS), abstracts[:80]
     expected = np.array([[oracle(a, b) for b in texts] for a in texts])
     np.testing.assert_allclose(1 - squareform(system.distances(texts)), expected, atol=1e-6)
     np.testing.assert_allclose(system.pairs(texts, texts[::-1]), np.diag(expected[:, ::-1]), atol=1e-6)

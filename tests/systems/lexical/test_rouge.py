@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.spatial.distance import squareform
 
-from semblance.systems.lexical.rouge import Rouge, rouge_similarity
+from semblance.systems.lexical.rouge import rouge, rouge_similarity
 from semblance.text import open_tokenizer
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "A", ".", ","]), max_size=12).map(" ".join)
@@ -38,26 +38,26 @@ def oracle(a: str, b: str) -> float:
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=6))
 def test_pairs_equal_rouge_score(pairs):
     """Any texts, empty and one-token ones too."""
-    found = Rouge(tokenizer=WORDS).pairs([a for a, _ in pairs], [b for _, b in pairs])
+    found = rouge(tokenizer=WORDS).pairs([a for a, _ in pairs], [b for _, b in pairs])
     np.testing.assert_allclose(found, [oracle(a, b) for a, b in pairs], atol=1e-6)
 
 
 def test_worked_example():
     """Shared tokens the, cat (once clipped); shared pair the-cat: (2*2/(3+4) + 2*1/(2+3)) / 2."""
-    found = Rouge(tokenizer=WORDS).pairs(["the cat cat"], ["the cat sat down"])
+    found = rouge(tokenizer=WORDS).pairs(["the cat cat"], ["the cat sat down"])
     assert found[0] == pytest.approx((4 / 7 + 2 / 5) / 2)
 
 
 def test_one_token_has_no_pairs():
     """ROUGE-2 of texts under two tokens is 0, so equal texts of one token have 0.5."""
-    assert Rouge(tokenizer=WORDS).pairs(["cat", "cat"], ["cat", "cat sat"]).tolist() == pytest.approx(
+    assert rouge(tokenizer=WORDS).pairs(["cat", "cat"], ["cat", "cat sat"]).tolist() == pytest.approx(
         [0.5, 1 / 3]
     )
 
 
 def test_case_counts():
     """Nothing is lower-cased."""
-    assert Rouge(tokenizer=WORDS).pairs(["The Cat"], ["the cat"]).tolist() == [0]
+    assert rouge(tokenizer=WORDS).pairs(["The Cat"], ["the cat"]).tolist() == [0]
 
 
 @given(*[st.integers(0, 60) for _ in range(4)], st.integers(0, 60), st.integers(0, 60))
@@ -77,7 +77,7 @@ def test_equal_fractions_are_equal_floats(o1, o2, extra1, extra2, more, scale):
 @pytest.mark.shared
 def test_real_texts_equal_rouge_score(abstracts, claims):
     """Pairs, distances and search on SciFact, to 1e-6."""
-    system, texts = Rouge(tokenizer=WORDS), abstracts[:25]
+    system, texts = rouge(tokenizer=WORDS), abstracts[:25]
     expected = np.array([[oracle(a, b) for b in texts] for a in texts])
     np.testing.assert_allclose(1 - squareform(system.distances(texts)), expected, atol=1e-6)
     np.testing.assert_allclose(system.pairs(texts, texts[::-1]), np.diag(expected[:, ::-1]), atol=1e-6)

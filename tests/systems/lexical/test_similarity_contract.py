@@ -9,9 +9,9 @@ from scipy.spatial.distance import squareform
 from semblance.errors import UsageError
 from semblance.search import blockwise, top_k
 from semblance.systems.lexical.bm25 import BM25
-from semblance.systems.lexical.jaccard import Jaccard
+from semblance.systems.lexical.jaccard import jaccard
 from semblance.systems.lexical.levenshtein import Levenshtein
-from semblance.systems.lexical.rouge import Rouge
+from semblance.systems.lexical.rouge import rouge
 from semblance.systems.reference import Constant, RandomScores
 from semblance.text import open_tokenizer
 
@@ -20,8 +20,8 @@ WORDS = open_tokenizer("words")
 PAIRWISE = [
     Levenshtein(),
     Levenshtein(unit=True),
-    Rouge(tokenizer=WORDS),
-    Jaccard(tokenizer=WORDS),
+    rouge(tokenizer=WORDS),
+    jaccard(tokenizer=WORDS),
     Constant(),
     RandomScores(),
 ]
@@ -176,4 +176,4 @@ def test_identities_tell_systems_apart():
         RandomScores(seed=1),
     ]
     assert len({system.identity for system in systems}) == len(systems)
-    assert Rouge(tokenizer=WORDS, name="rouge?x=1").name == "rouge?x=1"
+    assert rouge(tokenizer=WORDS, name="rouge?x=1").name == "rouge?x=1"

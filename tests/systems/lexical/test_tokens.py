@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from semblance.systems.lexical import tokens as module
 from semblance.systems.lexical.bm25 import BM25
-from semblance.systems.lexical.jaccard import Jaccard
-from semblance.systems.lexical.rouge import Rouge
+from semblance.systems.lexical.jaccard import jaccard
+from semblance.systems.lexical.rouge import rouge
 from semblance.systems.lexical.tokens import tokenise
 
 TEXTS = st.lists(st.text(alphabet="abc", max_size=4), max_size=6)
@@ -59,7 +59,7 @@ def test_batches_do_not_matter(monkeypatch):
     np.testing.assert_array_equal(whole.starts, parts.starts)
 
 
-@pytest.mark.parametrize("system", [BM25, Jaccard, Rouge])
+@pytest.mark.parametrize("system", [BM25, jaccard, rouge])
 def test_a_call_tokenises_each_distinct_text_once(system):
     """Copies in queries, candidates and shards cost nothing."""
     for call in (

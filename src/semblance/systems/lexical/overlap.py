@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Ranked, Tokenizer
+from semblance.contracts import Kind, Ranked, Tokenizer
 from semblance.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
 from semblance.systems.lexical.bags import Bags
 from semblance.systems.lexical.index import Sparse, accumulate, accumulate_pairs, invert, weigh
@@ -23,18 +23,34 @@ from semblance.systems.lexical.tokens import Rows, Tokens, check_pairs, tokenise
 Counts = NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True)
-class OverlapMeasure:
-    """`bags` makes one or more kinds of bags; `similarity(overlaps, sizes_a, sizes_b)`, each with one array
-    per kind, broadcast together, gives float64 similarities."""
+@dataclass(frozen=True, kw_only=True)
+class OverlapSimilarity:
+    """A classical metric of bags of tokens, in [0, 1], higher is more similar.
 
+    `bags` makes one or more kinds of bags; `similarity(overlaps, sizes_a, sizes_b)`, each with one array
+    per kind, broadcast together, gives float64 similarities. `measure` names both in the identity.
+    """
+
+    name: str
+    measure: str
+    tokenizer: Tokenizer
     bags: tuple[Callable[[Tokens], Bags], ...]
     similarity: Callable[[Sequence[Counts], Sequence[Counts], Sequence[Counts]], NDArray[np.float64]]
 
-    def pairs(self, tokenizer: Tokenizer, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of `a[i]` and `b[i]`, shape (n,)."""
+    @property
+    def identity(self) -> str:
+        """The measure and the tokenizer."""
+        return f"{self.measure} tokenizer={self.tokenizer.identity}"
+
+    @property
+    def kind(self) -> Kind:
+        """A classical metric."""
+        return "classical"
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pairs(a, b)
-        tokens, (rows_a, rows_b) = tokenise(tokenizer, a, b)
+        tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
         kinds = [make(tokens) for make in self.bags]
         overlaps = [
             accumulate_pairs(pair_overlaps, bags, (bags.counts, bags.counts), rows_a, rows_b)
@@ -43,9 +59,9 @@ class OverlapMeasure:
         sizes_a, sizes_b = ([bags.sizes[rows] for bags in kinds] for rows in (rows_a, rows_b))
         return self.similarity(overlaps, sizes_a, sizes_b).astype(np.float32)
 
-    def distances(self, tokenizer: Tokenizer, texts: Sequence[str]) -> NDArray[np.float32]:
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
-        tokens, (rows,) = tokenise(tokenizer, texts)
+        tokens, (rows,) = tokenise(self.tokenizer, texts)
         kinds = [_Indexed.build(bags, bags) for bags in self._made(tokens, rows)]
 
         def block(part: slice) -> NDArray[np.float64]:
@@ -55,11 +71,15 @@ class OverlapMeasure:
 
         return condensed_blocks(block, len(texts), threads=cores())
 
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k most similar corpus texts of each query."""
+        return next(self.search_shards(queries, [corpus], k))
+
     def search_shards(
-        self, tokenizer: Tokenizer, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
     ) -> Iterator[Ranked]:
-        """The k most similar texts of each shard, for each query."""
-        tokens, (query_rows, *shard_rows) = tokenise(tokenizer, queries, *shards)
+        """`search` in each shard, in order."""
+        tokens, (query_rows, *shard_rows) = tokenise(self.tokenizer, queries, *shards)
         query_kinds = self._made(tokens, query_rows)
         for rows in shard_rows:
 

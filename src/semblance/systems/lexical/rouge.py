@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Kind, Ranked, Tokenizer
+from semblance.contracts import Tokenizer
 from semblance.systems.lexical.bags import bigrams, unigrams
-from semblance.systems.lexical.overlap import Counts, OverlapMeasure
+from semblance.systems.lexical.overlap import Counts, OverlapSimilarity
 
 
 def rouge_similarity(
@@ -28,45 +27,17 @@ def rouge_similarity(
     return np.where(one == 0, 1.0, mean)
 
 
-_MEASURE = OverlapMeasure((unigrams, bigrams), rouge_similarity)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rouge:
+def rouge(*, tokenizer: Tokenizer, name: str = "rouge") -> OverlapSimilarity:
     """(ROUGE-1 F + ROUGE-2 F) / 2 over token ids; in [0, 1], higher is more similar.
 
     Counts are clipped; case counts, nothing is stemmed. Two empty texts have 1, one empty text 0; ROUGE-2 is
     0 where a text has fewer than two tokens, so that two equal texts of one token have 0.5. Values equal as
     fractions are equal floats. Source: SAGE, A.7 (ROUGE Score); the numbers are rouge-score's.
     """
-
-    tokenizer: Tokenizer
-    name: str = "rouge"
-
-    @property
-    def identity(self) -> str:
-        """The measure and the tokenizer."""
-        return f"rouge12-f/1 tokenizer={self.tokenizer.identity}"
-
-    @property
-    def kind(self) -> Kind:
-        """A classical metric."""
-        return "classical"
-
-    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        return _MEASURE.pairs(self.tokenizer, a, b)
-
-    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """1 - ROUGE of every two texts, condensed."""
-        return _MEASURE.distances(self.tokenizer, texts)
-
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
-        """The k most similar corpus texts of each query."""
-        return next(self.search_shards(queries, [corpus], k))
-
-    def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
-    ) -> Iterator[Ranked]:
-        """`search` in each shard, in order."""
-        return _MEASURE.search_shards(self.tokenizer, queries, shards, k)
+    return OverlapSimilarity(
+        name=name,
+        measure="rouge12-f/1",
+        tokenizer=tokenizer,
+        bags=(unigrams, bigrams),
+        similarity=rouge_similarity,
+    )
