@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError
+from semblance.errors import ModelError, TextRefused
 from semblance.runs.cached_encoder import CachedEncoder, chunk_key
 from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.systems.encoders.minilm import MiniLM
@@ -156,3 +156,81 @@ def test_a_cache_that_keeps_nothing_changes_nothing(cache):
     kept = CachedEncoder(CallEncoder(), cache).encode(texts)
     cache.close()
     assert np.array_equal(CachedEncoder(CallEncoder(), cache).encode(texts), kept)
+
+
+class Server(CallEncoder):
+    """Takes many chunks at once and answers in another order; refuses texts with a `!`, fails at `dead`."""
+
+    def encode_chunks(self, chunks, *, role=None):
+        self.batches = [*getattr(self, "batches", []), len(chunks)]
+        for position in reversed(range(len(chunks))):
+            chunk = chunks[position]
+            if "dead" in chunk:
+                raise ModelError("gone")
+            self.calls.append((list(chunk), role))
+            if any("!" in text for text in chunk):
+                yield position, TextRefused("not allowed")
+            else:
+                yield position, self.vectors(chunk)
+
+    def vectors(self, chunk):
+        return np.array([[len(text), *map(ord, text[:2].ljust(2))] for text in chunk], dtype=np.float32)
+
+
+def test_all_missing_chunks_are_asked_for_at_once(cache):
+    """A server gets what is missing in one call; answers come in any order, rows in the order asked."""
+    texts = [f"{i:02}" for i in range(20)]
+    encoder = Server()
+    cached = CachedEncoder(encoder, cache)
+    cached.encode(texts[:8])
+    done = []
+    cached.progress = done.append
+    vectors = cached.encode(texts)
+    assert encoder.batches == [2, 3]
+    assert np.array_equal(vectors, encoder.vectors(texts))
+    assert (cached.counts.encoded, cached.counts.cached, done) == (20, 8, [4] * 5)
+
+
+def test_what_was_answered_before_a_failure_is_kept(cache):
+    """A server that dies in the middle costs only what it did not answer."""
+    texts = [*(f"{i:03}" for i in range(6)), *(f"{i:05}" for i in range(8)), "dead"]
+    encoder = Server()
+    with pytest.raises(ModelError, match="gone"):
+        CachedEncoder(encoder, cache).encode(texts)
+    answered = encoder.calls[:]
+    cached = CachedEncoder(encoder, cache)
+    encoder.calls.clear()
+    assert sum(map(len, cached.missing(texts))) == len(texts) - sum(len(call) for call, _ in answered)
+    with pytest.raises(ModelError, match="gone"):
+        cached.encode(texts)
+    assert not [call for call in encoder.calls if call in answered]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_refused_text_fails_alone(cache, at_once):
+    """The chunk is halved until the refused texts are known: they are NaN, all others have their vectors."""
+    texts = [f"{i:02}" for i in range(14)] + ["x!", "y!"]
+    encoder = Server()
+    if not at_once:
+
+        class Serial(CallEncoder):
+            def encode(self, chunk, *, role=None):
+                if any("!" in text for text in chunk):
+                    raise TextRefused("not allowed")
+                return encoder.vectors(chunk)
+
+        cached = CachedEncoder(Serial(), cache)
+    else:
+        cached = CachedEncoder(encoder, cache)
+    vectors = cached.encode(texts)
+    assert cached.failures == {"x!": "not allowed", "y!": "not allowed"}
+    assert np.isnan(vectors[14:]).all()
+    assert np.array_equal(vectors[:14], encoder.vectors(texts[:14]))
+    assert cached.counts.encoded == 14
+    encoder.calls.clear()
+    again = CachedEncoder(encoder, cache)
+    assert np.array_equal(again.encode(texts), vectors, equal_nan=True)
+    assert all(any("!" in text for text in call) for call, _ in encoder.calls), (
+        "only refused calls are repeated"
+    )
+    assert again.counts.cached == 14

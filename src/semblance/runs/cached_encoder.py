@@ -4,12 +4,15 @@ The distinct texts of a call, in content order (shorter first, then by code poin
 chunks; a chunk is what the encoder sees in one call and what the cache keeps. So a vector depends on the
 set of texts asked for together and on nothing else: not on batches, resumes, workers, or what the cache
 already holds.
+
+A chunk that a server refuses for its texts is halved until the texts that it will not take are found; their
+vectors are NaN, and the others' are kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -17,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Encoder, Role
-from semblance.errors import ModelError
+from semblance.errors import ModelError, TextRefused
 from semblance.runs.embedding_cache import EmbeddingCache
 
 _CHUNK_SIZE = 64
+
+Vectors = NDArray[np.float32]
 
 
 @dataclass
@@ -37,9 +42,13 @@ class Counts:
 class CachedEncoder:
     """`encoder` behind `cache`.
 
-    The encoder may have two attributes beside its contract: `chunk_size`, texts per chunk (64 without it),
-    and `uses_roles`, False where a role makes no difference to its vectors, so that they are kept only
-    once. `progress`, when set, is called with the number of distinct texts of each chunk as it is done.
+    The encoder may have attributes beside its contract: `chunk_size`, texts per chunk (64 without it);
+    `uses_roles`, False where a role makes no difference to its vectors, so that they are kept only once; and
+    `encode_chunks` of a RemoteEncoder, which then gets all chunks that are missing at once. Each chunk is kept
+    the moment it is there, so an error or a budget that ends a call loses nothing that was paid for.
+
+    `progress`, when set, is called with the number of distinct texts of each chunk as it is done. `failures`
+    are the texts that could not be encoded, with the reason: never kept, so a later run asks again.
     """
 
     def __init__(
@@ -49,6 +58,7 @@ class CachedEncoder:
         self.cache = cache
         self.progress = progress
         self.counts = Counts()
+        self.failures: dict[str, str] = {}
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
         self.uses_roles: bool = getattr(encoder, "uses_roles", True)
 
@@ -72,43 +82,110 @@ class CachedEncoder:
         """The encoder's limit."""
         return self.encoder.max_tokens
 
-    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
-        """Embeddings, (n, dim) float32; equal texts have equal vectors. ModelError when the encoder gives
-        another shape or values that are not finite; finished chunks are kept."""
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
+        """Embeddings, (n, dim) float32; equal texts have equal vectors, a text among `failures` has NaN.
+
+        ModelError when the encoder fails, or gives another shape or values that are not finite, BudgetExceeded
+        when a limit is reached; finished chunks are kept.
+        """
         role = role if self.uses_roles else None
-        distinct = sorted(sorted(set(texts)), key=len)
+        distinct, chunks = self._chunks(texts)
         vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
-        for start in range(0, len(distinct), self.chunk_size):
-            chunk = distinct[start : start + self.chunk_size]
-            vectors[start : start + len(chunk)] = self._chunk(chunk, role)
+        for position, found in self._vectors(chunks, role):
+            start = position * self.chunk_size
+            vectors[start : start + len(found)] = found
             if self.progress is not None:
-                self.progress(len(chunk))
+                self.progress(len(found))
         row = {text: position for position, text in enumerate(distinct)}
         return vectors.take([row[text] for text in texts], axis=0)
+
+    def missing(self, texts: Sequence[str], *, role: Role | None = None) -> list[Sequence[str]]:
+        """The chunks that `encode` would have to make: what is not in the cache."""
+        role = role if self.uses_roles else None
+        _, chunks = self._chunks(texts)
+        return [chunk for chunk in chunks if not self.cache.holds(chunk_key(self.identity, role, chunk))]
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """The encoder's count."""
         return self.encoder.count_truncated(texts)
 
-    def _chunk(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
-        key = chunk_key(self.identity, role, texts)
-        vectors = self.cache.read(key, (len(texts), self.dim))
-        if vectors is None:
-            vectors = self._encoded(texts, role)
-            self.cache.write(key, self.identity, vectors)
-            self.counts.encoded += len(texts)
-        else:
-            self.counts.cached += len(texts)
+    def _chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
+        """The distinct texts in content order, and the chunks they are cut into."""
+        distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
+        return distinct, _Lazy(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
+
+    def _vectors(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Vectors]]:
+        """The vectors of every chunk by its position: first what is kept, then what is made, as it comes."""
+        waiting, refused = [], []
+        for position, chunk in enumerate(chunks):
+            key = chunk_key(self.identity, role, chunk)
+            kept = self.cache.read(key, (len(chunk), self.dim))
+            if kept is None:
+                waiting.append((position, key))
+                continue
+            self.counts.cached += len(chunk)
+            self.counts.truncated += self._cut(key, chunk)
+            yield position, kept
+        asked = _Lazy(lambda place: chunks[waiting[place][0]], len(waiting))
+        for place, found in self._timed(self._asked(asked, role)):
+            position, key = waiting[place]
+            if isinstance(found, TextRefused):
+                refused.append((position, found))
+            else:
+                yield position, self._kept(key, chunks[position], found)
+        yield from self._halved(chunks, refused, role)
+
+    def _asked(
+        self, chunks: Sequence[Sequence[str]], role: Role | None
+    ) -> Iterator[tuple[int, Vectors | TextRefused]]:
+        """What the encoder says to each chunk: many at once where it can."""
+        many = getattr(self.encoder, "encode_chunks", None)
+        if many is not None and len(chunks):
+            yield from many(chunks, role=role)
+            return
+        for position, chunk in enumerate(chunks):
+            try:
+                yield position, self.encoder.encode(chunk, role=role)
+            except TextRefused as refusal:
+                yield position, refusal
+
+    def _halved(
+        self,
+        chunks: Sequence[Sequence[str]],
+        refused: Sequence[tuple[int, TextRefused]],
+        role: Role | None,
+    ) -> Iterator[tuple[int, Vectors]]:
+        """Refused chunks, their halves asked for together; a text that is refused alone has failed."""
+        parted = []
+        for position, refusal in refused:
+            chunk = chunks[position]
+            if len(chunk) == 1:
+                self.failures[chunk[0]] = refusal.message
+                yield position, np.full((1, self.dim), np.nan, dtype=np.float32)
+            else:
+                parted.append((position, chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :]))
+        if parted:
+            halves = dict(self._vectors([half for _, *both in parted for half in both], role))
+            for place, (position, *_) in enumerate(parted):
+                yield position, np.concatenate((halves[2 * place], halves[2 * place + 1]))
+
+    def _timed(
+        self, steps: Iterator[tuple[int, Vectors | TextRefused]]
+    ) -> Iterator[tuple[int, Vectors | TextRefused]]:
+        started = perf_counter()
+        for step in steps:
+            self.counts.seconds += perf_counter() - started
+            yield step
+            started = perf_counter()
+
+    def _kept(self, key: bytes, texts: Sequence[str], found: Vectors) -> Vectors:
+        vectors = self._checked(found, len(texts))
+        self.cache.write(key, self.identity, vectors)
+        self.counts.encoded += len(texts)
         self.counts.truncated += self._cut(key, texts)
         return vectors
 
-    def _encoded(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
-        started = perf_counter()
-        vectors = self._checked(self.encoder.encode(texts, role=role), len(texts))
-        self.counts.seconds += perf_counter() - started
-        return vectors
-
-    def _cut(self, key: bytes, texts: list[str]) -> int:
+    def _cut(self, key: bytes, texts: Sequence[str]) -> int:
         """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
         if self.max_tokens is None:
             return 0
@@ -118,7 +195,7 @@ class CachedEncoder:
             self.cache.write_cut(key, cut)
         return cut
 
-    def _checked(self, vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    def _checked(self, vectors: Vectors, n: int) -> Vectors:
         if vectors.shape != (n, self.dim):
             raise ModelError(
                 f"The encoder {self.name!r} gave an array of shape {vectors.shape} for {n} texts, "
@@ -130,6 +207,21 @@ class CachedEncoder:
                 f"The encoder {self.name!r} gave values that are not finite (text {bad} of {n})."
             )
         return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+class _Lazy(Sequence[Sequence[str]]):
+    """`n` chunks, each cut when it is asked for."""
+
+    def __init__(self, cut: Callable[[int], Sequence[str]], n: int) -> None:
+        self._cut, self._n = cut, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: int) -> Sequence[str]:  # type: ignore[override]
+        if not 0 <= index < self._n:
+            raise IndexError(index)
+        return self._cut(index)
 
 
 def chunk_key(identity: str, role: Role | None, texts: Sequence[str]) -> bytes:

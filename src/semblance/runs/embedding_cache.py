@@ -88,6 +88,10 @@ class EmbeddingCache:
             return None
         return np.frombuffer(content, dtype="<f4").reshape(shape)
 
+    def holds(self, key: bytes) -> bool:
+        """Whether there are vectors under `key`, unread: damage shows when they are read."""
+        return self._first("SELECT 1 FROM chunks WHERE key = ?", key) is not None
+
     def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep `vectors`, (n, dim), under `key`; a key that is already there keeps what it has."""
         content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
