@@ -251,3 +251,13 @@ def test_a_plugin_cannot_take_a_name(tmp_path: Path) -> None:
     answer = _child(tmp_path)
     assert answer.startswith("UsageError The package 'semblance-gadgets' brings the gadget 'own'")
     assert "Uninstall 'semblance-gadgets'" in answer
+
+
+def test_a_factory_may_take_the_parameters_of_another() -> None:
+    """What only `**parameters` take is passed on as it reads; the others keep their types."""
+
+    def make(scale: float = 1.0, **others: object) -> object:
+        return scale, others
+
+    made = _registry(make).build("thing?scale=2&base_url=http://x&size=1", seed=3)
+    assert made == (2.0, {"base_url": "http://x", "size": 1})

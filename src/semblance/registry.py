@@ -93,14 +93,18 @@ class Registry(Generic[T]):
         """Make the thing that `spec` names.
 
         The factory gets the spec's target and cutoff if it takes them ("" and None where the spec has none
-        and the factory no default), its parameters converted to the types of the factory's signature, and of
-        `context` what it asks for by name.
+        and the factory no default), its parameters converted to the types of the factory's signature (as they
+        are where only its `**parameters` take them), and of `context` what it asks for by name.
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self.get(spec.name).load()
         known = inspect.signature(factory, eval_str=True).parameters
         arguments = self._head(spec, known) | {key: value for key, value in context.items() if key in known}
+        passes_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
         for key, value in spec.params.items():
+            if passes_on and key not in known:
+                arguments[key] = value
+                continue
             if key in ("target", "cutoff") or key not in known:
                 settable = [name for name in known if name not in ("target", "cutoff", *context)]
                 raise UsageError(
