@@ -51,7 +51,8 @@ class TextRefused(ModelError):
 class DataError(SemblanceError):
     """A dataset does not hold what it should.
 
-    `path` and `line` (1-based, None where lines make no sense) say where; `expected` and `found` say what.
+    `path` and `line` (1-based, None where lines make no sense) say where; `what` is wrong, and `expected` and
+    `found` say how.
     """
 
     exit_code = 4
@@ -71,7 +72,7 @@ class DataError(SemblanceError):
             f"{name} {what}" for name, what in (("expected", expected), ("found", found)) if what
         )
         super().__init__(f"{where}{message}" + (f" ({facts})." if facts else ""), mend=mend)
-        self.path, self.line, self.expected, self.found = path, line, expected, found
+        self.path, self.line, self.what, self.expected, self.found = path, line, message, expected, found
 
 
 class BudgetExceeded(SemblanceError):

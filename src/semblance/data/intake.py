@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from semblance.data.cells import key_of, label_of
+from semblance.data.faults import fault
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw
 from semblance.data.tally import Tally
@@ -42,11 +43,15 @@ class Intake:
         seen: dict[str, int] = {}
         usable = 0
         for number, row in enumerate(source.rows(wanted), 1):
-            key = key_of(row, "id") if has_ids else str(number)
-            if key in seen:
-                raise repeated(row, "id", key, seen[key])
-            seen[key] = row.line
-            item = parse(row, key)
+            try:
+                key = key_of(row, "id") if has_ids else str(number)
+                if key in seen:
+                    raise repeated(row, "id", key, seen[key])
+                seen[key] = row.line
+                item = parse(row, key)
+            except DataError as error:
+                fault(error)
+                continue
             if item is not None:
                 usable += 1
                 draw.offer(key, (key, item))

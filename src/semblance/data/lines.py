@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
+from semblance.data.faults import fault
 from semblance.errors import DataError
 
 _GZIP = b"\x1f\x8b"
@@ -74,10 +75,14 @@ def _decoded(path: Path, number: int, line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"byte {error.start + 1} of the line is not UTF-8",
-            path=path,
-            line=number,
-            found=f"0x{line[error.start]:02x}",
-            mend="Save the file as UTF-8.",
-        ) from error
+        fault(
+            DataError(
+                f"byte {error.start + 1} of the line is not UTF-8",
+                path=path,
+                line=number,
+                found=f"0x{line[error.start]:02x}",
+                mend="Save the file as UTF-8.",
+            )
+        )
+    # Only where faults are collected: the rest of the line can still be checked.
+    return line.decode("utf-8", errors="replace")

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 from itertools import islice
 
 from semblance.data.cells import key_of, text_of
+from semblance.data.faults import fault
 from semblance.data.grades import Gains
 from semblance.data.intake import Intake, nothing_usable
 from semblance.data.rows import Row, Source
@@ -55,22 +56,18 @@ def _judgements(source: Source, gains: Gains, queries: Container[str], intake: I
     judged: dict[str, dict[str, float]] = {}
     unknown: dict[str, None] = {}
     for row in source.rows(("query_id", "doc_id", "relevance")):
-        query, doc = key_of(row, "query_id"), key_of(row, "doc_id")
-        if query not in queries:
-            unknown[query] = None
-            intake.tally.skip("judgements of unknown queries", f"{query} {doc}")
+        try:
+            query, doc = key_of(row, "query_id"), key_of(row, "doc_id")
+            if query not in queries:
+                unknown[query] = None
+                intake.tally.skip("judgements of unknown queries", f"{query} {doc}")
+                continue
+            gain = gains.of(row, f"{query} {doc}", intake.tally)
+        except DataError as error:
+            fault(error)
             continue
-        gain = gains.of(row, f"{query} {doc}", intake.tally)
-        if gain is None:
-            continue
-        if judged.setdefault(query, {}).setdefault(doc, gain) != gain:
-            raise DataError(
-                f"query {query!r} and document {doc!r} are judged twice, differently",
-                path=row.path,
-                line=row.line,
-                expected=f"a gain of {judged[query][doc]:g}, as before",
-                found=f"{gain:g}",
-            )
+        if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
+            fault(_judged_twice(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
         raise _foreign(source, "query", unknown)
     if not judged:
@@ -115,6 +112,16 @@ def _is_answerable(query: str, judged: Judgements, known: Container[str], intake
         intake.tally.skip("queries without a relevant document in the corpus", query)
         return False
     return True
+
+
+def _judged_twice(row: Row, query: str, doc: str, before: float, gain: float) -> DataError:
+    return DataError(
+        f"query {query!r} and document {doc!r} are judged twice, differently",
+        path=row.path,
+        line=row.line,
+        expected=f"a gain of {before:g}, as before",
+        found=f"{gain:g}",
+    )
 
 
 def _foreign(source: Source, what: str, ids: Iterable[str]) -> DataError:

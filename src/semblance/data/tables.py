@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from semblance.data.faults import fault
 from semblance.data.lines import opened, text_lines
 from semblance.data.rows import Row, Source, nearest
 from semblance.errors import DataError
@@ -50,8 +51,14 @@ class JsonLines:
 
     def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in text_lines(self.path):
-            if line.strip():
-                yield number, self._object(number, line)
+            if not line.strip():
+                continue
+            try:
+                cells = self._object(number, line)
+            except DataError as error:
+                fault(error)
+                continue
+            yield number, cells
 
     def _object(self, number: int, line: str) -> dict[str, Any]:
         try:
@@ -105,11 +112,12 @@ class Delimited:
         places = [(column, header.index(column)) for column in columns if column in header]
         for number, fields in islice(self._records(), 1, None):
             if len(fields) != len(header):
-                raise DataError(
+                fault(DataError(
                     "the row does not fit the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that hold the delimiter.",
-                )  # fmt: skip
+                ))  # fmt: skip
+                continue
             yield Row(self.path, number, {column: fields[place] for column, place in places})
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
@@ -124,11 +132,12 @@ class Delimited:
             except StopIteration:
                 return
             except csv.Error as error:
-                raise DataError(
+                fault(DataError(
                     "a quoted field is not closed, or text follows its closing quote",
                     path=self.path, line=start,
                     found=str(error), mend='Double the quotes inside a quoted field: "".',
-                ) from error  # fmt: skip
+                ))  # fmt: skip
+                fields = []
             if fields:
                 yield start, fields
             start = reader.line_num + 1
