@@ -151,3 +151,44 @@ def test_a_real_encoder_ranks_meaning():
     assert close > 0.5 > far
     assert (cosine.name, cosine.kind) == ("wordllama", "embedding")
     assert cosine.identity == f"cosine({WordLlama.identity})"
+
+
+class Refusing(HashEncoder):
+    """Has no vector for texts with a `!`, nor for an empty one."""
+
+    def encode(self, texts, *, role=None):
+        vectors = super().encode(texts, role=role)
+        vectors[[not text or "!" in text for text in texts]] = np.nan
+        return vectors
+
+    @property
+    def failures(self):
+        return {"bad!": "refused", "": "refused"}
+
+
+def test_what_could_not_be_encoded_is_nan_everywhere():
+    """A failed text is NaN with every text, itself too; the others are as they were; an empty text cannot fail."""
+    cosine, plain = Cosine(Refusing()), Cosine(HashEncoder())
+    a, b = ["a", "bad!", "bad!", ""], ["b", "b", "bad!", ""]
+    values = cosine.pairs(a, b)
+    assert np.isnan(values[1:3]).all()
+    assert np.array_equal(values[[0, 3]], plain.pairs(a, b)[[0, 3]])
+    texts = ["a", "bad!", "b", "bad!", "a"]
+    distances, expected = cosine.distances(texts), plain.distances(texts)
+    failed = np.array([1 in pair or 3 in pair for pair in zip(*np.triu_indices(5, 1), strict=True)])
+    assert np.isnan(distances[failed]).all()
+    assert np.array_equal(distances[~failed], expected[~failed])
+    assert cosine.failures == {"bad!": "refused"}
+
+
+def test_a_failed_document_is_never_found_and_a_failed_query_finds_nothing():
+    """Searching leaves them out and keeps the places of the others."""
+    cosine, plain = Cosine(Refusing()), Cosine(HashEncoder())
+    found = cosine.search(["a", "bad!", "c"], ["bad!", "a", "b", "bad!", "c"], 4)
+    assert (found.indices[1] == -1).all()
+    assert (found.scores[1] == -np.inf).all()
+    expected = plain.search(["a", "c"], ["a", "b", "c"], 4)
+    assert np.array_equal(found.indices[[0, 2]], np.array([1, 2, 4, -1])[expected.indices])
+    assert np.array_equal(found.scores[[0, 2]], expected.scores)
+    nothing = cosine.search(["a"], ["bad!"], 2)
+    assert nothing.indices.tolist() == [[-1, -1]]

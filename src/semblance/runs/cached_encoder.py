@@ -48,7 +48,7 @@ class CachedEncoder:
     the moment it is there, so an error or a budget that ends a call loses nothing that was paid for.
 
     `progress`, when set, is called with the number of distinct texts of each chunk as it is done. `failures`
-    are the texts that could not be encoded, with the reason: never kept, so a later run asks again.
+    are the texts that could not be encoded, with the reason: asked for once, never kept, so a later run asks again.
     """
 
     def __init__(
@@ -120,12 +120,14 @@ class CachedEncoder:
         for position, chunk in enumerate(chunks):
             key = chunk_key(self.identity, role, chunk)
             kept = self.cache.read(key, (len(chunk), self.dim))
-            if kept is None:
+            if kept is not None:
+                self.counts.cached += len(chunk)
+                self.counts.truncated += self._cut(key, chunk)
+                yield position, kept
+            elif (known := next((text for text in chunk if text in self.failures), None)) is not None:
+                refused.append((position, TextRefused(self.failures[known])))
+            else:
                 waiting.append((position, key))
-                continue
-            self.counts.cached += len(chunk)
-            self.counts.truncated += self._cut(key, chunk)
-            yield position, kept
         asked = _Lazy(lambda place: chunks[waiting[place][0]], len(waiting))
         for place, found in self._timed(self._asked(asked, role)):
             position, key = waiting[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,9 @@ class Cosine:
     Equal texts have exactly 1, two empty ones too; an empty text, or one whose vector is zero, has 0 with
     every other (SAGE spec, section 2). `pairs` and `distances` give the encoder no role, `search` tells it
     queries from documents.
+
+    A text among `failures` has NaN with every text, itself too; as a document it is never found, as a query it
+    finds nothing.
     """
 
     kind: Literal["embedding"] = "embedding"
@@ -30,6 +33,12 @@ class Cosine:
         self.encoder = encoder
         self.name = name or encoder.name
         self.identity = f"cosine({encoder.identity})"
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
+        failed: Mapping[str, str] = getattr(self.encoder, "failures", {})
+        return {text: reason for text, reason in failed.items() if text}
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
@@ -42,7 +51,8 @@ class Cosine:
             rows = slice(start, start + _BLOCK)
             similarity[rows] = (left[rows] * right[rows]).sum(axis=1)
         np.clip(similarity, -1, 1, out=similarity)
-        similarity[np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)] = 1
+        equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
+        similarity[equal & ~np.isnan(similarity)] = 1
         return similarity
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -59,6 +69,8 @@ class Cosine:
                 first = _condensed_row(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
         for rows in _equal_rows(texts):
+            if np.isnan(unit[rows[0], 0]):
+                continue
             for position, row in enumerate(rows[:-1]):
                 distances[_condensed_row(int(row), n) + rows[position + 1 :] - row - 1] = 0
         return distances
@@ -73,15 +85,29 @@ class Cosine:
         """`search` in each shard, in order; only one shard's vectors are in memory at a time."""
         vectors = self._unit(queries, "query")
         for shard in shards:
-            yield exact_search(vectors, self._unit(shard, "document"), k)
+            yield _search_encoded(vectors, self._unit(shard, "document"), k)
 
     def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
-        """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero."""
+        """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
         vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
         lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)).astype(np.float32)
-        lengths[np.array([not text for text in texts], dtype=bool)] = np.inf
         lengths[lengths == 0] = 1
-        return np.asarray(vectors / lengths[:, None], dtype=np.float32)
+        unit = np.asarray(vectors / lengths[:, None], dtype=np.float32)
+        unit[np.array([not text for text in texts], dtype=bool)] = 0
+        return unit
+
+
+def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> Ranked:
+    """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
+    asked, known = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
+    if len(asked) == len(queries) and len(known) == len(corpus):
+        return exact_search(queries, corpus, k)
+    found = exact_search(queries[asked], corpus[known], k)
+    indices = np.full((len(queries), k), -1, dtype=np.int64)
+    scores = np.full((len(queries), k), -np.inf)
+    indices[asked] = np.append(known, -1)[found.indices]
+    scores[asked] = found.scores
+    return Ranked(indices, scores)
 
 
 def _condensed_row(row: int, n: int) -> int:
