@@ -1,0 +1,25 @@
+"""What all calls to somebody's server share: pace, retries, failures, keys, and what they cost."""
+
+from semblance.systems.remote.address import Address
+from semblance.systems.remote.calls import Answer, Calls, Limits
+from semblance.systems.remote.failures import Malformed, Refused
+from semblance.systems.remote.home import as_finished, wait_for
+from semblance.systems.remote.keys import read_key, redacted
+from semblance.systems.remote.ledger import Ledger, ModelTotals
+from semblance.systems.remote.price import Price
+
+__all__ = [
+    "Address",
+    "Answer",
+    "Calls",
+    "Ledger",
+    "Limits",
+    "Malformed",
+    "ModelTotals",
+    "Price",
+    "Refused",
+    "as_finished",
+    "read_key",
+    "redacted",
+    "wait_for",
+]

@@ -1,0 +1,178 @@
+"""How a failed request is classed: the server pushes back, the failure may pass, or it is final."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from semblance.systems.remote.keys import redacted
+
+Kind = Literal["pushback", "passing", "final"]
+
+_PUSHBACK = {429, 503, 529}
+_PASSING = {408, 409, 425, 500, 502, 504, 520, 521, 522, 523, 524}
+_NO_MONEY = (
+    "insufficient_quota",
+    "billing_hard_limit",
+    "exceeded your current quota, please check your plan",
+)
+_CROWDED = ("overloaded", "rate_limit")
+_LONGEST = 300
+
+
+class Refused(Exception):
+    """The server answered with an error: `status`, `headers` (names in lower case) and `body` (as JSON where it is)."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: Any) -> None:
+        super().__init__(f"status {status}")
+        self.status, self.headers, self.body = status, headers, body
+
+
+class Malformed(Exception):
+    """The server answered, but not with what was asked for: another number of vectors, NaN, broken JSON."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request that failed: `reason` in one line without keys; `wait` the seconds the server asks for, if it
+    does; `charged` whether the server may have done the work, and so may want money for it."""
+
+    kind: Kind
+    reason: str
+    wait: float | None = None
+    charged: bool = False
+
+
+def classify(error: Exception) -> Failure | None:
+    """What `error` means for its request; None for one that no server causes (a bug of ours)."""
+    status = _status(error)
+    if status is not None:
+        headers, body = _headers(error), _body(error)
+        return _refusal(status, headers, body)
+    if isinstance(error, Malformed):
+        return Failure("passing", redacted(_line(str(error))), charged=True)
+    if isinstance(error, TimeoutError) or _named(error, "TimeoutException", "APITimeoutError"):
+        return Failure("passing", "no answer in time", charged=True)
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _named(
+        error, "APIResponseValidationError", "DecodingError"
+    ):
+        return Failure("passing", "the answer is not whole JSON", charged=True)
+    if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
+        return Failure("passing", redacted(f"no connection ({_cause(error)})"), charged=True)
+    return None
+
+
+def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
+    said = message(body)
+    reason = redacted(f"status {status}" + (f": {said}" if said else ""))
+    text = f"{_code(body)} {said}".lower()
+    if any(sign in text for sign in _NO_MONEY):
+        return Failure("final", reason)
+    if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
+        return Failure("pushback", reason, asked_wait(headers, body))
+    if status in _PASSING or (status >= 500 and status not in (501, 505)):
+        return Failure("passing", reason, asked_wait(headers, body))
+    return Failure("final", reason)
+
+
+def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
+    """The seconds the server asks to wait: `retry-after-ms`, `Retry-After` (seconds or a date), or the
+    `retryDelay` in a Google error.
+
+    >>> asked_wait({"retry-after": "2"}), asked_wait({"retry-after-ms": "1500"})
+    (2.0, 1.5)
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    after = headers.get("retry-after")
+    if after is None:
+        found = re.search(r"['\"]retryDelay['\"]: ['\"](\d+(?:\.\d+)?)s['\"]", str(body))
+        return float(found[1]) if found else None
+    seconds = _number(after)
+    if seconds is not None:
+        return max(0.0, seconds)
+    try:
+        at = parsedate_to_datetime(after)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
+
+
+def message(body: Any) -> str:
+    """What an error body says, in one line: the vendors' `error.message`, `message`, `detail` or `error`."""
+    if isinstance(body, str):
+        return _line(body)
+    if isinstance(body, list) and body:
+        return message(body[0])
+    if not isinstance(body, Mapping):
+        return ""
+    for key in ("error", "message", "detail", "title"):
+        if body.get(key):
+            return message(body[key]) or _line(str(body[key]))
+    return ""
+
+
+def _code(body: Any) -> str:
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return ""
+    return " ".join(str(inner[key]) for key in ("code", "type", "status") if inner.get(key))
+
+
+def _status(error: Exception) -> int | None:
+    for owner in (error, getattr(error, "response", None)):
+        for name in ("status", "status_code"):
+            value = getattr(owner, name, None)
+            if isinstance(value, int) and value >= 300:
+                return value
+    return None
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    found = (
+        getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
+    )
+    return {str(key).lower(): str(value) for key, value in found.items()}
+
+
+def _body(error: Exception) -> Any:
+    body = getattr(error, "body", None)
+    if body is not None:
+        return body
+    try:
+        return error.response.json()  # type: ignore[attr-defined]
+    except (AttributeError, ValueError):
+        return getattr(getattr(error, "response", None), "text", None)
+
+
+def _named(error: Exception, *names: str) -> bool:
+    """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
+    return any(
+        one.__name__ in names and one.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
+        for one in type(error).__mro__
+    )
+
+
+def _cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return _line(str(error)) or type(error).__name__
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return None

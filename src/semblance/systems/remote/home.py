@@ -1,0 +1,86 @@
+"""The one event loop that all remote calls run in, in a thread of its own.
+
+Connections, pace and limits belong to one loop. So that they outlive `asyncio.run` and serve every thread
+alike, calls travel to this loop, whoever makes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice
+from threading import Lock, Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_lock = Lock()
+_homes: dict[int, asyncio.AbstractEventLoop] = {}
+"""The loop of each process: a fork has none of its parent's threads."""
+
+
+def home() -> asyncio.AbstractEventLoop:
+    """The loop, started when first asked for."""
+    with _lock:
+        loop = _homes.get(os.getpid())
+        if loop is None:
+            loop = _homes[os.getpid()] = asyncio.new_event_loop()
+            Thread(target=loop.run_forever, name="semblance-calls", daemon=True).start()
+        return loop
+
+
+def send_home(work: Callable[[], Awaitable[T]]) -> Future[T]:
+    """Start `work` in the loop; cancelling the future cancels the work."""
+
+    async def begin() -> T:
+        return await work()
+
+    return asyncio.run_coroutine_threadsafe(begin(), home())
+
+
+async def at_home(work: Callable[[], Awaitable[T]]) -> T:
+    """The result of `work`, done in the loop, awaited in whatever loop the caller has."""
+    if asyncio.get_running_loop() is home():
+        return await work()
+    return await asyncio.wrap_future(send_home(work))
+
+
+def wait_for(work: Callable[[], Awaitable[T]]) -> T:
+    """The result of `work`, for a caller without a loop."""
+    future = send_home(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def as_finished(jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> Iterator[tuple[int, T]]:
+    """Do the jobs, at most `at_once` of them at a time, and yield (position, result) of each as it finishes.
+
+    After an exception no job is started; those in flight are yielded, then the first exception is raised.
+    Jobs still in flight when the caller stops asking are cancelled.
+    """
+    waiting = enumerate(jobs)
+    running: dict[Future[T], int] = {}
+    error: BaseException | None = None
+    try:
+        while True:
+            if error is None:
+                for position, job in islice(waiting, at_once - len(running)):
+                    running[send_home(job)] = position
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                position = running.pop(future)
+                failure = future.exception()
+                if failure is None:
+                    yield position, future.result()
+                error = error or failure
+    finally:
+        for future in running:
+            future.cancel()
+    if error is not None:
+        raise error

@@ -1,0 +1,49 @@
+"""JSON over HTTP for vendors without a light client of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from semblance.errors import ModelError
+from semblance.systems.remote.failures import Malformed, Refused
+
+_clients: dict[int, Any] = {}
+
+
+async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+    """The JSON that the server answers `payload` with. Call it inside `Calls.do`, which sets the time limit.
+
+    Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx's
+    errors for a connection that fails. ModelError where httpx is not installed.
+    """
+    answer = await _client().post(
+        f"{url.rstrip('/')}/{path.lstrip('/')}", json=dict(payload), headers=dict(headers)
+    )
+    try:
+        body = json.loads(answer.content)
+    except ValueError:
+        body = None
+    if answer.status_code >= 300:
+        raise Refused(answer.status_code, answer.headers, body if body is not None else answer.text)
+    if body is None:
+        raise Malformed("the answer is not whole JSON")
+    return body
+
+
+def _client() -> Any:
+    """One client per process, made and used in the loop of `home`."""
+    if os.getpid() not in _clients:
+        try:
+            import httpx
+        except ImportError:
+            raise ModelError(
+                "Remote models need the package httpx, which is not installed.",
+                mend="pip install 'semblance[llm]'",
+            ) from None
+        # The time limit is that of Calls; how many connections are open follows from its pace.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=512)
+        _clients[os.getpid()] = httpx.AsyncClient(timeout=None, limits=limits)
+    return _clients[os.getpid()]

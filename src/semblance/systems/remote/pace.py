@@ -1,0 +1,224 @@
+"""How fast a server is asked: as much at once as it bears, and no more per minute than its user may.
+
+The number of requests in flight grows while that brings more answers per second, and shrinks to what the server
+bears when it pushes back. A level that failed is tried again ever more rarely, so that a server with a fixed
+limit is kept at it and seldom asked in vain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server's user sets: requests and tokens per minute (None: no limit), the most requests at once,
+    seconds for one answer, attempts of one call, seconds a call lets itself be pushed back, and the seconds
+    before the first retry."""
+
+    rpm: float | None = None
+    tpm: float | None = None
+    concurrency: int = 256
+    timeout: float = 60.0
+    attempts: int = 6
+    patience: float = 600.0
+    backoff: float = 0.5
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A request on its way: `level` requests were in flight with it, at a limit set by the change number `stage`."""
+
+    level: int
+    stage: int
+
+
+class Bucket:
+    """Tokens that flow in at `per_minute`; one second's worth can be saved up. A taker may go into debt, which
+    the next one waits for, so that a single large request passes too."""
+
+    def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_minute / 60
+        self._size = max(1.0, self._rate)
+        self._level = self._size
+        self._clock = clock
+        self._at = clock()
+
+    def wait(self, amount: float) -> float:
+        """Seconds until `amount` can be taken, 0 when now."""
+        now = self._clock()
+        self._level = min(self._size, self._level + (now - self._at) * self._rate)
+        self._at = now
+        return max(0.0, (min(amount, self._size) - self._level) / self._rate)
+
+    def take(self, amount: float) -> None:
+        """Take `amount`; a negative one gives back."""
+        self._level = min(self._size, self._level - amount)
+
+
+_START = 8
+_HOLD = 128
+_LONGEST_HOLD = 4096
+_RECENT = 100
+_FEW = 4
+_SHARE = 1 / 12
+_GAIN = 0.3
+
+
+class Pace:
+    """The adaptive limit of one server. Used in one event loop only."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit = min(_START, limits.concurrency)
+        self.in_flight = 0
+        self._most = limits.concurrency
+        self._clock = clock
+        self._requests = Bucket(limits.rpm, clock) if limits.rpm else None
+        self._tokens = Bucket(limits.tpm, clock) if limits.tpm else None
+        self._door = asyncio.Lock()
+        self._room = asyncio.Event()
+        self._paused_until = 0.0
+        self._growth = _Growth(self.limit)
+
+    async def enter(self, tokens: int) -> Ticket:
+        """Wait, in order of arrival, until a request of so many tokens may be sent."""
+        async with self._door:
+            while self.in_flight >= self.limit:
+                self._room.clear()
+                await self._room.wait()
+            while (pause := self._pause(tokens)) > 0:
+                await asyncio.sleep(pause)
+            if self._requests:
+                self._requests.take(1)
+            if self._tokens:
+                self._tokens.take(tokens)
+            self.in_flight += 1
+            return Ticket(self.in_flight, self._growth.stage)
+
+    def succeeded(self, ticket: Ticket, seconds: float, *, correction: int = 0) -> None:
+        """It was answered in so many seconds; it had `correction` tokens more than was said."""
+        if self._tokens:
+            self._tokens.take(correction)
+        full = self.in_flight >= self.limit
+        self._growth.answered(ticket, seconds, full=full)
+        self._leave()
+
+    def failed(self) -> None:
+        """It failed for a reason that has nothing to do with how much is asked."""
+        self._leave()
+
+    def pushed_back(self, ticket: Ticket, wait: float | None) -> None:
+        """The server has too much to do; it asks to wait so many seconds, if it does."""
+        pause = self._growth.pushed_back(ticket)
+        if pause is not None:
+            self._paused_until = max(self._paused_until, self._clock() + (pause if wait is None else wait))
+        self._leave()
+
+    def _leave(self) -> None:
+        self.in_flight -= 1
+        self.limit = min(self._growth.limit, self._most)
+        self._growth.limit = self.limit
+        if self.in_flight < self.limit:
+            self._room.set()
+
+    def _pause(self, tokens: int) -> float:
+        waits = [self._paused_until - self._clock()]
+        if self._requests:
+            waits.append(self._requests.wait(1))
+        if self._tokens:
+            waits.append(self._tokens.wait(tokens))
+        return max(waits)
+
+
+class _Growth:
+    """How the limit moves: doubling at first, then by a quarter, at a known ceiling by one and rarely.
+
+    A level is judged by a window of answers to requests that were sent at it while it was full.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.stage = 0
+        self._last_cut = 0
+        self._doubling = True
+        self._ceiling: int | None = None
+        self._hold = _HOLD
+        self._recent: deque[bool] = deque(maxlen=_RECENT)
+        self._lowest = limit
+        self._calm = True
+        self._severity = 0
+        self._proven = (limit, 0.0)
+        self._count, self._seconds = 0, 0.0
+
+    def answered(self, ticket: Ticket, seconds: float, *, full: bool) -> None:
+        if ticket.stage < self._last_cut:
+            return
+        self._recent.append(False)
+        self._calm, self._severity = True, 0
+        if ticket.stage == self.stage and full:
+            self._count += 1
+            self._seconds += seconds
+            if self._count >= self._window():
+                self._judge()
+
+    def pushed_back(self, ticket: Ticket) -> float | None:
+        """Seconds to send nothing at all, when there was no answer since the last cut; None otherwise."""
+        if ticket.stage < self._last_cut:
+            return None  # sent before the last cut, which has answered it
+        self._recent.append(True)
+        self._lowest = min(self._lowest, ticket.level)
+        refused = sum(self._recent)
+        # A few refusals among many answers are the server's weather, not its limit.
+        if refused < min(_FEW, self.limit) or refused <= _SHARE * len(self._recent):
+            return None
+        if self._calm:
+            self._cut(max(1, min(self.limit - 1, self._lowest - 1)))
+            return None
+        self._cut(max(1, self.limit // 2))
+        self._severity += 1
+        return float(min(30.0, 0.25 * 2**self._severity))
+
+    def _window(self) -> int:
+        return self._hold if self._at_ceiling() else max(self.limit, _START)
+
+    def _at_ceiling(self) -> bool:
+        return self._ceiling is not None and self.limit == self._ceiling - 1
+
+    def _judge(self) -> None:
+        """The level has stood for a window: keep it if it brought more, and try the next."""
+        level, seconds = self._proven
+        mean = self._seconds / self._count
+        grown = self.limit / level - 1
+        if grown > 0 and seconds > 0 and self.limit / mean < level / seconds * (1 + _GAIN * grown):
+            self._cut(level)
+            return
+        if self._ceiling is not None and self.limit >= self._ceiling:
+            self._ceiling, self._hold = None, _HOLD
+        self._proven = (self.limit, mean)
+        self._rise()
+
+    def _rise(self) -> None:
+        step = 1 if self._at_ceiling() else self.limit if self._doubling else max(1, self.limit // 4)
+        target = self.limit + step
+        if self._ceiling is not None and not self._at_ceiling():
+            target = min(target, self._ceiling - 1)
+        self._move(target)
+
+    def _cut(self, limit: int) -> None:
+        if self._ceiling is not None and self.limit >= self._ceiling:
+            self._hold = min(2 * self._hold, _LONGEST_HOLD)
+        self._doubling, self._calm, self._ceiling = False, False, limit + 1
+        self._move(limit)
+        self._last_cut = self.stage
+        self._recent.clear()
+        self._proven = (limit, 0.0)
+
+    def _move(self, limit: int) -> None:
+        self.limit = limit
+        self.stage += 1
+        self._lowest = limit
+        self._count, self._seconds = 0, 0.0

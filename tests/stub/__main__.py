@@ -1,0 +1,32 @@
+"""`python -m tests.stub`: the stub server by hand, until Ctrl-C; prints its address first."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import threading
+
+from .faults import Faults
+from .server import StubServer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds of every answer")
+    parser.add_argument("--limit", type=int, help="429 above so many requests at once")
+    parser.add_argument("--queue", type=int, help="serve so many at once, let others wait")
+    parser.add_argument("--faults", type=float, default=0.0, help="share of requests that fail, in every way")
+    parser.add_argument("--slow", type=float, default=2.0, help="seconds of a slow answer")
+    given = parser.parse_args()
+    faults = Faults.all(given.faults, slow_seconds=given.slow)
+    server = StubServer(
+        latency=given.latency, limit=given.limit, queue=given.queue, faults=faults, port=given.port
+    )
+    with server:
+        print(server.url, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+main()
