@@ -35,10 +35,17 @@ class Context:
         """Bootstrap means of the columns (n, m) over their rows: (resamples, m).
 
         The stream depends on the seed, the dataset and the purpose but not on the system, so the same rows are drawn
-        for every system and their differences are paired.
+        for every system and their differences are paired. Rows of NaN (lost items) are drawn too, and left out of the
+        means.
         """
         rng = generator(self.seed, "bootstrap", self.dataset, purpose)
-        return resample_means(columns, n_resamples=self.options.resamples, rng=rng)
+        n, lost = self.options.resamples, _lost(columns)
+        if not lost.any():
+            return resample_means(columns, n_resamples=n, rng=rng)
+        filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
+        means = resample_means(filled, n_resamples=n, rng=rng)
+        with np.errstate(invalid="ignore"):
+            return means[:, :-1] / means[:, -1:]
 
 
 @dataclass(frozen=True)
@@ -71,12 +78,19 @@ def estimate(
 ) -> Estimate:
     """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more.
 
-    The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples.
+    The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
+    NaN is a lost item: it does not count.
     """
-    n = len(columns)
-    value = float(statistic(columns.mean(axis=0)))
+    lost = _lost(columns)
+    kept = columns[~lost] if lost.any() else columns
+    n = len(kept)
+    value = float(statistic(kept.mean(axis=0)))
     replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
     return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method)
+
+
+def _lost(columns: Columns) -> NDArray[np.bool_]:
+    return np.asarray(np.isnan(columns).any(axis=1))
 
 
 def combine(estimates: Sequence[Estimate], method: str) -> Estimate:

@@ -7,6 +7,7 @@ The headline is the mean of the mean over the four figures of each kind (establi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
 from semblance.protocols.sage.context import Context, Estimate, Items, combine, estimate, undefined
+from semblance.protocols.sage.lost import Lost
 from semblance.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
 
 HEADLINE = "human_preference"
@@ -77,14 +79,20 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
     first, second = np.round(similarity.astype(np.float64), 6).reshape(2, len(data))
-    tied = first == second
+    tied = (first == second).astype(np.float64)
     predicted = (first <= second).astype(np.float64)
     credit = (predicted == data.choice).astype(np.float64)
     if context.options.preference_ties == "half":
-        predicted[tied] = credit[tied] = 0.5
+        predicted[tied == 1] = credit[tied == 1] = 0.5
+    lost = Lost(system, data.ids, "comparisons")
+    lost.see(first, data.sources, data.first)
+    lost.see(second, data.sources, data.second)
+    credit[lost.rows] = tied[lost.rows] = np.nan
     items.add(data.ids, first, "similarity", "first")
     items.add(data.ids, second, "similarity", "second")
     items.add(data.ids, credit, "correct")
+    if lost.too_many:
+        return _no_part(CHOICES, lost, len(data))
 
     actual = data.choice.astype(np.float64)
     if context.options.positive == "first":
@@ -96,28 +104,31 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
         for i in range(len(CHOICES))
     ]
     whole = combine(figures, method)
-    ties = estimate(
-        tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "comparisons", method
-    )
+    ties = estimate(tied[:, None], lambda means: means[..., 0], context, "comparisons", method)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
-    return _Part((*rows, ties.score("tie_share")), whole.component(), whole)
+    return _Part((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 
 
 def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> _Part:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
+    lost = Lost(system, data.ids, "rated summaries")
+    lost.see(similarity, data.sources, data.summaries)
+    if lost.too_many:
+        return _no_part(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
     standard = _standardised(similarity)
-    scores, axes, skipped = [], [], []
+    scores, axes, skipped = [], [], [*lost.skipped]
     for axis, ratings in data.axes.items():
         known = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")
         if missing := int((~known).sum()):
             skipped.append(Skipped(f"no rating on {axis}", missing))
         x, y = standard[known], _standardised(ratings[known])
-        if len(x) < 2 or not x.any() or not y.any():
-            reason = f"the {'similarity' if len(x) > 1 and not x.any() else 'rating'} does not vary"
-            scores.append(undefined("score", len(x), reason, variant=axis))
+        kept = ~np.isnan(x)
+        if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
+            reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
+            scores.append(undefined("score", int(kept.sum()), reason, variant=axis))
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", "bootstrap over ratings")
@@ -128,6 +139,15 @@ def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> 
         return _Part(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
     whole = combine(axes, "bootstrap over ratings")
     return _Part(tuple(scores), whole.component(), whole, tuple(skipped))
+
+
+def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _Part:
+    """A half that lost too many of its rows."""
+    reason, left = lost.too_many, n - len(lost.rows)
+    rows = [
+        undefined(one, left, reason, variant=variant) for one in measures for variant in variants or ("",)
+    ]
+    return _Part(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
 
 
 def _headline(parts: dict[str, _Part]) -> Score:
@@ -143,12 +163,13 @@ def _headline(parts: dict[str, _Part]) -> Score:
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean 0 and variance 1; all zeros if the values are constant to within float noise."""
-    if not len(values):
+    """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
+    known = values[~np.isnan(values)]
+    if not len(known):
         return values
-    centred = values - values.mean()
-    deviation = centred.std()
-    return centred / deviation if deviation > 1e-7 else np.zeros_like(values)
+    centred = values - known.mean()
+    deviation = (known - known.mean()).std()
+    return centred / deviation if deviation > 1e-7 else np.where(np.isnan(values), np.nan, 0.0)
 
 
 def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:

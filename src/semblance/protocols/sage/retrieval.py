@@ -18,7 +18,8 @@ from semblance.contracts import Ranked, Similarity
 from semblance.measures import ndcg_arrays
 from semblance.protocols.sage.context import Context, Estimate, Items, Statistic, estimate, undefined
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
-from semblance.records import Component, RetrievalSet, TaskOutcome
+from semblance.protocols.sage.lost import Lost
+from semblance.records import Component, RetrievalSet, Skipped, TaskOutcome
 from semblance.search import merge
 
 HEADLINE = "retention"
@@ -44,17 +45,81 @@ class Corpora(Sequence[Sequence[str]]):
 
 
 def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
-    """Score one system on one retrieval dataset."""
+    """Score one system on one retrieval dataset.
+
+    A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
+    a judged document left, of the means.
+    """
+    corpora, items = Corpora(data, context), Items()
     # One deeper than the cut, to see whether its border is a tie.
-    ranked = list(system.search_shards(data.queries.texts, Corpora(data, context), K + 1))
+    ranked = list(system.search_shards(data.queries.texts, corpora, K + 1))
+    documents, queries = _lost(system, data, corpora)
+    for lost in (documents, queries):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    if not (documents or queries):
+        return _scored(ranked, data, queries.mask, items, context)
+    clean = _ndcg(_gain_matrix(data), ranked[0].indices[:, :K], _ideal_gains(data), context)
+    clean[queries.mask] = np.nan
+    whole = estimate(clean[:, None], lambda means: means[..., 0], context, "queries", METHOD)
+    rest, orphans = _remaining(data, documents)
+    if documents:
+        # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
+        deeper = system.search_shards(data.queries.texts, corpora, K + 1 + len(documents.rows))
+        ranked = [_without(one, documents.rows) for one in deeper]
+    outcome = _scored(ranked, rest, queries.mask | orphans, items, context)
+    left_out = [*documents.skipped, *queries.skipped]
+    if orphans.any():
+        ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans))
+        left_out.append(Skipped("query whose relevant documents are all left out", len(ids), ids[:5]))
+    scores = (*outcome.scores, whole.score(f"ndcg@{K}", variant="original:all"))
+    return replace(outcome, scores=scores, skipped=tuple(left_out))
+
+
+def _lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
+    """Documents of which the system lost a version, and queries that it lost."""
+    documents = Lost(system, data.corpus.ids, "documents")
+    queries = Lost(system, data.queries.ids, "queries")
+    # Versions are made again only where there is something to look for.
+    for texts in corpora if getattr(system, "failures", None) else ():
+        documents.see_texts(texts)
+    queries.see_texts(data.queries.texts)
+    return documents, queries
+
+
+def _remaining(data: RetrievalSet, lost: Lost) -> tuple[RetrievalSet, NDArray[np.bool_]]:
+    """The data without judgements of lost documents, and the queries that have no relevant one left."""
+    gone = {data.corpus.ids[row] for row in lost.rows}
+    qrels = {
+        query: {doc: gain for doc, gain in judged.items() if doc not in gone}
+        for query, judged in data.qrels.items()
+    }
+    had, has = (
+        [any(gain > 0 for gain in judged[query].values()) for query in data.queries.ids]
+        for judged in (data.qrels, qrels)
+    )
+    return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
+
+
+def _without(ranked: Ranked, documents: Sequence[int]) -> Ranked:
+    """The ranking without these documents, K + 1 deep."""
+    out = np.isin(ranked.indices, documents)
+    rest = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
+    return merge([rest], [0], K + 1)
+
+
+def _scored(
+    ranked: Sequence[Ranked], data: RetrievalSet, lost: NDArray[np.bool_], items: Items, context: Context
+) -> TaskOutcome:
+    """The outcome from the rankings of the clean corpus and its 18 versions; `lost` queries do not count."""
     gains = _gain_matrix(data)
     ideal = _ideal_gains(data)
     versions = np.stack([_ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
     shard, index, score = merged(ranked, K + 1, copies_first=context.options.ties == "worst")
     augmented = _ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
-    tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1)
+    tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1).astype(np.float64)
+    versions[lost] = augmented[lost] = tied[lost] = np.nan
 
-    items = Items()
     names = ("", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS), "augmented")
     columns = np.column_stack([versions, augmented])
     for name, column in zip(names, columns.T, strict=True):
@@ -98,7 +163,7 @@ def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _outcome(
     columns: NDArray[np.float64],
-    tied: NDArray[np.bool_],
+    tied: NDArray[np.float64],
     items: Items,
     context: Context,
     counts: dict[str, int],
@@ -110,9 +175,9 @@ def _outcome(
         estimate(augmented, lambda means: means[..., 0], context, "queries", METHOD).score(
             f"ndcg@{K}", variant="augmented"
         ),
-        estimate(
-            tied[:, None].astype(np.float64), lambda means: means[..., 0], context, "queries", METHOD
-        ).score("tie_share", variant="augmented"),
+        estimate(tied[:, None], lambda means: means[..., 0], context, "queries", METHOD).score(
+            "tie_share", variant="augmented"
+        ),
     ]
     if original.value == 0:
         reason = f"the clean nDCG@{K} is 0, so no share of it is defined"

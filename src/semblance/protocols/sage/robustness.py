@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from semblance.contracts import Similarity
 from semblance.protocols.sage.context import Context, Items, estimate
 from semblance.protocols.sage.edits import EDITS, edited
+from semblance.protocols.sage.lost import Lost
 from semblance.records import Documents, Score, TaskOutcome
 from semblance.text import SEMANTIC, SUPERFICIAL
 
@@ -21,7 +22,7 @@ JOINT = "all_three"
 
 
 def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
-    """Score one system on one dataset's documents and their summaries."""
+    """Score one system on one dataset's documents and their summaries; a document that lost a version is left out."""
     if data.summaries is None:
         raise ValueError("robustness needs summaries")
     variants = {"original": data.texts, "summary": data.summaries}
@@ -31,16 +32,21 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     # Float noise (a cosine of 1.0000001) must not decide a strict comparison.
     rounded = np.asarray(flat, dtype=np.float64).round(6).reshape(len(variants), len(data))
     similarity = dict(zip(variants, rounded, strict=True))
+    items, lost = Items(), Lost(system, data.ids, "documents")
+    for name, texts in variants.items():
+        lost.see(similarity[name], data.texts, texts)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
 
     holds = relations(similarity, extremes=context.options.robustness_edits == "all")
     joint = holds.all(axis=1)
     columns = np.column_stack(
         [holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()]
-    )
+    ).astype(np.float64)
+    columns[lost.rows] = np.nan
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
     names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
 
-    items = Items()
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
     estimates = [
@@ -54,7 +60,8 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        counts={"documents": len(data), "pairs": len(flat)},
+        lost.skipped,
+        counts={"documents": estimates[0].n, "pairs": len(flat)},
     )
 
 

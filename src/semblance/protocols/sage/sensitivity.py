@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from semblance.contracts import Similarity
 from semblance.protocols.sage.context import Context, Estimate, Items, combine, estimate
 from semblance.protocols.sage.edits import INSERTED, INSERTIONS, POSITIONS, REMOVALS, REMOVED, edited
+from semblance.protocols.sage.lost import Lost
 from semblance.randomness import generator
 from semblance.records import Documents, Score, Skipped, TaskOutcome
 
@@ -41,31 +42,45 @@ def expected(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> ND
 
 
 def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
-    """Score one system on one dataset's documents; those of under two tokens are skipped and counted."""
+    """Score one system on one dataset's documents.
+
+    Those of under two tokens, and those that lost a version, are skipped and counted.
+    """
     documents, skipped = _long_enough(data, context)
     items, scores, wholes = Items(), [], []
-    for kind in KINDS:
-        # A call per variant: for a batch-normalised metric one dataset and one setting are one batch [A3].
-        similarity = np.stack(
-            [
-                system.pairs(documents.texts, edited(variant, documents, context)).astype(np.float64)
-                for variant in kind.variants
-            ],
-            axis=1,
-        )
+    lost = Lost(system, documents.ids, "documents")
+    found = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
+    for kind, similarity in found.items():
+        for variant, column in zip(kind.variants, similarity.T, strict=True):
+            items.add(documents.ids, column, "similarity", variant)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items, skipped)
+    for kind, similarity in found.items():
+        similarity[lost.rows] = np.nan
         whole, rows = _score(kind, similarity, context)
         wholes.append(whole)
         scores += rows
-        for variant, column in zip(kind.variants, similarity.T, strict=True):
-            items.add(documents.ids, column, "similarity", variant)
     both = combine(wholes, METHOD)
     return TaskOutcome(
         (both.score(HEADLINE), *scores),
         {kind.name: whole.component() for kind, whole in zip(KINDS, wholes, strict=True)},
         items.columns,
-        skipped=skipped,
-        counts={"documents": len(documents), "pairs": 18 * len(documents)},
+        skipped=(*skipped, *lost.skipped),
+        counts={"documents": both.n, "pairs": 18 * len(documents)},
     )
+
+
+def _similarity(
+    system: Similarity, kind: _Kind, documents: Documents, lost: Lost, context: Context
+) -> NDArray[np.float64]:
+    """Similarity of every document and its versions of one kind: (documents, variants)."""
+    columns = []
+    for variant in kind.variants:
+        texts = edited(variant, documents, context)
+        # A call per variant: for a batch-normalised metric one dataset and one setting are one batch [A3].
+        columns.append(system.pairs(documents.texts, texts).astype(np.float64))
+        lost.see(columns[-1], documents.texts, texts)
+    return np.stack(columns, axis=1)
 
 
 def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tuple[Estimate, list[Score]]:
@@ -75,6 +90,7 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
     by_size = similarity.reshape(len(similarity), len(kind.sizes), POSITIONS).mean(axis=2)
     falls = (np.diff(np.round(by_size, 6), axis=1) < 0).all(axis=1)
     columns = np.column_stack([closeness.mean(axis=1), falls, closeness, similarity, by_size])
+    columns[np.isnan(similarity).any(axis=1)] = np.nan
     names = [(HEADLINE, kind.name), ("falls_at_every_step", kind.name)]
     names += [(HEADLINE, variant) for variant in kind.variants]
     names += [("similarity", variant) for variant in kind.variants]
@@ -86,7 +102,7 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
     rows = [
         one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
     ]
-    if len(similarity) >= 4:
+    if estimates[0].n >= 4:
         close = 1 - np.abs(_calibrated(similarity, target, context) - target)
         one = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
         rows.append(one.score("sensitivity_calibrated", variant=kind.name))
@@ -100,8 +116,9 @@ def _calibrated(
     from sklearn.isotonic import IsotonicRegression
 
     order = generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
+    order = order[~np.isnan(similarity[order, 0])]
     halves = order[::2], order[1::2]
-    mapped = np.empty_like(similarity)
+    mapped = np.full_like(similarity, np.nan)
     for fitted, held_out in (halves, halves[::-1]):
         isotonic = IsotonicRegression(out_of_bounds="clip")
         isotonic.fit(similarity[fitted].ravel(), np.tile(target, len(fitted)))
