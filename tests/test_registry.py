@@ -261,3 +261,22 @@ def test_a_factory_may_take_the_parameters_of_another() -> None:
 
     made = _registry(make).build("thing?scale=2&base_url=http://x&size=1", seed=3)
     assert made == (2.0, {"base_url": "http://x", "size": 1})
+
+
+def test_common_parameters_are_split_off():
+    """What every one of a kind can be given goes to `common`, converted; a factory's own parameter stays with it."""
+    registry = Registry("thing")
+    registry.add("plain", lambda size=1: size)
+    registry.add("own", lambda dims=1: dims)
+
+    def common(dims: int | None = None, scale: float = 1.0):
+        return dims, scale
+
+    rest, made = registry.split(registry.parse("plain?dims=2&scale=3&size=4"), common)
+    assert (registry.format(rest), made) == ("plain?size=4", (2, 3.0))
+    rest, made = registry.split(registry.parse("own?dims=2"), common)
+    assert (registry.format(rest), made) == ("own?dims=2", (None, 1.0))
+    with pytest.raises(UsageError, match="needs dims as int"):
+        registry.split(registry.parse("plain?dims=few"), common)
+    with pytest.raises(UsageError, match=r"has no parameter 'x'\. It takes size, dims\."):
+        registry.build("plain?x=1", ("dims",))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -14,6 +14,7 @@ from semblance.errors import UsageError
 from semblance.spec import QUERY, Spec, Style, Value, format_value
 
 T = TypeVar("T")
+C = TypeVar("C")
 Factory = Callable[..., T]
 
 
@@ -89,12 +90,28 @@ class Registry(Generic[T]):
         """The canonical text of `spec`; `parse(format(spec)) == spec`."""
         return self.style.format(spec)
 
-    def build(self, spec: Spec | str, **context: Any) -> T:
+    def split(self, spec: Spec, common: Callable[..., C]) -> tuple[Spec, C]:
+        """`spec` without the parameters of `common`, and what `common` makes of them.
+
+        For parameters that everything of a kind can be given; one that the factory has itself stays with it.
+        """
+        own = inspect.signature(self.get(spec.name).load()).parameters
+        known = inspect.signature(common, eval_str=True).parameters
+        taken = {key: value for key, value in spec.params.items() if key in known and key not in own}
+        rest = {key: value for key, value in spec.params.items() if key not in taken}
+        converted = {
+            key: _convert(self.kind, spec.name, key, value, known[key].annotation)
+            for key, value in taken.items()
+        }
+        return replace(spec, params=rest), common(**converted)
+
+    def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
         """Make the thing that `spec` names.
 
         The factory gets the spec's target and cutoff if it takes them ("" and None where the spec has none
         and the factory no default), its parameters converted to the types of the factory's signature (as they
-        are where only its `**parameters` take them), and of `context` what it asks for by name.
+        are where only its `**parameters` take them), and of `context` what it asks for by name. `also` are
+        parameters that the caller sees to; they are named beside the factory's where one is wrong.
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self.get(spec.name).load()
@@ -106,7 +123,7 @@ class Registry(Generic[T]):
                 arguments[key] = value
                 continue
             if key in ("target", "cutoff") or key not in known:
-                settable = [name for name in known if name not in ("target", "cutoff", *context)]
+                settable = [*(name for name in known if name not in ("target", "cutoff", *context)), *also]
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
                     mend=f"It takes {', '.join(settable) or 'none'}.",

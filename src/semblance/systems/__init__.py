@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from inspect import signature
+from typing import TYPE_CHECKING, Any, cast
 
 from semblance.contracts import Encoder, Similarity, Tokenizer
+from semblance.errors import UsageError
 from semblance.registry import Registry
 from semblance.spec import Spec
+from semblance.systems.transforms import PARAMETERS, Transform, Transformed
 from semblance.text import TOKENIZERS
+
+if TYPE_CHECKING:
+    from semblance.systems.remote.ledger import Ledger
 
 __all__ = ["SYSTEMS", "open_system"]
 
@@ -57,6 +63,13 @@ SYSTEMS.add(
     licence="Apache-2.0",
 )
 SYSTEMS.add(
+    "openai",
+    "semblance.systems.encoders.openai:OpenAIEncoder",
+    "embedding models of OpenAI, or of any server that speaks like it (base_url=)",
+    kind="embedding",
+    needs="semblance[llm], OPENAI_API_KEY",
+)
+SYSTEMS.add(
     "constant",
     "semblance.systems.reference:Constant",
     "1 for every two texts: what a score is worth without looking",
@@ -76,8 +89,9 @@ TOKENIZERS.add(
     "minilm", "semblance.systems.tokenizers:minilm", "the word pieces that minilm reads, in lower case"
 )
 
-_encoders: dict[Spec, Encoder] = {}
-"""Encoders made so far: each is loaded once in a process."""
+_encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
+"""Encoders made so far, before any transform: each is loaded once in a process, and once for each ledger
+where it costs money."""
 
 
 def open_system(
@@ -86,19 +100,47 @@ def open_system(
     tokenizer: Tokenizer,
     wrap: Callable[[Encoder], Encoder] = lambda encoder: encoder,
     seed: int = 1337,
+    ledger: Ledger | None = None,
 ) -> Similarity:
     """The similarity that a spec string names, called by its canonical spec string.
 
-    Lexical systems count the tokens of `tokenizer`. An encoder goes through `wrap` (a cache, say) before it
-    is compared by cosine. `seed` is for what is random. UsageError for unknown names and parameters,
-    ModelError when a model cannot be loaded.
+    Lexical systems count the tokens of `tokenizer`. An encoder goes through `wrap` (a cache, say), then
+    through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
+    serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
+    default one without a limit. UsageError for unknown names and parameters, ModelError when a model cannot
+    be loaded.
     """
     spec = SYSTEMS.parse(text)
-    name = SYSTEMS.format(spec)
-    made = _encoders.get(spec) or SYSTEMS.build(spec, tokenizer=tokenizer, name=name, seed=seed)
-    if not hasattr(made, "encode"):
-        return made
-    from semblance.systems.cosine import Cosine
+    model, transform = SYSTEMS.split(spec, Transform)
+    made = _made(model, ledger, tokenizer=tokenizer, seed=seed)
+    if hasattr(made, "encode"):
+        from semblance.systems.cosine import Cosine
 
-    encoder = _encoders.setdefault(spec, cast(Encoder, made))
-    return Cosine(wrap(encoder), name=name)
+        encoder = wrap(cast(Encoder, made))
+        return Cosine(
+            Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
+        )
+    if model != spec:
+        raise UsageError(
+            f"{', '.join(spec.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
+            mend=f"Write {SYSTEMS.format(model)!r}.",
+        )
+    return made
+
+
+def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:
+    """What `model` names; an encoder that was made before is the same one."""
+    entry = SYSTEMS.get(model.name)
+    pays = "ledger" in signature(entry.load()).parameters
+    key = (model, ledger if pays else None)
+    if key in _encoders:
+        return _encoders[key]
+    if pays and ledger is None:
+        from semblance.systems.remote.ledger import Ledger
+
+        ledger = Ledger()
+    also = () if dict(entry.facts).get("kind") in ("classical", "reference") else PARAMETERS
+    made = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)
+    if hasattr(made, "encode"):
+        _encoders[key] = cast(Encoder, made)
+    return made
