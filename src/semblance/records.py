@@ -68,6 +68,90 @@ class LabelledTexts:
 
 
 @dataclass(frozen=True)
+class Classification:
+    """Texts to train a classifier on, and texts to test it with; both without sets."""
+
+    train: LabelledTexts
+    test: LabelledTexts
+
+    def __len__(self) -> int:
+        return len(self.test)
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Pairs of texts with a human score of their similarity, on the scale of the dataset."""
+
+    ids: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    scores: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class LabelledPairs:
+    """Pairs of texts that belong together (`labels` 1) or do not (0)."""
+
+    ids: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    labels: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class RerankingSet:
+    """Queries (one or more texts each) with their candidates; `relevance[i]` are gains, 0 = not relevant."""
+
+    ids: tuple[str, ...]
+    queries: tuple[tuple[str, ...], ...]
+    candidates: tuple[tuple[str, ...], ...]
+    relevance: tuple[NDArray[np.float64], ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class JudgedSummaries:
+    """Texts with summaries by people (`references`) and by machines, and people's rating of each of the latter."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    references: tuple[tuple[str, ...], ...]
+    summaries: tuple[tuple[str, ...], ...]
+    relevance: tuple[NDArray[np.float64], ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Paraphrases:
+    """Texts, each once, and other wordings of each."""
+
+    texts: tuple[str, ...]
+    wordings: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def runs(self) -> int:
+        """How many wordings every text has at least: so many runs can be paraphrased with them."""
+        return min(map(len, self.wordings), default=0)
+
+    def by_text(self) -> dict[str, tuple[str, ...]]:
+        """Text -> its wordings."""
+        return dict(zip(self.texts, self.wordings, strict=True))
+
+
+@dataclass(frozen=True)
 class RetrievalSet:
     """A corpus, queries and graded judgements; `qrels[query_id][doc_id]` is a gain, 0 = not relevant."""
 

@@ -33,7 +33,13 @@ def test_shapes_follow_the_columns(table: Path) -> None:
         "comparisons": ("summary_1", "summary_2", "choice"),
         "ratings": ("axis.NAME",),
         "labelled": ("label",),
+        "classification": ("label",),
+        "pairs": ("text2", "score"),
+        "labelled_pairs": ("text2", "label"),
+        "reranking": ("query", "label"),
         "retrieval": ("corpus", "queries", "qrels"),
+        "summaries": ("references", "relevance"),
+        "paraphrases": ("paraphrases",),
     }
 
 

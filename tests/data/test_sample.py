@@ -27,9 +27,13 @@ def test_every_shape_without_a_skip(sample: Dataset) -> None:
 
 
 def test_sizes(sample: Dataset) -> None:
-    """48 documents with two summaries each, 120 labelled texts in sets."""
+    """48 documents with two summaries each, 120 labelled texts in sets and halves, 60 pairs, 42 questions."""
     sizes = {shape: len(sample.load(shape).data) for shape in SHAPES if shape != "retrieval"}
-    assert sizes == {"documents": 48, "summarised": 48, "comparisons": 48, "ratings": 96, "labelled": 120}
+    assert sizes == {
+        **{"documents": 48, "summarised": 48, "comparisons": 48, "ratings": 96, "labelled": 120},
+        **{"classification": 60, "pairs": 60, "labelled_pairs": 60, "reranking": 42, "summaries": 48},
+        "paraphrases": 378,
+    }
 
 
 def test_preferred_summaries(sample: Dataset) -> None:
@@ -64,6 +68,66 @@ def test_passages(sample: Dataset) -> None:
     gains = Counter(gain for grades in retrieval.qrels.values() for gain in grades.values())
     assert set(gains) <= {0.0, 1.0, 2.0, 3.0, 4.0}
     assert all(max(grades.values()) >= 3 for grades in retrieval.qrels.values())
+
+
+def test_pairs_and_their_labels(sample: Dataset) -> None:
+    """A pair of score 3, roughly equivalent, and above belongs together."""
+    scored, labelled = sample.load("pairs").data, sample.load("labelled_pairs").data
+    assert (labelled.ids, labelled.first, labelled.second) == (scored.ids, scored.first, scored.second)
+    assert labelled.labels.tolist() == (scored.scores >= 3).astype(int).tolist()
+    assert labelled.labels.sum() == 25
+
+
+def test_candidates_of_questions(sample: Dataset) -> None:
+    """Every question reranks the passages it grades; grade 4 is where relevance starts, as in spec rag 1.1."""
+    retrieval, reranking = sample.load("retrieval").data, sample.load("reranking").data
+    text = dict(zip(retrieval.corpus.ids, retrieval.corpus.texts, strict=True))
+    for place, key in enumerate(reranking.ids):
+        graded = retrieval.qrels[key]
+        assert reranking.candidates[place] == tuple(text[doc] for doc in graded)
+        assert reranking.relevance[place].tolist() == [float(gain >= 3) for gain in graded.values()]
+
+
+def test_summaries_against_the_preferred(sample: Dataset) -> None:
+    """The preferred summary is the reference; the other one's relevance is its coverage."""
+    data, ratings = sample.load("summaries").data, sample.load("ratings").data
+    coverage = dict(zip(ratings.summaries, ratings.axes["coverage"], strict=True))
+    assert [one for (one,) in data.references] == list(sample.load("summarised").data.summaries or ())
+    for (summary,), (relevance,) in zip(data.summaries, data.relevance, strict=True):
+        assert relevance == coverage[summary]
+
+
+def test_every_text_of_pteb_has_three_paraphrases(sample: Dataset) -> None:
+    """So the demo can paraphrase three runs; corpora stay as they are."""
+    paraphrases = sample.load("paraphrases").data
+    others = paraphrases.by_text()
+    assert paraphrases.runs == 3
+    assert {len(wordings) for wordings in others.values()} == {3}
+    assert all(text not in wordings for text, wordings in others.items())
+    sides = sample.load("classification").data
+    pairs, summaries = sample.load("pairs").data, sample.load("summaries").data
+    texts = {
+        *pairs.first,
+        *pairs.second,
+        *sides.train.texts,
+        *sides.test.texts,
+        *sample.load("labelled").data.texts,
+    }
+    texts.update(sample.load("retrieval").data.queries.texts)
+    texts.update(
+        text for column in (summaries.references, summaries.summaries) for row in column for text in row
+    )
+    texts.update(query for queries in sample.load("reranking").data.queries for query in queries)
+    assert texts <= set(others)
+
+
+def test_languages_can_be_had_alone(sample: Dataset) -> None:
+    """A subset per language of a shape; together they are the shape."""
+    subsets = sample.subsets("pairs")
+    assert {lang: len(one.load("pairs").data) for lang, one in subsets.items()} == {"en": 54, "fr": 6}
+    assert subsets["fr"].load("pairs").lang == "fr"
+    assert subsets["fr"].fingerprint != subsets["en"].fingerprint
+    assert list(sample.subsets("retrieval")) == ["en", "fr"]
 
 
 def test_is_in_the_catalogue() -> None:

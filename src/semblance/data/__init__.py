@@ -6,9 +6,10 @@
 reads `--grades` and `parse_mapping` reads `--map`.
 """
 
-from semblance.data.catalogue import DATASETS, open_dataset, parse_mapping
+from semblance.data.catalogue import DATASETS
 from semblance.data.dataset import Dataset
 from semblance.data.grades import grade_map
+from semblance.data.opening import open_dataset, parse_mapping
 from semblance.data.sampling import draw, draw_stratified
 from semblance.data.shapes import SHAPES
 

@@ -6,42 +6,57 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from semblance.data.candidates import Candidates
 from semblance.data.cells import key_of
+from semblance.data.combined import Chained, Labelled
 from semblance.data.dataset import Dataset
 from semblance.data.grades import Gains
 from semblance.data.rows import Row, Source
 from semblance.data.tables import JsonLines
-from semblance.data.views import Filtered, Joined, Renamed, View
+from semblance.data.views import Filtered, Joined, Renamed, Selected, View
 
 
 def sample() -> Dataset:
-    """48 short documents with two summaries each, questions graded per passage, and labelled short texts."""
+    """48 short documents with two summaries each, questions graded per passage, labelled short texts, scored pairs."""
     return sample_from(Path(str(files("semblance.data"))) / "sample")
 
 
 def sample_from(folder: Path) -> Dataset:
-    """The dataset in `folder`: documents, summaries, questions and labelled texts as JSON Lines.
+    """The dataset in `folder`: documents, summaries, questions, labelled texts and pairs as JSON Lines.
 
     Retrieval is over passages, the paragraphs of the documents, with the id `document#number`; the gain of a
-    passage is its grade - 1, and 0 if the question does not grade it.
+    passage is its grade - 1, and 0 if the question does not grade it. The candidates of a question are the
+    passages it grades, and those of grade 4 and 5 are relevant. Pairs of a score of 3 (roughly equivalent) and
+    more have the label 1. The preferred summary of a document is the reference for the other, whose relevance
+    is its rating of coverage: how much of what matters it keeps.
     """
-    texts, summaries, questions, labelled = (
-        JsonLines(folder / f"{name}.jsonl") for name in ("documents", "summaries", "questions", "labelled")
+    texts, summaries, questions, labelled, pairs = (
+        JsonLines(folder / f"{name}.jsonl")
+        for name in ("documents", "summaries", "questions", "labelled", "pairs")
     )
     document = Renamed(texts, {"doc_id": "id", "document": "text"})
     rated = Renamed(
         Joined(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
     )
-    preferred = Filtered(rated, {"preferred": frozenset({"true"})})
+    preferred, other = (Filtered(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
+    reference = Renamed(Selected(preferred, ("doc_id", "summary")), {"references": "summary"})
+    second = Renamed(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
+    passages, grades = Passages(texts), Grades(questions)
     parts: dict[str, Source] = {
         "documents": texts,
         "summarised": Renamed(preferred, {"id": "doc_id"}),
         "comparisons": Choices(rated),
         "ratings": rated,
         "labelled": labelled,
-        "corpus": Passages(texts),
+        "classification": labelled,
+        "pairs": pairs,
+        "labelled_pairs": Labelled(pairs, "score", 3),
+        "reranking": Labelled(Candidates(passages, questions, grades), "label", 4),
+        "corpus": passages,
         "queries": questions,
-        "qrels": Grades(questions),
+        "qrels": grades,
+        "summaries": Renamed(Joined(other, reference, "doc_id", ("references",)), {"relevance": "coverage"}),
+        "paraphrases": Chained((pairs, second, labelled, questions, summaries)),
     }
     return Dataset("sample", parts, gains=Gains.from_grades("identity"))
 

@@ -61,6 +61,29 @@ def choice_of(row: Row, column: str) -> int | None:
     return int(number)
 
 
+def binary_of(row: Row, column: str) -> int | None:
+    """A label of 0 or 1 (or a truth value); None if it is missing, empty or NaN."""
+    value = row.cells.get(column)
+    if isinstance(value, bool):
+        return int(value)
+    number = number_of(row, column)
+    if number not in (None, 0, 1):
+        raise wrong(row, column, "0 or 1")
+    return None if number is None else int(number)
+
+
+def texts_of(row: Row, column: str) -> list[str | None]:
+    """A list of texts, None for the missing and the blank ones; a single text is a list of one.
+
+    DataError if it is neither, or holds what is not a text.
+    """
+    value = row.cells.get(column)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(one is None or isinstance(one, str) for one in values):
+        raise wrong(row, column, "texts")
+    return [one if one is not None and one.strip() else None for one in values]
+
+
 def label_of(row: Row, column: str) -> str | None:
     """A label as text (an integer 3 and a text "3" are one label); None if it is missing, empty or NaN."""
     value = row.cells.get(column)

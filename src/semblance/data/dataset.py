@@ -5,20 +5,39 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from semblance.data import flat
 from semblance.data.cells import label_of
+from semblance.data.classification import classification
 from semblance.data.grades import Gains
 from semblance.data.intake import Intake, language
+from semblance.data.judged_summaries import summaries
+from semblance.data.paraphrases import paraphrases
+from semblance.data.reranking import reranking
 from semblance.data.retrieval import retrieval_set
 from semblance.data.rows import Source, missing_column
 from semblance.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
+from semblance.data.text_pairs import labelled_pairs, pairs
+from semblance.data.views import Filtered
 from semblance.errors import DataError
-from semblance.records import Comparisons, Documents, LabelledTexts, Loaded, Ratings, RetrievalSet
+from semblance.records import (
+    Classification,
+    Comparisons,
+    Documents,
+    JudgedSummaries,
+    LabelledPairs,
+    LabelledTexts,
+    Loaded,
+    Paraphrases,
+    Ratings,
+    RerankingSet,
+    RetrievalSet,
+    ScoredPairs,
+)
 
 _FORMAT = "1"
 """Part of every fingerprint; raised when the same bytes are read into different records."""
@@ -29,6 +48,12 @@ _FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {
     "comparisons": flat.comparisons,
     "ratings": flat.ratings,
     "labelled": flat.labelled,
+    "classification": classification,
+    "pairs": pairs,
+    "labelled_pairs": labelled_pairs,
+    "reranking": reranking,
+    "summaries": summaries,
+    "paraphrases": paraphrases,
 }
 
 
@@ -59,20 +84,38 @@ class Dataset:
     @cached_property
     def lang(self) -> str:
         """The declared language, else that of the rows: `mul` for several, `und` for none stated."""
-        langs: set[str] = set()
+        return self.declared_lang or language(set(self.langs))
+
+    @cached_property
+    def langs(self) -> tuple[str, ...]:
+        """The languages that rows state, in the order of first appearance."""
         sources = {id(source): source for source in self.parts.values() if "lang" in source.columns()}
-        for source in sources.values() if not self.declared_lang else ():
-            langs.update(lang for row in source.rows(["lang"]) if (lang := label_of(row, "lang")))
-        return language(langs, self.declared_lang)
+        rows = (row for source in sources.values() for row in source.rows(["lang"]))
+        return tuple(dict.fromkeys(lang for row in rows if (lang := label_of(row, "lang"))))
+
+    def subsets(self, shape: str) -> Mapping[str, Dataset]:
+        """Language -> the rows of it that `shape` is made of, for scores per language; one key, the dataset's
+        language, where the rows state none or one."""
+        parts = RETRIEVAL_PARTS if shape == "retrieval" else (shape,)
+        own = replace(self, parts={part: self.parts[part] for part in parts if part in self.parts})
+        return {lang: own.only(lang) for lang in own.langs} if len(own.langs) > 1 else {own.lang: own}
+
+    def only(self, lang: str) -> Dataset:
+        """The rows of one language; tables that state none stay as they are."""
+        allowed = {"lang": frozenset({lang})}
+        parts = {
+            part: Filtered(source, allowed) if "lang" in source.columns() else source
+            for part, source in self.parts.items()
+        }
+        return replace(self, parts=parts, declared_lang=lang, settings={**self.settings, "only": lang})
 
     @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits: a hash of the bytes read, wherever they lie, and of the settings."""
         digest = hashlib.sha256(json.dumps([_FORMAT, dict(self.settings)], sort_keys=True).encode())
-        files = {str(file): file for part in sorted(self.parts) for file in self.parts[part].files()}
-        for file in files.values():
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        origins = {o.address: o for part in sorted(self.parts) for o in self.parts[part].origins()}
+        for origin in origins.values():
+            digest.update(origin.digest())
         return digest.hexdigest()[:32]
 
     @overload
@@ -93,6 +136,30 @@ class Dataset:
     ) -> Loaded[LabelledTexts]: ...
     @overload
     def load(
+        self, shape: Literal["classification"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Classification]: ...
+    @overload
+    def load(
+        self, shape: Literal["pairs"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[ScoredPairs]: ...
+    @overload
+    def load(
+        self, shape: Literal["labelled_pairs"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[LabelledPairs]: ...
+    @overload
+    def load(
+        self, shape: Literal["reranking"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[RerankingSet]: ...
+    @overload
+    def load(
+        self, shape: Literal["summaries"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[JudgedSummaries]: ...
+    @overload
+    def load(
+        self, shape: Literal["paraphrases"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Paraphrases]: ...
+    @overload
+    def load(
         self, shape: Literal["retrieval"], *, limit: int | None = None, seed: int = 1337
     ) -> Loaded[RetrievalSet]: ...
     @overload
@@ -102,9 +169,11 @@ class Dataset:
         """The records of `shape`, `limit` of them drawn with `seed` (all without a limit).
 
         The draw depends on the ids alone, not on the order of the file, whose order the records keep. What is
-        skipped is counted over the whole file, warnings are about what is given. The limit counts rows; for
-        `labelled` rows per set, in proportion to the labels; for `retrieval` documents of the corpus, never
-        fewer than the relevant ones. Without a limit the fingerprint is the dataset's, with one the draw's.
+        skipped is counted over the whole file, warnings are about what is given. The limit counts rows, those
+        with labels in proportion to them: for `labelled` per set, for `classification` per side. For
+        `reranking` it counts queries, for `summaries` and `paraphrases` texts, and for `retrieval` documents
+        of the corpus, never fewer than the relevant ones. Without a limit the fingerprint is the dataset's,
+        with one the draw's.
 
         Raises UsageError for an unknown shape or a limit below 1, DataError for a shape the dataset cannot
         give and for anything in its files that is not what it should be.

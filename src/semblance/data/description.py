@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from semblance.data.assembly import SIDES, assembled
 from semblance.data.cells import plain, shown
 from semblance.data.dataset import Dataset
 from semblance.data.grades import Gains
@@ -21,7 +22,10 @@ from semblance.data.views import Filtered, Joined, Renamed, Selected, Titled
 from semblance.data.yaml12 import read_yaml
 from semblance.errors import DataError, UsageError
 
-Part = Literal["documents", "summarised", "comparisons", "ratings", "labelled", "corpus", "queries", "qrels"]
+Part = Literal[
+    "documents", "summarised", "comparisons", "ratings", "labelled", "classification", "pairs", "labelled_pairs",
+    "reranking", "summaries", "paraphrases", "corpus", "queries", "qrels", "top_ranked", "train", "test",
+]  # fmt: skip
 
 
 class _Strict(BaseModel):
@@ -95,6 +99,10 @@ class DatasetFile(_Strict):
             raise ValueError(
                 f"a retrieval set needs {', '.join(RETRIEVAL_PARTS)}, not only {', '.join(sorted(parts))}"
             )
+        if "top_ranked" in shapes and not parts:
+            raise ValueError(f"top_ranked needs {', '.join(RETRIEVAL_PARTS)}")
+        if len(sides := set(SIDES) & set(shapes)) == 1:
+            raise ValueError(f"a classification needs {' and '.join(SIDES)}, not only {sides.pop()}")
         return self
 
 
@@ -110,11 +118,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
     sources = [_source(entry, folder, path, split) for entry in described.tables]
     if split is not None and not any("split" in source.columns() for source in sources):
         raise missing_column(sources[0], "split")
-    parts: dict[str, Source] = {
-        shape: source
-        for entry, source in zip(described.tables, sources, strict=True)
-        for shape in entry.shapes
-    }
+    parts = assembled(zip((entry.shapes for entry in described.tables), sources, strict=True))
     gains = next((Gains(entry.gains) for entry in described.tables if entry.gains is not None), Gains())
     return Dataset(
         described.name,
@@ -184,7 +188,7 @@ def _source(entry: TableEntry, folder: Path, description: Path, split: str | Non
         source = Joined(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
     source = Renamed(source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}})
     where: Mapping[str, Any] = entry.where
-    if split is not None and "split" in source.columns():
+    if split is not None and "split" in source.columns() and "train" not in entry.shapes:
         where = {**where, "split": [split]}
     if where:
         source = Filtered(source, {column: frozenset(values) for column, values in where.items()})

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from semblance.data.cells import choice_of, label_of, number_of, text_of
-from semblance.data.intake import Intake, nothing_usable
+from semblance.data.cells import choice_of, label_of, number_of
+from semblance.data.intake import Intake, columns_of, nothing_usable
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw, draw_stratified
 from semblance.data.shapes import axis_columns
+from semblance.data.unrolled import unrolled
 from semblance.errors import UsageError
 from semblance.records import Comparisons, Documents, LabelledTexts, Ratings
 
@@ -19,9 +20,9 @@ def documents(source: Source, intake: Intake, limit: int | None, seed: int) -> D
     """Texts; rows without one are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        return _texts(row, key, intake, "text")
+        return intake.texts(row, key, "text")
 
-    ids, (texts,) = _columns(intake.read(source, ["text"], parse, Draw(limit, seed)), 1)
+    ids, (texts,) = columns_of(intake.read(source, ["text"], parse, Draw(limit, seed)), 1)
     intake.note_texts(ids, texts)
     return Documents(ids, texts)
 
@@ -30,9 +31,11 @@ def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> 
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        return _texts(row, key, intake, "text", "summary")
+        return intake.texts(row, key, "text", "summary")
 
-    ids, (texts, summaries) = _columns(intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 2)
+    ids, (texts, summaries) = columns_of(
+        intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 2
+    )
     intake.note_texts(ids, texts)
     for key, text, summary in zip(ids, texts, summaries, strict=True):
         if text == summary:
@@ -44,7 +47,7 @@ def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) ->
     """Choices between two summaries; ties and rows without a text or summary are skipped."""
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
-        texts = _texts(row, key, intake, "text", "summary_1", "summary_2")
+        texts = intake.texts(row, key, "text", "summary_1", "summary_2")
         choice = choice_of(row, "choice")
         if texts is not None and choice is None:
             intake.tally.skip("tie or no choice", key)
@@ -52,7 +55,7 @@ def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) ->
 
     columns = ["text", "summary_1", "summary_2", "choice"]
     taken = intake.read(source, columns, parse, Draw(limit, seed))
-    ids, (sources, first, second) = _columns([(key, texts) for key, (texts, _) in taken], 3)
+    ids, (sources, first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 3)
     for key, one, other in zip(ids, first, second, strict=True):
         if one == other:
             intake.tally.note("comparisons of identical summaries", key)
@@ -64,7 +67,7 @@ def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Rat
     axes = axis_columns(source.columns())
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], list[float | None]] | None:
-        texts = _texts(row, key, intake, "text", "summary")
+        texts = intake.texts(row, key, "text", "summary")
         values = [number_of(row, column) for column in axes.values()]
         if texts is None:
             return None
@@ -74,7 +77,7 @@ def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Rat
         return None if all(value is None for value in values) else (texts, values)
 
     taken = intake.read(source, ["text", "summary", *axes.values()], parse, Draw(limit, seed))
-    ids, (sources, summaries) = _columns([(key, texts) for key, (texts, _) in taken], 2)
+    ids, (sources, summaries) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
     table = np.array([values for _, (_, values) in taken], np.float64)
     return Ratings(ids, sources, summaries, {axis: table[:, place] for place, axis in enumerate(axes)})
 
@@ -82,14 +85,16 @@ def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Rat
 def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
     """Texts with labels; rows without either, and sets with one label only, are skipped.
 
+    A row may hold a list of texts and one of labels, and is a set then, as in MTEB's clustering datasets.
     `limit` counts texts per set, drawn in proportion to the labels (spec sage 7).
     """
     if limit is not None and limit < 2:
         raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
+    source = unrolled(source, ("text", "label"))
     has_sets = "set" in source.columns()
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        texts = _texts(row, key, intake, "text")
+        texts = intake.texts(row, key, "text")
         label = label_of(row, "label")
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
@@ -97,7 +102,7 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
         return None if texts is None or label is None else (*texts, label, group or "")
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
-    ids, (texts, labels, sets) = _columns(intake.read(source, columns, parse, Draw(None, seed)), 3)
+    ids, (texts, labels, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
     kept: list[int] = []
     for members in _sets(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
@@ -129,21 +134,3 @@ def _sets(
             if size == 1:
                 intake.tally.note("labels with only one text", f"{label}{where}")
     return members
-
-
-def _texts(row: Row, key: str, intake: Intake, *columns: str) -> tuple[str, ...] | None:
-    found: list[str] = []
-    for column in columns:
-        text = text_of(row, column)
-        if text is None:
-            intake.tally.skip(f"no {column}", key)
-            return None
-        found.append(text)
-    return tuple(found)
-
-
-def _columns(
-    taken: list[tuple[str, tuple[str, ...]]], width: int
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    ids = tuple(key for key, _ in taken)
-    return ids, [tuple(texts[place] for _, texts in taken) for place in range(width)]

@@ -1,29 +1,35 @@
-"""A folder in BEIR's layout: corpus, queries and qrels."""
+"""A folder in BEIR's layout (corpus, queries and qrels), or of texts to train with and to test with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from semblance.data.assembly import assembled
 from semblance.data.dataset import Dataset
 from semblance.data.grades import Gains
 from semblance.data.rows import Source, missing_column, nearest
 from semblance.data.shapes import RETRIEVAL_PARTS, missing_columns
-from semblance.data.tables import known_suffix, table
+from semblance.data.tables import FORMATS, known_suffix, table
 from semblance.data.views import Filtered, Renamed, Titled
-from semblance.errors import DataError
+from semblance.errors import DataError, UsageError
 
 _TABLES = (".jsonl", ".jsonl.gz")
 _QRELS = (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
 
 
 def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
-    """The retrieval set in `folder`, whose corpus also serves as documents.
+    """The retrieval set in `folder`, whose corpus also serves as documents, or its classification.
 
     It holds `corpus.jsonl`, `queries.jsonl` (each also .gz) and `qrels/<split>.tsv` or `qrels.tsv` or
     `qrels.jsonl`. The split is `test` or the only one there is, unless one is named; in a single qrels file a
-    named split selects the rows whose `split` is that. DataError for a folder without these files.
+    named split selects the rows whose `split` is that. With `top_ranked.jsonl` it is a set to rerank. A folder
+    without a corpus may hold two tables, `train` and the split (`test` unless one is named). DataError for a
+    folder without these files.
     """
+    sides = [_table(folder, side) for side in ("train", split or "test")]
+    if all(sides) and not _table(folder, "corpus"):
+        return _sides(folder, [path for path in sides if path], mapping, grades)
     paths = {part: _only(folder, part, _TABLES) for part in ("corpus", "queries")}
     paths["qrels"], by_column = _qrels(folder, split)
     raw = {part: table(path) for part, path in paths.items()}
@@ -32,16 +38,36 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
             raise missing_column(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
-    parts: dict[str, Source] = {part: _part(part, source, mapping) for part, source in raw.items()}
+    if ranked := _table(folder, "top_ranked"):
+        raw["top_ranked"] = table(ranked)
+    tables = {part: _part(part, source, mapping) for part, source in raw.items()}
     if split is not None and by_column:
-        parts["qrels"] = Filtered(parts["qrels"], {"split": frozenset({split})})
-    parts["documents"] = parts["corpus"]
+        tables["qrels"] = Filtered(tables["qrels"], {"split": frozenset({split})})
+    parts = assembled(([part], source) for part, source in tables.items())
+    parts["documents"] = tables["corpus"]
     return Dataset(
         folder.resolve().name,
         parts,
         gains=Gains() if grades is None else Gains.from_grades(grades),
         settings={"mapping": dict(mapping), "split": split, "grades": grades},
     )
+
+
+def _sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None) -> Dataset:
+    if grades is not None:
+        raise UsageError(
+            f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
+        )
+    tables = [
+        (["train"] if side == 0 else ["test", "labelled"], _part("test", table(path), mapping))
+        for side, path in enumerate(paths)
+    ]
+    settings = {"mapping": dict(mapping), "split": paths[1].name}
+    return Dataset(folder.resolve().name, assembled(tables), settings=settings)
+
+
+def _table(folder: Path, stem: str) -> Path | None:
+    return next((path for suffix in FORMATS if (path := folder / (stem + suffix)).is_file()), None)
 
 
 def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from semblance.data.cells import key_of, label_of
+from semblance.data.cells import key_of, label_of, text_of
 from semblance.data.faults import fault
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw
@@ -55,10 +55,21 @@ class Intake:
             if item is not None:
                 usable += 1
                 draw.offer(key, (key, item))
-                self._see_lang(row)
+                self.see_lang(row)
         if not usable:
             raise nothing_usable(source, len(seen), self.tally.skipped())
         return draw.taken()
+
+    def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
+        """The texts of these columns; None, and the row is counted, where one is missing or blank."""
+        found: list[str] = []
+        for column in columns:
+            text = text_of(row, column)
+            if text is None:
+                self.tally.skip(f"no {column}", key)
+                return None
+            found.append(text)
+        return tuple(found)
 
     def note_texts(self, ids: Iterable[str], texts: Iterable[str]) -> None:
         """Warn of very long texts and of texts that are there more than once."""
@@ -70,9 +81,18 @@ class Intake:
                 self.tally.note("repeats of an earlier text", key)
             seen.add(text)
 
-    def _see_lang(self, row: Row) -> None:
+    def see_lang(self, row: Row) -> None:
+        """Remember the language of a row that is used."""
         if lang := label_of(row, "lang"):
             self.langs.add(lang)
+
+
+def columns_of(
+    taken: list[tuple[str, tuple[str, ...]]], width: int
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The ids, and `width` columns of texts, of rows that were read."""
+    ids = tuple(key for key, _ in taken)
+    return ids, [tuple(texts[place] for _, texts in taken) for place in range(width)]
 
 
 def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:

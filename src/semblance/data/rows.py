@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +20,36 @@ class Row(NamedTuple):
     cells: Mapping[str, Any]
 
 
+class Origin(Protocol):
+    """Where rows come from: a file, or a table of a hub."""
+
+    @property
+    def address(self) -> str:
+        """What tells it from other origins."""
+        ...
+
+    def digest(self) -> bytes:
+        """A SHA-256 of what it holds."""
+        ...
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as an origin; what it is called doesn't enter its digest."""
+
+    path: Path
+
+    @property
+    def address(self) -> str:
+        """Its path."""
+        return str(self.path)
+
+    def digest(self) -> bytes:
+        """SHA-256 of its bytes."""
+        with self.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+
+
 class Source(Protocol):
     """Something that gives rows. A column that a row does not have reads as None."""
 
@@ -26,8 +58,8 @@ class Source(Protocol):
         """The file that errors name."""
         ...
 
-    def files(self) -> tuple[Path, ...]:
-        """Every file that is read."""
+    def origins(self) -> tuple[Origin, ...]:
+        """All that is read."""
         ...
 
     def columns(self) -> tuple[str, ...]:

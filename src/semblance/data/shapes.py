@@ -16,9 +16,26 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     "comparisons": ("text", "summary_1", "summary_2", "choice"),
     "ratings": ("text", "summary"),
     "labelled": ("text", "label"),
+    "classification": ("text", "label", "split"),
+    "pairs": ("text", "text2", "score"),
+    "labelled_pairs": ("text", "text2", "label"),
+    "reranking": ("query", "text", "label"),
     "retrieval": (),
+    "summaries": ("text", "references", "summary", "relevance"),
+    "paraphrases": ("text", "paraphrases"),
 }
 """Shape -> the columns it needs; ratings need one axis more, and retrieval is made of the parts below."""
+
+NESTED: Mapping[str, tuple[str, ...]] = {
+    "reranking": ("query", "positive", "negative"),
+    "summaries": ("text", "references", "summaries", "relevance"),
+}
+"""Shape -> the columns that do as well, one row holding lists."""
+
+FOREIGN: Mapping[str, frozenset[str]] = dict.fromkeys(
+    ("documents", "summarised", "labelled", "classification"), frozenset({"text2", "query", "references"})
+)
+"""Shape -> columns that show a table is something else: a label beside `text2` is the label of a pair."""
 
 RETRIEVAL_PARTS: Mapping[str, tuple[str, ...]] = {
     "corpus": ("id", "text"),
@@ -27,7 +44,15 @@ RETRIEVAL_PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """The three tables of a retrieval set -> the columns each needs."""
 
-_OPTIONAL = ("id", "title", "lang", "split", "set")
+PARTS: Mapping[str, tuple[str, ...]] = {
+    **RETRIEVAL_PARTS,
+    "top_ranked": ("query_id",),
+    "train": ("text", "label"),
+    "test": ("text", "label"),
+}
+"""What a table may be besides a shape of its own -> the columns it needs then."""
+
+_OPTIONAL = ("id", "title", "lang", "split", "set", "doc_ids", "text2", "paraphrases2")
 
 
 def axis_columns(columns: Iterable[str]) -> dict[str, str]:
@@ -42,15 +67,28 @@ def axis_columns(columns: Iterable[str]) -> dict[str, str]:
 
 
 def missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that `part` (a flat shape or a retrieval part) needs and `columns` lacks."""
-    needed = RETRIEVAL_PARTS.get(part) or SHAPES[part]
-    missing = tuple(column for column in needed if column not in columns)
+    """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
+    layouts = [PARTS.get(part) or SHAPES[part], *([NESTED[part]] if part in NESTED else [])]
+    lacking = [tuple(column for column in layout if column not in columns) for layout in layouts]
+    missing = min(lacking, key=len)
     return missing + (("axis.NAME",) if part == "ratings" and not axis_columns(columns) else ())
+
+
+def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
+    """The flat shapes that a table of these columns may have; whether it has all they need is another question.
+
+    >>> "labelled" in table_shapes(["text", "text2", "label"])
+    False
+    """
+    known = frozenset(columns)
+    return tuple(
+        shape for shape in SHAPES if shape != "retrieval" and not known & FOREIGN.get(shape, frozenset())
+    )
 
 
 def check_targets(mapping: Mapping[str, str]) -> None:
     """UsageError if the mapping names a column that no shape has."""
-    known = {column for part in (SHAPES, RETRIEVAL_PARTS) for needed in part.values() for column in needed}
+    known = {column for part in (SHAPES, NESTED, PARTS) for needed in part.values() for column in needed}
     known |= {*AXES, *_OPTIONAL}
     for target in mapping:
         if target not in known and target.removeprefix("axis.") in ("", target):

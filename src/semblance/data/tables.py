@@ -13,7 +13,7 @@ from typing import Any
 
 from semblance.data.faults import fault
 from semblance.data.lines import opened, text_lines
-from semblance.data.rows import Row, Source, nearest
+from semblance.data.rows import File, Origin, Row, Source, nearest
 from semblance.errors import DataError
 
 _PEEKED = 1000
@@ -26,9 +26,9 @@ class JsonLines:
 
     path: Path
 
-    def files(self) -> tuple[Path, ...]:
+    def origins(self) -> tuple[Origin, ...]:
         """The file."""
-        return (self.path,)
+        return (File(self.path),)
 
     def columns(self) -> tuple[str, ...]:
         """The keys, in order of first appearance."""
@@ -90,9 +90,9 @@ class Delimited:
     path: Path
     delimiter: str
 
-    def files(self) -> tuple[Path, ...]:
+    def origins(self) -> tuple[Origin, ...]:
         """The file."""
-        return (self.path,)
+        return (File(self.path),)
 
     def columns(self) -> tuple[str, ...]:
         """The header."""
@@ -149,9 +149,9 @@ class Parquet:
 
     path: Path
 
-    def files(self) -> tuple[Path, ...]:
+    def origins(self) -> tuple[Origin, ...]:
         """The file."""
-        return (self.path,)
+        return (File(self.path),)
 
     def columns(self) -> tuple[str, ...]:
         """The columns of its schema."""

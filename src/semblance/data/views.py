@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from semblance.data.cells import key_of, plain, text_of
-from semblance.data.rows import Row, Source, missing_column
+from semblance.data.rows import Origin, Row, Source, missing_column
 from semblance.errors import DataError
 
 ALIASES: Mapping[str, str] = {
     "id": "_id",
     "query_id": "query-id",
     "doc_id": "corpus-id",
+    "doc_ids": "corpus-ids",
     "relevance": "score",
 }
 """Canonical column -> the name BEIR gives it."""
@@ -30,9 +31,9 @@ class View:
         """The file that errors name."""
         return self.source.path
 
-    def files(self) -> tuple[Path, ...]:
-        """Every file that is read."""
-        return self.source.files()
+    def origins(self) -> tuple[Origin, ...]:
+        """All that is read."""
+        return self.source.origins()
 
     def columns(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
@@ -124,9 +125,9 @@ class Joined(View):
                 mend="Leave it out of the join's columns.",
             )
 
-    def files(self) -> tuple[Path, ...]:
-        """The files of both sides."""
-        return (*self.source.files(), *self.other.files())
+    def origins(self) -> tuple[Origin, ...]:
+        """What is read for both sides."""
+        return (*self.source.origins(), *self.other.origins())
 
     def columns(self) -> tuple[str, ...]:
         """The columns of the source, then the joined ones."""

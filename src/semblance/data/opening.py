@@ -7,24 +7,17 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
+from semblance.data.catalogue import DATASETS
+from semblance.data.classification import Tested
 from semblance.data.dataset import Dataset
 from semblance.data.folder import open_folder
 from semblance.data.rows import Source, missing_column
-from semblance.data.shapes import SHAPES, check_targets
+from semblance.data.shapes import check_targets, missing_columns, table_shapes
 from semblance.data.tables import FORMATS, known_suffix, table
 from semblance.data.views import Filtered, Renamed, Titled
 from semblance.errors import UsageError
-from semblance.registry import Registry
-
-DATASETS: Registry[Dataset] = Registry("dataset")
-DATASETS.add(
-    "sample",
-    "semblance.data.bundled:sample",
-    "48 short documents with summaries, questions and labels, in every shape",
-    lang="mul",
-    shapes=" ".join(SHAPES),
-)
 
 _DESCRIPTIONS = (".yaml", ".yml")
 _NOTHING: Mapping[str, str] = {}
@@ -84,20 +77,23 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
     source: Source = Renamed(table(path), dict(mapping))
-    if split is not None:
-        source = Filtered(source, {"split": frozenset({split})})
     if "title" in mapping:
         source = Titled(source)
-    if "text" not in source.columns():
+    columns = source.columns()
+    shapes = table_shapes(columns)
+    if "text" not in columns and all(missing_columns(shape, columns) for shape in shapes):
         raise missing_column(source, "text")
+    parts = dict.fromkeys(shapes, source)
+    if split is not None:
+        parts = dict.fromkeys(shapes, Filtered(source, {"split": frozenset({split})}))
+        if "classification" in parts and not missing_columns("classification", columns):
+            parts["classification"] = Tested(source, split)
     return Dataset(
-        path.name[: -len(known_suffix(path.name))],
-        dict.fromkeys((shape for shape in SHAPES if shape != "retrieval"), source),
-        settings={"mapping": dict(mapping), "split": split},
+        path.name[: -len(known_suffix(path.name))], parts, settings={"mapping": dict(mapping), "split": split}
     )
 
 
-def _from_catalogue(spec: str, options: Mapping[str, object]) -> Dataset:
+def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
     name = DATASETS.parse(spec).name
     taken = inspect.signature(DATASETS.get(name).load()).parameters
     for option, value in options.items():
