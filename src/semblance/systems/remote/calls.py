@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from semblance.contracts import Usage
-from semblance.errors import ModelError
+from semblance.errors import ModelError, TextRefused
 from semblance.systems.remote.failures import Failure, classify
 from semblance.systems.remote.home import at_home
 from semblance.systems.remote.ledger import Ledger, Reservation
@@ -56,7 +56,8 @@ class Calls:
 
         `send` raises what `classify` understands. `tokens` and `usd` are what the request will take, or a bound
         above: they pass the limits and are put aside in the ledger until the answer says what it really was.
-        ModelError, with the reason, when the call fails for good; BudgetExceeded when there is no money for it.
+        ModelError, with the reason, when the call fails for good (TextRefused where it is what was sent that the
+        server will not take); BudgetExceeded when there is no money for it.
         """
         return await at_home(lambda: _Call(self, self._pace(), send, tokens, usd).do())
 
@@ -94,7 +95,8 @@ class _Call(Generic[T]):
             wait = self._wait(outcome)
             if wait is None:
                 self.ledger.gave_up(self.model)
-                raise ModelError(f"{self.model}: {outcome.reason}{self._tries()}.") from None
+                kind = TextRefused if outcome.of_texts else ModelError
+                raise kind(f"{self.model}: {outcome.reason}{self._tries()}.") from None
             await asyncio.sleep(wait)
 
     async def _request(self) -> Answer[T] | Failure:

@@ -21,6 +21,8 @@ _NO_MONEY = (
     "billing_hard_limit",
     "exceeded your current quota, please check your plan",
 )
+_OF_TEXTS = {400, 413, 422}
+_OF_ACCOUNT = ("api key", "api_key", "model_not_found", "unknown model", "billing", "credit")
 _CROWDED = ("overloaded", "rate_limit")
 _LONGEST = 300
 
@@ -34,18 +36,27 @@ class Refused(Exception):
 
 
 class Malformed(Exception):
-    """The server answered, but not with what was asked for: another number of vectors, NaN, broken JSON."""
+    """The server answered, but not with what was asked for: another number of vectors, NaN, broken JSON.
+
+    `of_texts` where it may be the texts that bring this about (NaN), should it happen every time.
+    """
+
+    def __init__(self, reason: str, *, of_texts: bool = False) -> None:
+        super().__init__(reason)
+        self.of_texts = of_texts
 
 
 @dataclass(frozen=True)
 class Failure:
     """A request that failed: `reason` in one line without keys; `wait` the seconds the server asks for, if it
-    does; `charged` whether the server may have done the work, and so may want money for it."""
+    does; `charged` whether the server may have done the work, and so may want money for it; `of_texts` whether
+    it is what was sent that the server will not take, rather than who sends it."""
 
     kind: Kind
     reason: str
     wait: float | None = None
     charged: bool = False
+    of_texts: bool = False
 
 
 def classify(error: Exception) -> Failure | None:
@@ -55,7 +66,7 @@ def classify(error: Exception) -> Failure | None:
         headers, body = _headers(error), _body(error)
         return _refusal(status, headers, body)
     if isinstance(error, Malformed):
-        return Failure("passing", redacted(_line(str(error))), charged=True)
+        return Failure("passing", redacted(_line(str(error))), charged=True, of_texts=error.of_texts)
     if isinstance(error, TimeoutError) or _named(error, "TimeoutException", "APITimeoutError"):
         return Failure("passing", "no answer in time", charged=True)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _named(
@@ -77,7 +88,8 @@ def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
         return Failure("pushback", reason, asked_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
         return Failure("passing", reason, asked_wait(headers, body))
-    return Failure("final", reason)
+    of_texts = status in _OF_TEXTS and not any(sign in text for sign in _OF_ACCOUNT)
+    return Failure("final", reason, of_texts=of_texts)
 
 
 def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
@@ -103,6 +115,11 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
+
+
+def format_refused(error: Exception, field: str) -> bool:
+    """Whether the server refuses the request because it does not know its field `field`."""
+    return _status(error) in _OF_TEXTS and field in str(_body(error))
 
 
 def message(body: Any) -> str:

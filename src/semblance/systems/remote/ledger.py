@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from semblance.contracts import Usage
+from semblance.contracts import Journal, Usage
 from semblance.errors import BudgetExceeded, UsageError
 
 
@@ -36,13 +36,17 @@ class Reservation:
 class Ledger:
     """The accounts of one run, shared by all its models. Safe between threads; one per process.
 
-    `max_usd` limits what may be spent; `spent_usd` is what earlier attempts of the same run have cost.
+    `max_usd` limits what may be spent; `spent_usd` is what earlier attempts of the same run have cost. `journal`
+    keeps what happens.
     """
 
-    def __init__(self, *, max_usd: float | None = None, spent_usd: float = 0.0) -> None:
+    def __init__(
+        self, *, max_usd: float | None = None, spent_usd: float = 0.0, journal: Journal | None = None
+    ) -> None:
         if max_usd is not None and not max_usd >= 0:
             raise UsageError(f"The limit of cost must not be negative, found {max_usd}.")
         self.max_usd = max_usd
+        self.journal = journal
         self._lock = Lock()
         self._spent = spent_usd
         self._reserved: dict[int, float] = {}
@@ -78,6 +82,8 @@ class Ledger:
                 return None
             self._numbers += 1
             self._reserved[self._numbers] = usd
+            if self.journal is not None:
+                self.journal.reserved(self._numbers, model, usd)
             return Reservation(model, usd, self._numbers)
 
     def settle(
@@ -97,17 +103,25 @@ class Ledger:
                 usd=None if before.usd is None or usage.usd is None else before.usd + usage.usd,
                 seconds=before.seconds + seconds,
             )
+            if self.journal is not None:
+                self.journal.settled(
+                    reservation.number, reservation.model, usage, retry=retry, seconds=seconds
+                )
 
     def release(self, reservation: Reservation) -> None:
         """The request was never sent: nothing was spent."""
         with self._lock:
             self._reserved.pop(reservation.number, None)
+            if self.journal is not None:
+                self.journal.released(reservation.number)
 
     def gave_up(self, model: str) -> None:
         """A call has failed for good."""
         with self._lock:
             before = self._totals.get(model, ModelTotals())
             self._totals[model] = replace(before, failed=before.failed + 1)
+            if self.journal is not None:
+                self.journal.gave_up(model)
 
     def totals(self) -> Mapping[str, ModelTotals]:
         """What each model's calls came to so far."""

@@ -1,0 +1,58 @@
+"""The official OpenAI client, made once per process and server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from semblance.errors import ModelError
+from semblance.systems.remote.address import Address
+from semblance.systems.remote.keys import read_key
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+OPENAI = "https://api.openai.com/v1"
+
+
+def openai_address(base_url: str | None) -> Address:
+    """The server of OpenAI's models: `base_url`, else $OPENAI_BASE_URL, else OpenAI itself."""
+    return Address.of(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+
+
+class OpenAIClient:
+    """An AsyncOpenAI without retries and time limits of its own: those are the business of `Calls`.
+
+    The key is read at once, so that its absence is known before any work; the client is made in the process
+    that calls. ModelError when the key or the package is missing.
+    """
+
+    def __init__(
+        self, address: Address, *, key: str | None = None, names: Sequence[str] = ("OPENAI_API_KEY",)
+    ) -> None:
+        _check_installed()
+        self._address = address
+        self._key = read_key("OpenAI", names, key=key, local=address.local)
+        self._clients: dict[int, AsyncOpenAI] = {}
+
+    def __call__(self) -> AsyncOpenAI:
+        """The client, to be used in the loop of `home`."""
+        process = os.getpid()
+        if process not in self._clients:
+            from openai import AsyncOpenAI
+
+            self._clients[process] = AsyncOpenAI(
+                api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None
+            )
+        return self._clients[process]
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("openai") is None:
+        raise ModelError(
+            "OpenAI's models need the package openai, which is not installed.",
+            mend="pip install 'semblance[llm]'",
+        )
