@@ -198,6 +198,27 @@ class Usage:
     usd: float | None = None
 
 
+class Journal(Protocol):
+    """Keeps what a ledger does, durably: a request is noted before it is sent and again when it has ended, so
+    that a killed process forgets no money. Called from one thread at a time."""
+
+    def reserved(self, number: int, model: str, usd: float) -> None:
+        """Request `number` of this process is about to be sent and may cost `usd`."""
+        ...
+
+    def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
+        """It was answered, or may have been: this is what it cost."""
+        ...
+
+    def released(self, number: int) -> None:
+        """It was never sent."""
+        ...
+
+    def gave_up(self, model: str) -> None:
+        """A call, with all its requests, has failed for good."""
+        ...
+
+
 @dataclass(frozen=True)
 class Completion:
     """An answer: `text` without the model's thinking, `parsed` the checked object where a schema was asked

@@ -234,3 +234,11 @@ def test_a_refused_text_fails_alone(cache, at_once):
         "only refused calls are repeated"
     )
     assert again.counts.cached == 14
+
+
+def test_a_server_that_refuses_everything_is_not_asked_for_every_text(cache):
+    """When no text is taken it is the server's failure, found with a few calls."""
+    encoder = Server()
+    with pytest.raises(ModelError, match="No text is taken: not allowed"):
+        CachedEncoder(encoder, cache).encode([f"{i}!" for i in range(400)])
+    assert len(encoder.calls) < 100 + 20

@@ -24,6 +24,8 @@ from semblance.errors import ModelError, TextRefused
 from semblance.runs.embedding_cache import EmbeddingCache
 
 _CHUNK_SIZE = 64
+_HOPELESS = 8
+"""So many texts refused and none taken: it is the server, and not the texts."""
 
 Vectors = NDArray[np.float32]
 
@@ -162,14 +164,22 @@ class CachedEncoder:
         for position, refusal in refused:
             chunk = chunks[position]
             if len(chunk) == 1:
-                self.failures[chunk[0]] = refusal.message
+                self._failed(chunk[0], refusal)
                 yield position, np.full((1, self.dim), np.nan, dtype=np.float32)
             else:
-                parted.append((position, chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :]))
-        if parted:
-            halves = dict(self._vectors([half for _, *both in parted for half in both], role))
-            for place, (position, *_) in enumerate(parted):
-                yield position, np.concatenate((halves[2 * place], halves[2 * place + 1]))
+                parted.append((position, (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])))
+        while parted:
+            # Until a text was taken one chunk is tried, lest a server that refuses all is asked for each alone.
+            some = parted if self.counts.encoded + self.counts.cached else parted[:1]
+            parted = parted[len(some) :]
+            found = dict(self._vectors([half for _, halves in some for half in halves], role))
+            for place, (position, _) in enumerate(some):
+                yield position, np.concatenate((found[2 * place], found[2 * place + 1]))
+
+    def _failed(self, text: str, refusal: TextRefused) -> None:
+        self.failures[text] = refusal.message
+        if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
+            raise ModelError(f"No text is taken: {refusal.message}")
 
     def _timed(
         self, steps: Iterator[tuple[int, Vectors | TextRefused]]

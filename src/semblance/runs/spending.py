@@ -1,0 +1,168 @@
+"""What a run has paid for, kept so that neither a kill nor a resume forgets or doubles it.
+
+`spending.jsonl` in the run's folder gets a line before a request is sent and one when it has ended. A request
+that was in flight when its process died may have been charged or not: it counts as charged, with the most that
+it could cost. A session that ends in order leaves one line per account.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from semblance.contracts import Usage
+from semblance.runs.files import to_json, write_atomic
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` (None
+    where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
+    side; `unsettled` requests were in flight when a process died."""
+
+    requests: int = 0
+    retries: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    unsettled: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Spent(
+            self.requests + other.requests, self.retries + other.retries, self.failed + other.failed,
+            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd,
+            self.seconds + other.seconds, self.unsettled + other.unsettled,
+        )  # fmt: skip
+
+    def since(self, before: Spent) -> Spent:
+        """What was spent after `before`, an earlier state of the same account."""
+        usd = None if self.usd is None or before.usd is None else self.usd - before.usd
+        return Spent(
+            self.requests - before.requests, self.retries - before.retries, self.failed - before.failed,
+            self.input_tokens - before.input_tokens, self.output_tokens - before.output_tokens, usd,
+            self.seconds - before.seconds, self.unsettled - before.unsettled,
+        )  # fmt: skip
+
+
+Book = dict[tuple[str, str], Spent]
+"""What was spent by session and account."""
+
+
+class Spending:
+    """The journal of a run's ledger: see `contracts.Journal`.
+
+    `session` names this attempt at the run, by its start. Calls are charged to `account` (the system in work),
+    or to the model where there is none. Nothing is written before the first call.
+    """
+
+    def __init__(self, path: Path, session: str) -> None:
+        self.path, self.session = path, session
+        self.account = ""
+        self._book: Book = _folded(_read(path))
+        self._open: dict[int, str] = {}
+        self._file: int | None = None
+
+    @property
+    def usd(self) -> float:
+        """Dollars spent by all sessions so far; what has no known price counts nothing."""
+        return sum(spent.usd or 0.0 for spent in list(self._book.values()))
+
+    def by_account(self, session: str | None = None) -> dict[str, Spent]:
+        """What each account has spent, in all sessions or in one."""
+        found: dict[str, Spent] = {}
+        for (of_session, account), spent in list(self._book.items()):
+            if session in (None, of_session):
+                found[account] = found.get(account, Spent()) + spent
+        return found
+
+    def reserved(self, number: int, model: str, usd: float) -> None:
+        """A request is about to be sent."""
+        self._open[number] = self.account or model
+        self._write({"open": number, "account": self._open[number], "usd": usd})
+
+    def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
+        """It was answered, or may have been."""
+        spent = Spent(
+            1, int(retry), 0, usage.input_tokens, usage.output_tokens, usage.usd, round(seconds, 4)
+        )  # fmt: skip
+        self._enter({"closed": number, "account": self._open.pop(number, model), **asdict(spent)})
+
+    def released(self, number: int) -> None:
+        """It was never sent."""
+        self._open.pop(number, None)
+        self._write({"closed": number})
+
+    def gave_up(self, model: str) -> None:
+        """A call has failed for good."""
+        self._enter({"account": self.account or model, "failed": 1})
+
+    def close(self) -> None:
+        """End the session: one line per session and account is left."""
+        if self._file is None:
+            return
+        os.close(self._file)
+        self._file = None
+        rows = ({"session": session, "account": account, **asdict(spent)}
+                for (session, account), spent in self._book.items())  # fmt: skip
+        write_atomic(self.path, "".join(to_json(row) + "\n" for row in rows))
+
+    def _enter(self, line: dict[str, Any]) -> None:
+        key = self.session, line["account"]
+        self._book[key] = self._book.get(key, Spent()) + _spent(line)
+        self._write(line)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        if self._file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            line = {"session": self.session, "begun": True, **line}
+        # In one write: a killed process leaves whole lines.
+        os.write(self._file, (to_json(line) + "\n").encode())
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:  # the end of a full disk
+            continue
+
+
+def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
+    """The book that the lines of dead sessions add up to."""
+    book: Book = {}
+    session, in_flight = "", dict[int, Mapping[str, Any]]()
+
+    def enter(account: str, spent: Spent) -> None:
+        book[session, account] = book.get((session, account), Spent()) + spent
+
+    def bury() -> None:
+        for line in in_flight.values():
+            enter(line["account"], Spent(requests=1, usd=line["usd"], unsettled=1))
+        in_flight.clear()
+
+    for line in lines:
+        if line.get("begun"):
+            bury()
+        session = line.get("session", session)
+        if "open" in line:
+            in_flight[line["open"]] = line
+            continue
+        in_flight.pop(line.get("closed", 0), None)
+        if "account" in line:
+            enter(line["account"], _spent(line))
+    bury()
+    return book
+
+
+def _spent(line: Mapping[str, Any]) -> Spent:
+    return Spent(**{name: line[name] for name in asdict(Spent()) if name in line})

@@ -1,0 +1,89 @@
+"""The journal of what a run has paid for: no kill forgets it, no resume doubles it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from semblance.contracts import Usage
+from semblance.runs.spending import Spending, Spent
+
+
+def call(spending, number, *, usd=0.01, tokens=10, retry=False):
+    spending.reserved(number, "model", 0.02)
+    spending.settled(number, "model", Usage(tokens, 1, 1, usd), retry=retry, seconds=0.5)
+
+
+def test_calls_add_up_per_account(tmp_path):
+    """Requests, retries, failures, tokens, money and seconds, of the system in work or of the model."""
+    spending = Spending(tmp_path / "spending.jsonl", "first")
+    call(spending, 1)
+    spending.account = "system"
+    call(spending, 2)
+    call(spending, 3, retry=True)
+    spending.reserved(4, "model", 0.02)
+    spending.released(4)
+    spending.gave_up("model")
+    assert spending.by_account() == {
+        "model": Spent(1, 0, 0, 10, 1, 0.01, 0.5),
+        "system": Spent(2, 1, 1, 20, 2, 0.02, 1.0),
+    }
+    assert spending.usd == pytest.approx(0.03)
+
+
+def test_nothing_is_written_before_the_first_call(tmp_path):
+    """A run that pays for nothing has no such file."""
+    Spending(tmp_path / "run" / "spending.jsonl", "first").close()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_resumed_run_goes_on_from_what_was_spent(tmp_path, closed):
+    """Sessions are kept apart and summed, however each ended."""
+    path = tmp_path / "spending.jsonl"
+    first = Spending(path, "first")
+    call(first, 1)
+    if closed:
+        first.close()
+        assert len(path.read_text().splitlines()) == 1
+    second = Spending(path, "second")
+    assert second.usd == pytest.approx(0.01)
+    call(second, 1, tokens=5)
+    second.close()
+    third = Spending(path, "third")
+    assert third.by_account("first") == {"model": Spent(1, 0, 0, 10, 1, 0.01, 0.5)}
+    assert third.by_account("second") == {"model": Spent(1, 0, 0, 5, 1, 0.01, 0.5)}
+    assert third.by_account()["model"].input_tokens == 15
+
+
+def test_a_request_in_flight_at_a_kill_counts_as_charged(tmp_path):
+    """What it could cost at most, once, and marked; one that was in flight in an earlier session too."""
+    path = tmp_path / "spending.jsonl"
+    for session in ("first", "second"):
+        spending = Spending(path, session)
+        call(spending, 1)
+        spending.reserved(2, "model", 0.02)
+    last = Spending(path, "third")
+    assert last.by_account()["model"] == Spent(4, 0, 0, 20, 2, pytest.approx(0.06), 1.0, unsettled=2)
+    call(last, 1)
+    last.close()
+    assert Spending(path, "fourth").usd == pytest.approx(0.07)
+
+
+def test_a_torn_line_costs_only_itself(tmp_path):
+    """A disk that was full leaves half a line; the rest still counts."""
+    path = tmp_path / "spending.jsonl"
+    spending = Spending(path, "first")
+    call(spending, 1)
+    path.write_text(path.read_text() + '{"open": 2, "acc')
+    assert Spending(path, "second").usd == pytest.approx(0.01)
+
+
+def test_an_unknown_price_stays_unknown(tmp_path):
+    """Tokens are counted, money is not guessed."""
+    spending = Spending(tmp_path / "spending.jsonl", "first")
+    call(spending, 1, usd=None)
+    assert spending.by_account()["model"].usd is None
+    assert spending.usd == 0
+    assert json.loads((tmp_path / "spending.jsonl").read_text().splitlines()[1])["usd"] is None
