@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -280,3 +281,24 @@ def test_common_parameters_are_split_off():
         registry.split(registry.parse("plain?dims=few"), common)
     with pytest.raises(UsageError, match=r"has no parameter 'x'\. It takes size, dims\."):
         registry.build("plain?x=1", ("dims",))
+
+
+@dataclass(frozen=True)
+class Place:
+    """What several factories have in common."""
+
+    host: str = "here"
+    port: int | None = None
+
+
+def test_a_record_is_made_of_its_fields() -> None:
+    """The fields of a dataclass are parameters of the spec, converted and listed like the others."""
+
+    def make(place: Place, scale: float = 1.0) -> object:
+        return place, scale
+
+    assert _registry(make).build("thing?port=8&scale=2") == (Place("here", 8), 2.0)
+    with pytest.raises(UsageError, match=r"no parameter 'x'.*It takes host, port, scale"):
+        _registry(make).build("thing?x=1")
+    with pytest.raises(UsageError, match="needs port as int"):
+        _registry(make).build("thing?port=here")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -110,12 +110,13 @@ class Registry(Generic[T]):
 
         The factory gets the spec's target and cutoff if it takes them ("" and None where the spec has none
         and the factory no default), its parameters converted to the types of the factory's signature (as they
-        are where only its `**parameters` take them), and of `context` what it asks for by name. `also` are
-        parameters that the caller sees to; they are named beside the factory's where one is wrong.
+        are where only its `**parameters` take them), and of `context` what it asks for by name. A parameter
+        that is a dataclass is made from those named like its fields. `also` are parameters that the caller
+        sees to; they are named beside the factory's where one is wrong.
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self.get(spec.name).load()
-        known = inspect.signature(factory, eval_str=True).parameters
+        known, records = _parameters(factory)
         arguments = self._head(spec, known) | {key: value for key, value in context.items() if key in known}
         passes_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
         for key, value in spec.params.items():
@@ -129,6 +130,9 @@ class Registry(Generic[T]):
                     mend=f"It takes {', '.join(settable) or 'none'}.",
                 )
             arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
+        for name, record in records.items():
+            fields = [key for key in inspect.signature(record).parameters if key in arguments]
+            arguments[name] = record(**{key: arguments.pop(key) for key in fields})
         return factory(**arguments)
 
     def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
@@ -156,6 +160,19 @@ class Registry(Generic[T]):
                     mend=f"Uninstall {package!r}, or ask its authors for another name.",
                 )
             self.add(point.name, point.value, f"from the package {package}")
+
+
+def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, type]]:
+    """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
+    known: dict[str, inspect.Parameter] = {}
+    records: dict[str, type] = {}
+    for name, parameter in inspect.signature(factory, eval_str=True).parameters.items():
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+            records[name] = parameter.annotation
+            known |= inspect.signature(parameter.annotation, eval_str=True).parameters
+        else:
+            known[name] = parameter
+    return known, records
 
 
 def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
