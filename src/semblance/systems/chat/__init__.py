@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from semblance.contracts import ChatModel
 from semblance.registry import Registry
 from semblance.systems.remote.ledger import Ledger
@@ -19,12 +21,12 @@ CHAT_MODELS.add(
 )
 
 
-def open_chat(text: str, *, ledger: Ledger | None = None) -> ChatModel:
+def open_chat(text: str, *, ledger: Ledger | None = None, **context: Any) -> ChatModel:
     """The chat model that a spec string names: `openai:gpt-5-mini`,
     `openai:NAME?base_url=http://localhost:8000/v1`, `ollama:gemma3:27b`.
 
-    `ledger` keeps the accounts and the limit of cost. UsageError for unknown names and parameters, ModelError
-    when the key or the package it needs is missing.
+    `ledger` keeps the accounts and the limit of cost; a factory gets of `context` what it asks for. UsageError
+    for unknown names and parameters, ModelError when the key or the package it needs is missing.
     """
     spec = CHAT_MODELS.parse(text)
-    return CHAT_MODELS.build(spec, name=CHAT_MODELS.format(spec), ledger=ledger or Ledger())
+    return CHAT_MODELS.build(spec, name=CHAT_MODELS.format(spec), ledger=ledger or Ledger(), **context)

@@ -139,9 +139,8 @@ class _Call(Generic[T]):
             self.pace.failed()
             raise
         self._account(reservation, answer.usage, start)
-        self.pace.succeeded(
-            ticket, time.perf_counter() - start, correction=answer.usage.input_tokens - self.tokens
-        )
+        used = answer.usage.input_tokens + answer.usage.output_tokens
+        self.pace.succeeded(ticket, time.perf_counter() - start, correction=used - self.tokens)
         return answer
 
     def _cost(self, failure: Failure | None) -> Usage:

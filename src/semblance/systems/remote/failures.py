@@ -117,9 +117,9 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
     return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
 
 
-def format_refused(error: Exception, field: str) -> bool:
-    """Whether the server refuses the request because it does not know its field `field`."""
-    return _status(error) in _OF_TEXTS and field in str(_body(error))
+def format_refused(error: Exception, *fields: str) -> bool:
+    """Whether the server refuses the request, and its words name one of these fields of it."""
+    return _status(error) in _OF_TEXTS and any(field in str(_body(error)) for field in fields)
 
 
 def message(body: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from semblance.errors import ModelError
@@ -33,16 +34,21 @@ async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping
     return body
 
 
+def check_installed() -> None:
+    """ModelError where httpx is not installed; it is not imported yet."""
+    if find_spec("httpx") is None:
+        raise ModelError(
+            "Remote models need the package httpx, which is not installed.",
+            mend="pip install 'semblance[llm]'",
+        )
+
+
 def _client() -> Any:
     """One client per process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
-        try:
-            import httpx
-        except ImportError:
-            raise ModelError(
-                "Remote models need the package httpx, which is not installed.",
-                mend="pip install 'semblance[llm]'",
-            ) from None
+        check_installed()
+        import httpx
+
         # The time limit is that of Calls; how many connections are open follows from its pace.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=512)
         _clients[os.getpid()] = httpx.AsyncClient(timeout=None, limits=limits)

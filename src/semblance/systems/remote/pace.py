@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,9 +62,10 @@ class Bucket:
 _START = 8
 _HOLD = 128
 _LONGEST_HOLD = 4096
-_RECENT = 100
+_SAMPLE = 24
 _FEW = 4
-_SHARE = 1 / 12
+_TOLERATED = 1 / 12
+_PLAIN = 0.5
 _GAIN = 0.3
 
 
@@ -81,15 +81,14 @@ class Pace:
         self._tokens = Bucket(limits.tpm, clock) if limits.tpm else None
         self._door = asyncio.Lock()
         self._room = asyncio.Event()
+        self._full = False
         self._paused_until = 0.0
         self._growth = _Growth(self.limit)
 
     async def enter(self, tokens: int) -> Ticket:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
         async with self._door:
-            while self.in_flight >= self.limit:
-                self._room.clear()
-                await self._room.wait()
+            await self._enough_room()
             while (pause := self._pause(tokens)) > 0:
                 await asyncio.sleep(pause)
             if self._requests:
@@ -99,12 +98,20 @@ class Pace:
             self.in_flight += 1
             return Ticket(self.in_flight, self._growth.stage)
 
+    async def _enough_room(self) -> None:
+        try:
+            while self.in_flight >= self.limit:
+                self._full = True
+                self._room.clear()
+                await self._room.wait()
+        finally:
+            self._full = False
+
     def succeeded(self, ticket: Ticket, seconds: float, *, correction: int = 0) -> None:
         """It was answered in so many seconds; it had `correction` tokens more than was said."""
         if self._tokens:
             self._tokens.take(correction)
-        full = self.in_flight >= self.limit
-        self._growth.answered(ticket, seconds, full=full)
+        self._growth.answered(ticket, seconds, full=self._full)
         self._leave()
 
     def failed(self) -> None:
@@ -147,7 +154,8 @@ class _Growth:
         self._doubling = True
         self._ceiling: int | None = None
         self._hold = _HOLD
-        self._recent: deque[bool] = deque(maxlen=_RECENT)
+        self._answers, self._refusals = 0, 0
+        self._tolerated, self._suspicions = _TOLERATED, 0
         self._lowest = limit
         self._calm = True
         self._severity = 0
@@ -157,7 +165,7 @@ class _Growth:
     def answered(self, ticket: Ticket, seconds: float, *, full: bool) -> None:
         if ticket.stage < self._last_cut:
             return
-        self._recent.append(False)
+        self._answers += 1
         self._calm, self._severity = True, 0
         if ticket.stage == self.stage and full:
             self._count += 1
@@ -169,27 +177,38 @@ class _Growth:
         """Seconds to send nothing at all, when there was no answer since the last cut; None otherwise."""
         if ticket.stage < self._last_cut:
             return None  # sent before the last cut, which has answered it
-        self._recent.append(True)
+        self._refusals += 1
         self._lowest = min(self._lowest, ticket.level)
-        refused = sum(self._recent)
-        # A few refusals among many answers are the server's weather, not its limit.
-        if refused < min(_FEW, self.limit) or refused <= _SHARE * len(self._recent):
+        asked = self._answers + self._refusals
+        if self._refusals < _FEW or self._refusals <= self._tolerated * asked:
             return None
-        if self._calm:
+        if not self._calm:
+            self._cut(max(1, self.limit // 2))
+            self._severity += 1
+            return float(min(30.0, 0.25 * 2**self._severity))
+        self._suspicions = self._suspicions + 1 if self._refusals < _PLAIN * asked else 0
+        if self._suspicions > 1:
+            self._endure()
+        else:
             self._cut(max(1, min(self.limit - 1, self._lowest - 1)))
-            return None
-        self._cut(max(1, self.limit // 2))
-        self._severity += 1
-        return float(min(30.0, 0.25 * 2**self._severity))
+        return None
+
+    def _endure(self) -> None:
+        """Fewer requests were refused just as often: it is not their number that the server minds."""
+        self._tolerated, self._suspicions = min(0.5, 2 * self._tolerated), 0
+        self._ceiling, self._hold = None, _HOLD
+        self._move(self.limit)
 
     def _window(self) -> int:
-        return self._hold if self._at_ceiling() else max(self.limit, _START)
+        return self._hold if self._at_ceiling() else max(2 * self.limit, _SAMPLE)
 
     def _at_ceiling(self) -> bool:
         return self._ceiling is not None and self.limit == self._ceiling - 1
 
     def _judge(self) -> None:
         """The level has stood for a window: keep it if it brought more, and try the next."""
+        if self._refusals < _TOLERATED / 2 * self._answers:
+            self._tolerated, self._suspicions = _TOLERATED, 0
         level, seconds = self._proven
         mean = self._seconds / self._count
         grown = self.limit / level - 1
@@ -214,11 +233,11 @@ class _Growth:
         self._doubling, self._calm, self._ceiling = False, False, limit + 1
         self._move(limit)
         self._last_cut = self.stage
-        self._recent.clear()
         self._proven = (limit, 0.0)
 
     def _move(self, limit: int) -> None:
         self.limit = limit
         self.stage += 1
         self._lowest = limit
+        self._answers, self._refusals = 0, 0
         self._count, self._seconds = 0, 0.0

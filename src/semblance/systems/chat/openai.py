@@ -1,0 +1,137 @@
+"""OpenAI's chat models, and those of any server that speaks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from semblance.contracts import Message, Sampling, Usage
+from semblance.systems.chat.served import Reply, ServedChat
+from semblance.systems.chat.structured import is_strict, with_schema
+from semblance.systems.remote import Answer, Ledger, Limits, Malformed, Price
+from semblance.systems.remote.clients import OPENAI, OpenAIClient, openai_address
+from semblance.systems.remote.failures import format_refused
+
+_WAYS = ("json_schema", "json_object", "words")
+_WORDINGS = len(_WAYS)
+"""How often a request may be put in another way: two more for the schema, one for the longest answer."""
+
+
+class OpenAIChat(ServedChat):
+    """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server that speaks like it.
+
+    `key` is the NAME of the environment variable that holds the key; `price` and `price_output` are US dollars
+    per million tokens read and written; `effort` is how much a reasoning model may think (`minimal`, `low` ...).
+    `rpm`, `tpm`, `concurrency`, `timeout` (seconds) are limits, see `Limits`.
+
+    A server that does not take a JSON schema is told it in words, and one that wants `max_tokens` by another
+    name gets that; each is found out once.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parameters of a spec
+        self,
+        target: str,
+        *,
+        name: str = "",
+        ledger: Ledger | None = None,
+        base_url: str | None = None,
+        effort: str | None = None,
+        rpm: float | None = None,
+        tpm: float | None = None,
+        concurrency: int = 256,
+        timeout: float = 600.0,
+        key: str | None = None,
+        price: float | None = None,
+        price_output: float | None = None,
+    ) -> None:
+        address = openai_address(base_url)
+        identity = f"openai:{target}:{address.place}" + (f":effort={effort}" if effort else "")
+        super().__init__(
+            name or f"openai:{target}",
+            identity,
+            f"openai:{target}",
+            price=Price.of_chat(target, price, price_output),
+            ledger=ledger,
+            limits=Limits(rpm=rpm, tpm=tpm, concurrency=concurrency, timeout=timeout),
+        )
+        self._client = OpenAIClient(address, key=key)
+        self._target, self._effort = target, effort
+        self._way = 0
+        self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"
+
+    async def request(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """One chat completion."""
+        for _ in range(_WORDINGS):
+            way, longest = self._way, self._longest
+            try:
+                return _answer(await self._create(messages, sampling, schema))
+            except Exception as error:
+                if not self._adapted(error, way, longest, asked=schema is not None):
+                    raise
+        return _answer(await self._create(messages, sampling, schema))
+
+    def _adapted(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
+        """Whether the server minds something that can be said in another way, which is then remembered.
+
+        Several calls may find out at once: what another has changed already needs only another attempt.
+        """
+        if asked and way < len(_WAYS) - 1 and format_refused(error, "response_format", "json_schema"):
+            self._way = max(self._way, way + 1)
+            return True
+        other = "max_tokens" if longest == "max_completion_tokens" else "max_completion_tokens"
+        if format_refused(error, longest) and format_refused(error, other):
+            self._longest = other
+            return True
+        return False
+
+    async def _create(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Any:
+        wanted: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+            self._longest: sampling.max_tokens,
+            "reasoning_effort": self._effort,
+        }
+        if schema is not None:
+            wanted["response_format"] = _format(_WAYS[self._way], schema)
+            messages = messages if self._way == 0 else with_schema(messages, schema)
+        return await self._client().chat.completions.create(
+            model=self._target,
+            messages=cast(Any, [{"role": one.role, "content": one.content} for one in messages]),
+            **{name: value for name, value in wanted.items() if value is not None},
+        )
+
+
+def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    if way == "words":
+        return None
+    if way == "json_object":
+        return {"type": way}
+    shape = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+    return {"type": way, "json_schema": shape}
+
+
+def _answer(found: Any) -> Answer[Reply]:
+    """The reply in the server's answer; Malformed when there is none."""
+    try:
+        choice = found.choices[0]
+        message = choice.message
+        reply = Reply(
+            text=message.content or "",
+            model=found.model or "",
+            finish=choice.finish_reason or "stop",
+            refusal=getattr(message, "refusal", None) or "",
+        )
+    except (AttributeError, IndexError, TypeError):
+        raise Malformed("an answer without a message") from None
+    if not isinstance(reply.text, str):
+        raise Malformed("an answer that is no text")
+    used = found.usage
+    return Answer(
+        reply,
+        Usage(getattr(used, "prompt_tokens", None) or 0, getattr(used, "completion_tokens", None) or 0, 1),
+    )
