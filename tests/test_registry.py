@@ -292,12 +292,12 @@ class Place:
 
 
 def test_a_record_is_made_of_its_fields() -> None:
-    """The fields of a dataclass are parameters of the spec, converted and listed like the others."""
+    """The fields of a default that is a dataclass are parameters of the spec, converted and listed like others."""
 
-    def make(place: Place, scale: float = 1.0) -> object:
+    def make(place: Place = Place("there"), scale: float = 1.0) -> object:
         return place, scale
 
-    assert _registry(make).build("thing?port=8&scale=2") == (Place("here", 8), 2.0)
+    assert _registry(make).build("thing?port=8&scale=2") == (Place("there", 8), 2.0)
     with pytest.raises(UsageError, match=r"no parameter 'x'.*It takes host, port, scale"):
         _registry(make).build("thing?x=1")
     with pytest.raises(UsageError, match="needs port as int"):

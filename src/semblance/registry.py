@@ -111,8 +111,8 @@ class Registry(Generic[T]):
         The factory gets the spec's target and cutoff if it takes them ("" and None where the spec has none
         and the factory no default), its parameters converted to the types of the factory's signature (as they
         are where only its `**parameters` take them), and of `context` what it asks for by name. A parameter
-        that is a dataclass is made from those named like its fields. `also` are parameters that the caller
-        sees to; they are named beside the factory's where one is wrong.
+        whose default is a dataclass gets that with the fields that are given. `also` are parameters that the
+        caller sees to; they are named beside the factory's where one is wrong.
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self.get(spec.name).load()
@@ -131,8 +131,8 @@ class Registry(Generic[T]):
                 )
             arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
         for name, record in records.items():
-            fields = [key for key in inspect.signature(record).parameters if key in arguments]
-            arguments[name] = record(**{key: arguments.pop(key) for key in fields})
+            fields = [key for key in inspect.signature(type(record)).parameters if key in arguments]
+            arguments[name] = replace(record, **{key: arguments.pop(key) for key in fields})
         return factory(**arguments)
 
     def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
@@ -162,14 +162,14 @@ class Registry(Generic[T]):
             self.add(point.name, point.value, f"from the package {package}")
 
 
-def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, type]]:
+def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
     """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
     known: dict[str, inspect.Parameter] = {}
-    records: dict[str, type] = {}
+    records: dict[str, Any] = {}
     for name, parameter in inspect.signature(factory, eval_str=True).parameters.items():
-        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
-            records[name] = parameter.annotation
-            known |= inspect.signature(parameter.annotation, eval_str=True).parameters
+        if is_dataclass(parameter.default) and not isinstance(parameter.default, type):
+            records[name] = parameter.default
+            known |= inspect.signature(type(parameter.default), eval_str=True).parameters
         else:
             known[name] = parameter
     return known, records

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from . import control, openai
+from . import cohere, control, gemini, jina, ollama, openai, voyage
 from .server import Handler
 
-MODULES = (control, openai)
+# OpenAI last: its paths end as others' do.
+MODULES = (control, cohere, gemini, jina, ollama, voyage, openai)
 
 
 def routes() -> list[tuple[str, re.Pattern[str], Handler]]:

@@ -70,6 +70,34 @@ SYSTEMS.add(
     needs="semblance[llm], OPENAI_API_KEY",
 )
 SYSTEMS.add(
+    "cohere",
+    "semblance.systems.encoders.cohere:CohereEncoder",
+    "Cohere's embedding models: cohere:embed-v4.0",
+    kind="embedding",
+    needs="semblance[llm], COHERE_API_KEY",
+)
+SYSTEMS.add(
+    "voyage",
+    "semblance.systems.encoders.voyage:VoyageEncoder",
+    "Voyage's embedding models: voyage:voyage-3.5",
+    kind="embedding",
+    needs="semblance[llm], VOYAGE_API_KEY",
+)
+SYSTEMS.add(
+    "gemini",
+    "semblance.systems.encoders.gemini:GeminiEncoder",
+    "Google's embedding models: gemini:gemini-embedding-001",
+    kind="embedding",
+    needs="semblance[llm], GEMINI_API_KEY",
+)
+SYSTEMS.add(
+    "ollama",
+    "semblance.systems.encoders.ollama:OllamaEncoder",
+    "embedding models that Ollama serves: ollama:nomic-embed-text",
+    kind="embedding",
+    needs="semblance[llm]",
+)
+SYSTEMS.add(
     "constant",
     "semblance.systems.reference:Constant",
     "1 for every two texts: what a score is worth without looking",

@@ -19,6 +19,12 @@ CHAT_MODELS.add(
     "chat models of OpenAI, or of any server that speaks like it (base_url=)",
     needs="semblance[llm], OPENAI_API_KEY",
 )
+CHAT_MODELS.add(
+    "ollama",
+    "semblance.systems.chat.ollama:OllamaChat",
+    "chat models that Ollama serves: ollama:gemma3:27b",
+    needs="semblance[llm]",
+)
 
 
 def open_chat(text: str, *, ledger: Ledger | None = None, **context: Any) -> ChatModel:

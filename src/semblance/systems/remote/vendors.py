@@ -86,6 +86,11 @@ class Connection:
         return await post(self.address.url, path, payload, self._headers)
 
 
+def options(**values: Any) -> dict[str, Any]:
+    """Those that are given: a vendor's default is what it does without the field."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
 def ollama_url() -> str:
     """Where Ollama listens: $OLLAMA_HOST as Ollama's own client reads it, else port 11434 of this machine.
 

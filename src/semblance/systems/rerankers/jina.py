@@ -1,0 +1,41 @@
+"""Jina's rerankers, and those of servers that speak like it: vLLM, llama.cpp, Infinity, SGLang ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from semblance.systems.remote import Ledger
+from semblance.systems.remote.vendors import JINA, Server
+from semblance.systems.rerankers.posted import PostedReranker, total_tokens
+
+
+class JinaReranker(PostedReranker):
+    """`jina:jina-reranker-v2-base-multilingual`, or any model of a server with POST /rerank under `base_url`
+    (`jina:BAAI/bge-reranker-v2-m3?base_url=http://localhost:8000/v1`). What scores mean is the model's affair.
+    """
+
+    path = "rerank"
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        name: str = "",
+        ledger: Ledger | None = None,
+        server: Server = Server(),  # noqa: B008 - frozen
+    ) -> None:
+        super().__init__(JINA, target, server, ledger, name=name)
+
+    def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """Query and documents; the texts need not come back, and without `top_n` all are scored."""
+        return {
+            "model": self.target,
+            "query": query,
+            "documents": list(documents),
+            "return_documents": False,
+        }
+
+    def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
+        """`results`, and the tokens of all pairs where the server counts them."""
+        return answer["results"], total_tokens(answer)
