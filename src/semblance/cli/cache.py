@@ -1,4 +1,4 @@
-"""`semblance cache`: what the embedding cache holds, and emptying it."""
+"""`semblance cache`: what the caches of embeddings and answers hold, and emptying them."""
 
 from __future__ import annotations
 
@@ -8,32 +8,46 @@ import typer
 
 from semblance.cli.options import Json
 
-app = typer.Typer(help="The embedding cache.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="The caches of embeddings and of language models' answers.", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
 
 
 @app.command("info")
 def info(json: Json = False) -> None:
-    """Show where the cache is, its size, and what it holds of each encoder."""
+    """Show where the caches are, their size, and what they hold of each encoder and language model."""
     from dataclasses import asdict
     from json import dumps
 
+    from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
 
-    found = EmbeddingCache.open(None).info()
+    found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
     if json:
-        typer.echo(dumps({**asdict(found), "path": str(found.path)}))
+        told = {**asdict(found), "path": str(found.path)}
+        typer.echo(dumps({**told, "answers": {**asdict(answers), "path": str(answers.path)}}))
         return
     typer.echo(f"{found.path}\n{found.entries:,} chunks, {found.bytes / 1e6:,.1f} MB")
     for name, texts in sorted(found.encoders.items()):
         typer.echo(f"  {texts:>12,} texts  {name}")
+    typer.echo(f"{answers.path}\n{answers.entries:,} answers, {answers.bytes / 1e6:,.1f} MB")
+    for name, kept in sorted(answers.models.items()):
+        typer.echo(f"  {kept:>12,} answers  {name}")
 
 
 @app.command("clear")
 def clear(
     encoder: Annotated[str | None, typer.Option("--encoder", help="Only this encoder's vectors.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="Only this language model's answers.")] = None,
 ) -> None:
-    """Empty the cache; runs that are finished keep their results."""
+    """Empty the caches; runs that are finished keep their results."""
+    from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
 
-    freed = EmbeddingCache.open(None).clear(encoder)
+    freed = 0
+    if encoder is not None or llm is None:
+        freed += EmbeddingCache.open(None).clear(encoder)
+    if llm is not None or encoder is None:
+        freed += AnswerCache.open(None).clear(llm)
     typer.echo(f"{freed / 1e6:,.1f} MB freed")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from itertools import islice
+from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TypeVar
 
@@ -65,20 +66,23 @@ def as_finished(jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> 
     """
     waiting = enumerate(jobs)
     running: dict[Future[T], int] = {}
+    ended: SimpleQueue[Future[T]] = SimpleQueue()
     error: BaseException | None = None
     try:
         while True:
             if error is None:
                 for position, job in islice(waiting, at_once - len(running)):
-                    running[send_home(job)] = position
+                    future = send_home(job)
+                    running[future] = position
+                    future.add_done_callback(ended.put)
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                position = running.pop(future)
-                failure = future.exception()
-                if failure is None:
-                    yield position, future.result()
-                error = error or failure
+            future = ended.get()
+            position = running.pop(future)
+            failure = future.exception()
+            if failure is None:
+                yield position, future.result()
+            error = error or failure
     finally:
         for future in running:
             future.cancel()

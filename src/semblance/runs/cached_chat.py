@@ -1,0 +1,192 @@
+"""A chat model that is never asked the same thing twice, and many questions at once to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from semblance.contracts import ChatModel, Completion, Message, Sampling
+from semblance.errors import ModelError, TextRefused
+from semblance.runs.answer_cache import AnswerCache, answer_key
+
+__all__ = ["CachedChat", "ChatCounts", "Failure", "Question", "ask_all"]
+
+_HOPELESS = 8
+"""So many calls in a row that fail for no reason of their own mean that the model cannot be had."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: as `ChatModel.complete`, and `attempt`, the number of the draw."""
+
+    messages: Sequence[Message]
+    sampling: Sampling = Sampling()  # noqa: RUF009 - frozen
+    schema: Any = None
+    attempt: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A question without an answer, and why."""
+
+    reason: str
+
+
+@dataclass
+class ChatCounts:
+    """What happened so far: answers that the model gave, that the cache had, and calls that failed for good."""
+
+    asked: int = 0
+    cached: int = 0
+    failed: int = 0
+
+
+class CachedChat:
+    """`model` behind `cache`: an answer is kept the moment it arrives; a failure is not kept, but tried again by
+    the next run."""
+
+    def __init__(self, model: ChatModel, cache: AnswerCache) -> None:
+        self.model = model
+        self.cache = cache
+        self.counts = ChatCounts()
+        self._asking: dict[bytes, asyncio.Future[None]] = {}
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """The model's identity."""
+        return self.model.identity
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        schema: Any = None,
+        attempt: int = 0,
+    ) -> Completion:
+        """The draw number `attempt`: the kept one, which costs nothing (no requests, 0 dollars), or a new one.
+
+        ModelError when the call fails for good, BudgetExceeded when the money is used up.
+        """
+        key = answer_key(self.identity, messages, sampling, schema, attempt)
+        while (other := self._asking.get(key)) is not None:
+            await asyncio.wait([other])
+        kept = self._kept(key, schema)
+        if kept is not None:
+            self.counts.cached += 1
+            return kept
+        return await self._new(key, Question(messages, sampling, schema, attempt))
+
+    def kept(self, question: Question) -> bool:
+        """Whether the cache has the answer."""
+        key = answer_key(
+            self.identity, question.messages, question.sampling, question.schema, question.attempt
+        )
+        return self._kept(key, question.schema) is not None
+
+    async def _new(self, key: bytes, question: Question) -> Completion:
+        asking = self._asking[key] = asyncio.get_running_loop().create_future()
+        try:
+            answer = await self.model.complete(
+                question.messages, sampling=question.sampling, schema=question.schema
+            )
+            self.cache.write(key, self.identity, answer)
+        except ModelError:
+            self.counts.failed += 1
+            raise
+        finally:
+            del self._asking[key]
+            asking.set_result(None)
+        self.counts.asked += 1
+        return answer
+
+    def _kept(self, key: bytes, schema: Any) -> Completion | None:
+        answer = self.cache.read(key)
+        if answer is None:
+            return None
+        free = replace(answer.usage, requests=0, usd=0.0)
+        if schema is None:
+            return replace(answer, usage=free)
+        try:
+            return replace(answer, usage=free, parsed=schema.model_validate_json(answer.text))
+        except ValueError:
+            # What the schema's own code accepts may have changed since.
+            self.cache.drop(key)
+            return None
+
+
+async def ask_all(
+    chat: CachedChat,
+    questions: Iterable[Question],
+    *,
+    at_once: int = 256,
+    progress: Callable[[int], None] | None = None,
+) -> AsyncIterator[tuple[int, Completion | Failure]]:
+    """Ask all, at most `at_once` of them at a time (the model's own pace decides how many are really sent), and
+    yield (position, outcome) of each as it comes. `progress` is called with 1 for each.
+
+    A call that fails is a Failure and the others go on. BudgetExceeded and other errors, and the ModelError of a
+    model that cannot be had (8 in a row that are no matter of their question), are raised after what is in
+    flight has been yielded.
+    """
+    waiting = enumerate(questions)
+    running: dict[asyncio.Task[Completion], int] = {}
+    ended: asyncio.Queue[asyncio.Task[Completion]] = asyncio.Queue()
+    stop = _Stop()
+    try:
+        while True:
+            if stop.error is None:
+                for position, question in islice(waiting, at_once - len(running)):
+                    task = asyncio.ensure_future(_asked(chat, question))
+                    task.add_done_callback(ended.put_nowait)
+                    running[task] = position
+            if not running:
+                break
+            task = await ended.get()
+            position, outcome = running.pop(task), stop.outcome(task)
+            if outcome is not None:
+                if progress is not None:
+                    progress(1)
+                yield position, outcome
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    if stop.error is not None:
+        raise stop.error
+
+
+async def _asked(chat: CachedChat, question: Question) -> Completion:
+    return await chat.complete(
+        question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
+    )
+
+
+class _Stop:
+    """Whether the work is to stop, and the error that it stops with."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._hopeless = 0
+
+    def outcome(self, task: asyncio.Task[Completion]) -> Completion | Failure | None:
+        """What came of the task; None for an error that is no outcome but the end."""
+        error = task.exception()
+        if error is None:
+            self._hopeless = 0
+            return task.result()
+        if not isinstance(error, ModelError):
+            self.error = self.error or error
+            return None
+        self._hopeless = 0 if isinstance(error, TextRefused) else self._hopeless + 1
+        if self._hopeless >= _HOPELESS:
+            self.error = self.error or error
+        return Failure(str(error))
