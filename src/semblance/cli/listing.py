@@ -14,6 +14,8 @@ class What(StrEnum):
     """What can be listed."""
 
     systems = "systems"
+    rerankers = "rerankers"
+    llms = "llms"
     datasets = "datasets"
     tasks = "tasks"
     measures = "measures"
@@ -24,7 +26,7 @@ class What(StrEnum):
 def show(
     what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
 ) -> None:
-    """List systems, datasets, tasks, measures, perturbations or tokenizers."""
+    """List systems, rerankers, language models, datasets, tasks, measures, perturbations or tokenizers."""
     rows = [{"name": entry.name, "summary": entry.summary, **dict(entry.facts)} for entry in _registry(what)]
     if json:
         from json import dumps
@@ -43,6 +45,8 @@ def _registry(what: What) -> Any:
 
     homes = {
         What.systems: ("semblance.systems", "SYSTEMS"),
+        What.rerankers: ("semblance.systems.rerankers", "RERANKERS"),
+        What.llms: ("semblance.systems.chat", "CHAT_MODELS"),
         What.datasets: ("semblance.data", "DATASETS"),
         What.tasks: ("semblance.protocols.sage.tasks", "TASKS"),
         What.measures: ("semblance.measures", "MEASURES"),
