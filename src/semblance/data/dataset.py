@@ -61,7 +61,8 @@ _FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {
 class Dataset:
     """Tables by the part they play: a flat shape, or `corpus`, `queries` and `qrels` of a retrieval set.
 
-    `settings` is what besides the bytes decides what is read (mapping, split, description).
+    `settings` is what besides the bytes decides what is read (mapping, split, description); `notes` go
+    before the warnings of every shape.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Dataset:
     declared_lang: str = ""
     gains: Gains = field(default_factory=Gains)
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[str, ...] = ()
 
     def shapes(self) -> tuple[str, ...]:
         """The shapes whose columns the dataset has."""
@@ -191,7 +193,7 @@ class Dataset:
             language(intake.langs, self.declared_lang),
             self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
             intake.tally.skipped(),
-            intake.tally.warnings(),
+            self.notes + intake.tally.warnings(),
         )
 
     def _drawn_fingerprint(self, shape: str, limit: int, seed: int) -> str:

@@ -1,4 +1,8 @@
-"""The catalogue: every dataset that can be named without a path."""
+"""The catalogue: every dataset that can be named without a path.
+
+`entries.py` reads the records, YAML files beside it; `opened.py` makes a dataset of one, from the mirror or from
+the hub; `fetch.py` fills the mirror.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,19 @@ from semblance.data.dataset import Dataset
 from semblance.data.shapes import SHAPES
 from semblance.registry import Registry
 
-DATASETS: Registry[Dataset] = Registry("dataset")
+
+class Catalogue(Registry[Dataset]):
+    """The registry of datasets; the records are read when a name is looked for that is not there yet."""
+
+    def _load_plugins(self) -> None:
+        if not self._plugins_loaded:
+            from semblance.data.catalogue.entries import register_all
+
+            register_all(self)
+        super()._load_plugins()
+
+
+DATASETS = Catalogue("dataset")
 DATASETS.add(
     "sample",
     "semblance.data.bundled:sample",
