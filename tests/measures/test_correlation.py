@@ -1,4 +1,4 @@
-"""Pearson's correlation: against numpy, and where it is undefined."""
+"""Pearson's and Spearman's correlation: against numpy and scipy, and where they are undefined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from semblance.errors import UsageError
-from semblance.measures import pearson
+from semblance.measures import pearson, spearman
 
 series = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*(arrays(np.float64, n, elements=st.floats(-100, 100, width=32)) for _ in range(2)))
@@ -46,6 +46,33 @@ def test_by_hand() -> None:
     assert pearson([1, 2, 3], [1, 2, 4]) == pytest.approx(3 / math.sqrt(2 * 14 / 3), abs=1e-12)
 
 
+tied = st.integers(2, 30).flatmap(
+    lambda n: st.tuples(*(arrays(np.float64, n, elements=st.integers(-4, 4)) for _ in range(2)))
+)
+
+
+@given(st.one_of(series, tied))
+@settings(max_examples=100, deadline=None)
+def test_ranks_agree_with_scipy(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    """Equal to scipy's coefficient, ties included; no monotone map of a side changes it."""
+    from scipy.stats import spearmanr
+
+    x, y = pair
+    value = spearman(x, y)
+    if x.min() == x.max() or y.min() == y.max():
+        assert math.isnan(value)
+    else:
+        assert value == pytest.approx(spearmanr(x, y).statistic, abs=1e-9)
+        assert spearman(np.cbrt(x), y) == pytest.approx(value, abs=1e-12)
+        assert spearman(y, x) == pytest.approx(value, abs=1e-12)
+
+
+def test_ranks_by_hand() -> None:
+    """Ranks 1 2 3.5 3.5 and 1 3 2 4: covariance 3, lengths sqrt(4.5) and sqrt(5)."""
+    assert spearman([1, 2, 3, 3], [10, 30, 20, 40]) == pytest.approx(3 / math.sqrt(4.5 * 5), abs=1e-12)
+    assert spearman([[1, 2], [2, 1]], [[5, 9], [5, 9]]).tolist() == pytest.approx([1, -1])
+
+
 def test_rows_give_an_array() -> None:
     """Many series at once, each undefined on its own."""
     values = pearson([[1, 2, 3], [1, 1, 1], [3, 2, 1]], [[1, 2, 3], [1, 2, 3], [1, 2, 3]])
@@ -67,5 +94,9 @@ def test_what_cannot_be_correlated() -> None:
         pearson([1, 2], [1, 2, 3])
     with pytest.raises(UsageError, match="shapes"):
         pearson(1.0, 2.0)
-    with pytest.raises(UsageError, match="not finite"):
-        pearson([1, math.nan], [1, 2])
+    for correlation in (pearson, spearman):
+        with pytest.raises(UsageError, match="not finite"):
+            correlation([1, math.nan], [1, 2])
+        with pytest.raises(UsageError, match="shapes"):
+            correlation(1.0, [1.0])
+        assert math.isnan(correlation([], []))

@@ -33,6 +33,7 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "ARI": GROUPS,
     "AMI": GROUPS,
     "Pearson": NUMBERS,
+    "Spearman": NUMBERS,
     "Accuracy": CHOICES,
     "Precision": CHOICES,
     "Recall": CHOICES,

@@ -2,7 +2,7 @@
 
 from semblance.measures.choices import BinaryScores, binary_classification
 from semblance.measures.clusters import ami, ari, v_measure
-from semblance.measures.correlation import pearson
+from semblance.measures.correlation import pearson, spearman
 from semblance.measures.judged import Judged, judge, judge_arrays
 from semblance.measures.ranking import (
     average_precision,
@@ -33,5 +33,6 @@ __all__ = [
     "precision",
     "recall",
     "reciprocal_rank",
+    "spearman",
     "v_measure",
 ]

@@ -48,6 +48,33 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     return float(values) if left.ndim == 1 else values
 
 
+@measure(
+    "Spearman",
+    direction="higher",
+    range="[-1, 1]",
+    needs="numbers, numbers",
+    undefined="either side is constant, or there are fewer than 2 items",
+    source="Spearman 1904; the measure of the STS tasks of MTEB and PTEB",
+)
+def spearman(x: ArrayLike, y: ArrayLike) -> Values:
+    """Spearman's rank correlation of `x` and `y` over their last axis: Pearson's of their ranks.
+
+    Shapes (n,) give a float; (..., n) give an array (...). Equal values share the mean of their ranks. Range -1
+    to 1, higher is better. NaN where either side is constant or n is below 2. Source: Spearman 1904, with
+    ties as in scipy.stats.spearmanr, which MTEB uses.
+    Raises UsageError for shapes that differ or values that are not finite.
+
+    >>> round(spearman([1, 2, 3, 3], [10, 30, 20, 40]), 4)
+    0.6325
+    """
+    from scipy.stats import rankdata
+
+    left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    ordered = left.ndim and right.ndim and np.isfinite(left).all() and np.isfinite(right).all()
+    # What cannot be ranked is refused by `pearson`, in the same words.
+    return pearson(rankdata(left, axis=-1), rankdata(right, axis=-1)) if ordered else pearson(left, right)
+
+
 def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred and of length 1; all 0 where constant."""
     low, high = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
