@@ -57,7 +57,7 @@ def embed(request: Request) -> dict[str, Any]:
     request.inputs = texts
     found = vectors(
         [" ".join(text.split()[:longest]) for text in texts],
-        body.dimensions or DIMS.get(body.model, DIM),
+        body.dimensions or DIMS.get(body.model.partition(":")[0], DIM),
         request.spoilt,
     )
     return {

@@ -96,7 +96,8 @@ class _Call(Generic[T]):
             if wait is None:
                 self.ledger.gave_up(self.model)
                 kind = TextRefused if outcome.of_texts else ModelError
-                raise kind(f"{self.model}: {outcome.reason}{self._tries()}.") from None
+                said = f"{self.model}: {outcome.reason}".rstrip(".")
+                raise kind(f"{said}{self._tries()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
 
     async def _request(self) -> Answer[T] | Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
@@ -50,13 +50,14 @@ class Malformed(Exception):
 class Failure:
     """A request that failed: `reason` in one line without keys; `wait` the seconds the server asks for, if it
     does; `charged` whether the server may have done the work, and so may want money for it; `of_texts` whether
-    it is what was sent that the server will not take, rather than who sends it."""
+    it is what was sent that the server will not take, rather than who sends it; `mend` what a user can do."""
 
     kind: Kind
     reason: str
     wait: float | None = None
     charged: bool = False
     of_texts: bool = False
+    mend: str = field(default="", compare=False)
 
 
 def classify(error: Exception) -> Failure | None:
@@ -74,7 +75,8 @@ def classify(error: Exception) -> Failure | None:
     ):
         return Failure("passing", "the answer is not whole JSON", charged=True)
     if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
-        return Failure("passing", redacted(f"no connection ({_cause(error)})"), charged=True)
+        reason = redacted(f"no connection ({_cause(error)})")
+        return Failure("passing", reason, charged=True, mend="Check base_url, and that the server runs.")
     return None
 
 
@@ -83,13 +85,19 @@ def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
     reason = redacted(f"status {status}" + (f": {said}" if said else ""))
     text = f"{_code(body)} {said}".lower()
     if any(sign in text for sign in _NO_MONEY):
-        return Failure("final", reason)
+        return Failure("final", reason, mend="Look after the account with the vendor.")
     if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
         return Failure("pushback", reason, asked_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
         return Failure("passing", reason, asked_wait(headers, body))
     of_texts = status in _OF_TEXTS and not any(sign in text for sign in _OF_ACCOUNT)
-    return Failure("final", reason, of_texts=of_texts)
+    return Failure("final", reason, of_texts=of_texts, mend=_mend(status, text))
+
+
+def _mend(status: int, text: str) -> str:
+    if status in (401, 403) or "api key" in text or "api_key" in text:
+        return "Check the key; key=NAME names the variable that holds it."
+    return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 
 def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
