@@ -54,13 +54,14 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
 
     taken = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
     train, test = (_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
-    if len(set(train.labels)) < 2:
+    known = set(train.labels)
+    if len(known) < 2:
         raise DataError(
             "the texts to train on have one label only", path=source.path, expected="two or more labels",
             found=train.labels[0],
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
-        if label not in set(train.labels):
+        if label not in known:
             intake.tally.note("test texts whose label is not trained on", f"{key}: {label}")
     return Classification(train, test)
 

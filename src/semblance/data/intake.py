@@ -71,14 +71,14 @@ class Intake:
             found.append(text)
         return tuple(found)
 
-    def note_texts(self, ids: Iterable[str], texts: Iterable[str]) -> None:
-        """Warn of very long texts and of texts that are there more than once."""
+    def note_texts(self, ids: Iterable[str], texts: Iterable[str], what: str = "text") -> None:
+        """Warn of very long texts and of texts that are there more than once; `what` they are, for the warning."""
         seen: set[str] = set()
         for key, text in zip(ids, texts, strict=True):
             if len(text) > LONG_TEXT:
                 self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
             if text and text in seen:
-                self.tally.note("repeats of an earlier text", key)
+                self.tally.note(f"repeats of an earlier {what}", key)
             seen.add(text)
 
     def see_lang(self, row: Row) -> None:

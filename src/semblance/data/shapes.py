@@ -26,11 +26,12 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
 }
 """Shape -> the columns it needs; ratings need one axis more, and retrieval is made of the parts below."""
 
-NESTED: Mapping[str, tuple[str, ...]] = {
+OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "reranking": ("query", "positive", "negative"),
     "summaries": ("text", "references", "summaries", "relevance"),
+    "top_ranked": ("query_id", "doc_id"),
 }
-"""Shape -> the columns that do as well, one row holding lists."""
+"""Shape or part -> the columns that do as well: lists where the others are single values, or the reverse."""
 
 FOREIGN: Mapping[str, frozenset[str]] = dict.fromkeys(
     ("documents", "summarised", "labelled", "classification"), frozenset({"text2", "query", "references"})
@@ -46,7 +47,7 @@ RETRIEVAL_PARTS: Mapping[str, tuple[str, ...]] = {
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     **RETRIEVAL_PARTS,
-    "top_ranked": ("query_id",),
+    "top_ranked": ("query_id", "doc_ids"),
     "train": ("text", "label"),
     "test": ("text", "label"),
 }
@@ -68,7 +69,7 @@ def axis_columns(columns: Iterable[str]) -> dict[str, str]:
 
 def missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
-    layouts = [PARTS.get(part) or SHAPES[part], *([NESTED[part]] if part in NESTED else [])]
+    layouts = [PARTS.get(part) or SHAPES[part], *([OTHERWISE[part]] if part in OTHERWISE else [])]
     lacking = [tuple(column for column in layout if column not in columns) for layout in layouts]
     missing = min(lacking, key=len)
     return missing + (("axis.NAME",) if part == "ratings" and not axis_columns(columns) else ())
@@ -88,7 +89,7 @@ def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
 
 def check_targets(mapping: Mapping[str, str]) -> None:
     """UsageError if the mapping names a column that no shape has."""
-    known = {column for part in (SHAPES, NESTED, PARTS) for needed in part.values() for column in needed}
+    known = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
     known |= {*AXES, *_OPTIONAL}
     for target in mapping:
         if target not in known and target.removeprefix("axis.") in ("", target):

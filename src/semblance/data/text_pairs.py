@@ -62,4 +62,4 @@ def _note_repeats(
     ids: tuple[str, ...], first: tuple[str, ...], second: tuple[str, ...], intake: Intake
 ) -> None:
     # As one text each: the second text of many pairs is rightly the same.
-    intake.note_texts(ids, [f"{one}\0{other}" for one, other in zip(first, second, strict=True)])
+    intake.note_texts(ids, [f"{one}\0{other}" for one, other in zip(first, second, strict=True)], "pair")

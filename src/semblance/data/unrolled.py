@@ -23,7 +23,7 @@ def unrolled(source: Source, lists: tuple[str, ...]) -> Source:
 
 @dataclass(frozen=True)
 class Unrolled(View):
-    """One row per place of the lists, `id` = row#place; the rows made of one row are a `set`, unless it names one."""
+    """One row per place of the lists, `id` = row#place; the rows made of one row are a `set`, within its own."""
 
     lists: tuple[str, ...]
 
@@ -37,7 +37,7 @@ class Unrolled(View):
         for number, row in enumerate(self.source.rows(distinct((*columns, *self.lists, *own))), 1):
             try:
                 key = key_of(row, "id") if "id" in own else str(number)
-                group = label_of(row, "set") if "set" in own else key
+                group = f"{outer}/{key}" if "set" in own and (outer := label_of(row, "set")) else key
                 values = self._values(row)
             except DataError as error:
                 fault(error)

@@ -14,7 +14,7 @@ from semblance.data.combined import Chained, Prefixed, Stated
 from semblance.data.dataset import Dataset
 from semblance.data.grades import Gains
 from semblance.data.rows import Source
-from semblance.data.shapes import NESTED, PARTS, SHAPES
+from semblance.data.shapes import OTHERWISE, PARTS, SHAPES
 from semblance.data.tables import FORMATS, table
 from semblance.data.views import ALIASES, Filtered, Titled
 from semblance.errors import DataError, UsageError
@@ -70,7 +70,7 @@ def hub_tables(
 def wanted(one: TableRecord) -> frozenset[str]:
     """The columns of a table that can matter: what its map names, canonical names, and BEIR's for them."""
     mapped = {name for places in one.map.values() for name in places}
-    canonical = {name for parts in (SHAPES, NESTED, PARTS) for needed in parts.values() for name in needed}
+    canonical = {name for parts in (SHAPES, OTHERWISE, PARTS) for needed in parts.values() for name in needed}
     roots = {name.partition(".")[0] for name in mapped}
     return frozenset(
         mapped | roots | canonical | set(ALIASES.values()) | {"id", "lang", "title", "doc_ids", "set"}
@@ -114,7 +114,9 @@ def _with_split(record: EntryRecord, split: str) -> EntryRecord:
 
 def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     tables: dict[str, list[tuple[list[str], Source]]] = {}
-    for one in record.all_tables:
+    theirs = {one.part for one in record.all_tables}
+    ours = [TableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs]
+    for one in (*record.all_tables, *ours):
         found = table_files(folder, one.part, one.splits[0], tuple(record.langs))
         for lang, files in found.items():
             if lang and lang not in langs:
@@ -156,7 +158,11 @@ def _canonical(one: TableRecord, source: Source) -> Source:
 
 
 def _of_language(source: Source, lang: str) -> Source:
-    return Stated(Prefixed(source, lang), {"lang": lang}) if lang else source
+    if not lang:
+        return source
+    # Without sets of their own the texts of a language are one: clusters must not follow language.
+    apart = {} if "set" in source.columns() else {"set": lang}
+    return Stated(Prefixed(source, lang), {"lang": lang, **apart})
 
 
 def _absent(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
