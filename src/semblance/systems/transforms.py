@@ -46,7 +46,8 @@ class Transform:
         if self.quantize == "float16":
             return _unit(kept).astype(np.float16).astype(np.float32)
         if self.quantize == "int8":
-            return np.rint(_divided(kept, np.abs(kept).max(axis=1, initial=0)) * np.float32(127))
+            scaled = _divided(kept, np.abs(kept).max(axis=1, initial=0)) * np.float32(127)
+            return np.asarray(np.rint(scaled), dtype=np.float32)
         if self.quantize == "binary":
             # A zero vector has no direction, and NaN marks a text that could not be encoded: both stay.
             signs = np.where(kept > 0, np.float32(1), np.float32(-1))
@@ -115,4 +116,4 @@ def _unit(vectors: Vectors) -> Vectors:
 
 def _divided(vectors: Vectors, scales: Vectors) -> Vectors:
     """Each row over its scale; zero rows stay zero."""
-    return vectors / np.where(scales == 0, np.float32(1), scales)[:, None]
+    return np.asarray(vectors / np.where(scales == 0, 1, scales)[:, None], dtype=np.float32)
