@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 
+_clients: dict[tuple[int, str, str], AsyncOpenAI] = {}
+"""By process, server and key. They are kept: one that is collected leaves its connections open behind it."""
+
 
 def openai_address(base_url: str | None) -> Address:
     """The server of OpenAI's models: `base_url`, else $OPENAI_BASE_URL, else OpenAI itself."""
@@ -34,18 +37,17 @@ class OpenAIClient:
         _check_installed()
         self._address = address
         self._key = read_key("OpenAI", names, key=key, local=address.local)
-        self._clients: dict[int, AsyncOpenAI] = {}
 
     def __call__(self) -> AsyncOpenAI:
         """The client, to be used in the loop of `home`."""
-        process = os.getpid()
-        if process not in self._clients:
+        place = (os.getpid(), self._address.url, self._key)
+        if place not in _clients:
             from openai import AsyncOpenAI
 
-            self._clients[process] = AsyncOpenAI(
+            _clients[place] = AsyncOpenAI(
                 api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None
             )
-        return self._clients[process]
+        return _clients[place]
 
 
 def _check_installed() -> None:
