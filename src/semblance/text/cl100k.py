@@ -48,6 +48,12 @@ class Cl100k:
         return self._encoding.decode_tokens_bytes(self.encode(text))
 
 
+def at_hand() -> bool:
+    """Whether the vocabulary lies where it is looked for, so that nothing has to be downloaded."""
+    path = _cached_file()
+    return path is not None and path.exists()
+
+
 def _version() -> str:
     import tiktoken
 

@@ -64,7 +64,7 @@ class Check:
             _langs(dataset),
             files,
             shapes,
-            self._near_misses(dataset, files),
+            self._near_misses(dataset, files, bool(stops.faults())),
             stops.faults(),
             tuple(dict.fromkeys(odd)),
             tuple(self._lengths(own)),
@@ -102,7 +102,9 @@ class Check:
             self.say(f"loading {shape}", 0, 0)
             yield _shape(dataset, shape, stops, odd)
 
-    def _near_misses(self, dataset: Dataset | None, files: tuple[File, ...]) -> tuple[NearMiss, ...]:
+    def _near_misses(
+        self, dataset: Dataset | None, files: tuple[File, ...], stopped: bool
+    ) -> tuple[NearMiss, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
         if len(files) != 1 or not files[0].columns or (dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)):
             return ()
@@ -110,7 +112,8 @@ class Check:
             columns = next(iter(dataset.parts.values())).columns()
         else:
             columns = tuple(column.name for column in files[0].columns)
-        return near_misses(columns, self.mapping)
+        misses = near_misses(columns, self.mapping)
+        return tuple(miss for miss in misses if miss.mend or not stopped)
 
     def _lengths(self, own: list[Table]) -> Iterator[Lengths]:
         for table in own:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from semblance.data.check.report import Column, File
+from semblance.data.check.shapes import CALLED
 from semblance.data.faults import collecting
 from semblance.data.lines import opened
-from semblance.data.rows import Source
 from semblance.data.tables import Delimited, known_suffix, table
 from semblance.errors import DataError
 
@@ -21,6 +21,7 @@ COUNTED = 1000
 """Different values of a column are counted up to here."""
 _BLOCK = 1 << 20
 _SHOWN = 200
+_WANTED = {*CALLED, *(name for names in CALLED.values() for name in names)}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -59,7 +60,8 @@ def remarks(file: File) -> Iterator[str]:
     if file.format.startswith("CSV") or file.format.startswith("TSV"):
         yield from _delimiter(path, [column.name for column in file.columns])
     for column in file.columns:
-        if objects := column.kinds.get("object"):
+        inside = {*column.example.removeprefix("keys ").split(", ")}
+        if (objects := column.kinds.get("object")) and inside & _WANTED:
             yield (
                 f"{path.name}: {column.name!r} holds objects in {objects:,} rows ({column.example}). Columns are "
                 f"read from the top of a row only: write what is inside under names of its own."
@@ -182,9 +184,3 @@ def _unknown(path: Path) -> Iterator[str]:
         yield f"{path.name}: it holds one JSON object. {packed}: write the rows inside it so."
     elif start.startswith(b"PK\x03\x04"):
         yield f"{path.name}: it is a spreadsheet or a zip file. Save the sheet as CSV in UTF-8."
-
-
-def columns_of(source: Source) -> tuple[str, ...]:
-    """The columns of a source, without its faults."""
-    with collecting(lambda _error: None):
-        return source.columns()

@@ -57,16 +57,24 @@ def near_misses(columns: Sequence[str], mapping: Mapping[str, str]) -> tuple[Nea
     """The shapes that the table would have if other columns of it were read as those that are missing.
 
     `columns` are what can be asked for, `mapping` is the `--map` so far. A column that serves the shape
-    already, or is mapped, is not offered for another.
+    already, or is mapped, is not offered for another. Where the table has no shape, and no column could give one,
+    the shapes that lack least, without a mend.
 
     >>> [(miss.shape, miss.mend) for miss in near_misses(["body", "topic"], {})]
     [('documents', '--map text=body'), ('labelled', '--map text=body,label=topic')]
     """
+    missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}
+    free = [name for name in columns if name not in mapping.values()]
+    mended = tuple(
+        NearMiss(shape, TASKS[shape], names, f"--map {_written({**mapping, **found})}")
+        for shape, names in missing.items()
+        if names and (found := _found(names, free))
+    )
+    if mended or not all(missing.values()):
+        return mended
+    least = min(map(len, missing.values()))
     return tuple(
-        NearMiss(shape, TASKS[shape], missing, f"--map {_written({**mapping, **found})}")
-        for shape in table_shapes(columns)
-        if (missing := missing_columns(shape, columns))
-        and (found := _found(missing, [name for name in columns if name not in mapping.values()]))
+        NearMiss(shape, TASKS[shape], names, "") for shape, names in missing.items() if len(names) == least
     )
 
 
