@@ -200,7 +200,9 @@ def test_what_was_answered_before_a_failure_is_kept(cache):
     answered = encoder.calls[:]
     cached = CachedEncoder(encoder, cache)
     encoder.calls.clear()
-    assert sum(map(len, cached.missing(texts))) == len(texts) - sum(len(call) for call, _ in answered)
+    assert sum(len(chunk) for _, chunk in cached.missing(texts)) == len(texts) - sum(
+        len(call) for call, _ in answered
+    )
     with pytest.raises(ModelError, match="gone"):
         cached.encode(texts)
     assert not [call for call in encoder.calls if call in answered]

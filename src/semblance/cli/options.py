@@ -39,6 +39,13 @@ TokenizerName = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; an unfinished one is resumed.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run and what it takes, then stop.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost", min=0, metavar="USD",
+        help="Stop before the run has cost more US dollars, earlier sessions included; resumable.",
+    ),
+]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")]
 Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table gets.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]

@@ -13,8 +13,9 @@ import typer
 
 from semblance.cli.progress import listener as progress
 from semblance.cli.terminal import screen, show, show_table
-from semblance.errors import Interrupted, ModelError
+from semblance.errors import BudgetExceeded, Interrupted, ModelError
 from semblance.protocols.sage import Request
+from semblance.runs.spending import in_one_line
 
 
 @dataclass(frozen=True)
@@ -25,25 +26,43 @@ class Display:
     wide: bool
 
 
-def run_sage(request: Request, out: Path, *, workers: int, dry_run: bool, display: Display) -> None:
-    """Carry out a SAGE run; raises Interrupted on Ctrl-C and ModelError when a system failed."""
+def run_sage(
+    request: Request,
+    out: Path,
+    *,
+    workers: int,
+    dry_run: bool,
+    display: Display,
+    max_usd: float | None = None,
+) -> None:
+    """Carry out a SAGE run; raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when
+    a system failed."""
     if dry_run:
         _show_plan(request, display)
         return
     from semblance.protocols.sage.session import carry_out
 
-    command = shlex.join(["semblance", *sys.argv[1:]])
+    command = _with_out(shlex.join(["semblance", *sys.argv[1:]]), out)
     heard = progress()
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        run = carry_out(request, out, workers=workers, listener=heard, command=_with_out(command, out))
+        run = carry_out(
+            request, out, workers=workers, listener=heard, command=command, max_usd=max_usd
+        )  # fmt: skip
     except KeyboardInterrupt:
         raise Interrupted(
-            f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {_with_out(command, out)}"
+            f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {command}"
+        ) from None
+    except BudgetExceeded as error:
+        raise BudgetExceeded(
+            f"{error.message} What is finished is kept in {out}.",
+            mend=f"Resume with a higher --max-cost: {command}",
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
     _show(run.path, display)
+    if paid := in_one_line(run.manifest["spent"]):
+        typer.echo(paid, err=True)
     failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
     if failed:
         first = failed[0]
@@ -72,17 +91,20 @@ def _show(path: Path, display: Display) -> None:
 
 
 def _show_plan(request: Request, display: Display) -> None:
-    from semblance.protocols.sage.cost import estimate
-    from semblance.protocols.sage.plan import make_plan
+    from semblance.protocols.sage.cost import forecast
+    from semblance.protocols.sage.plan import NoCalls, make_plan
+    from semblance.runs.forecast import in_words, table
 
-    forecast = estimate(make_plan(request))
+    forecasts = forecast(make_plan(request, ledger=NoCalls()))
     if display.json:
         import json
 
-        typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
+        typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
         return
-    show_table(*forecast.table(), wide=display.wide, numbers=True)
-    typer.echo("\n" + forecast.in_words())
+    show_table(*table(forecasts), wide=display.wide, numbers=True)
+    typer.echo("")
+    for line in in_words(forecasts):
+        typer.echo(line)
 
 
 def _with_out(command: str, out: Path) -> str:

@@ -33,6 +33,7 @@ def run(
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
     workers: given.Workers = 1,
+    max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
     wide: given.Wide = False,
@@ -47,5 +48,6 @@ def run(
         limit, seed, tokenizer, options,
     )  # fmt: skip
     run_sage(
-        request, out or default_out("sage"), workers=workers, dry_run=dry_run, display=Display(json, wide)
-    )
+        request, out or default_out("sage"), workers=workers, dry_run=dry_run, display=Display(json, wide),
+        max_usd=max_cost,
+    )  # fmt: skip

@@ -101,11 +101,15 @@ class CachedEncoder:
         row = {text: position for position, text in enumerate(distinct)}
         return vectors.take([row[text] for text in texts], axis=0)
 
-    def missing(self, texts: Sequence[str], *, role: Role | None = None) -> list[Sequence[str]]:
-        """The chunks that `encode` would have to make: what is not in the cache."""
+    def missing(
+        self, texts: Sequence[str], *, role: Role | None = None
+    ) -> Iterator[tuple[bytes, Sequence[str]]]:
+        """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
         role = role if self.uses_roles else None
-        _, chunks = self._chunks(texts)
-        return [chunk for chunk in chunks if not self.cache.holds(chunk_key(self.identity, role, chunk))]
+        for chunk in self._chunks(texts)[1]:
+            key = chunk_key(self.identity, role, chunk)
+            if not self.cache.holds(key):
+                yield key, chunk
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """The encoder's count."""

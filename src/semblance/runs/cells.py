@@ -14,7 +14,8 @@ from semblance.records import Component, Score, Skipped, TaskOutcome
 @dataclass(frozen=True)
 class Cell:
     """One system on one dataset for one task. `key` is a digest of everything its values depend on; `job` is what
-    the protocol's work function needs, and travels to worker processes."""
+    the protocol's work function needs, and travels to worker processes. A `remote` cell waits for a server that may
+    want money: it is done in the process that keeps the accounts."""
 
     task: str
     dataset: str
@@ -23,6 +24,7 @@ class Cell:
     units: int
     """Texts the system will see, for progress and time left."""
     job: Any = field(compare=False, repr=False)
+    remote: bool = False
 
 
 @dataclass(frozen=True)

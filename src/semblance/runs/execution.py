@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, Protocol
 
-from semblance.errors import SemblanceError
+from semblance.errors import BudgetExceeded, SemblanceError
 from semblance.records import TaskOutcome
 from semblance.runs.cells import Cell, CellRecord, failed, finished
 from semblance.runs.folder import RunFolder, write_columns
@@ -44,17 +44,31 @@ class Listener(Protocol):
 
 
 def execute(
-    cells: Sequence[Cell], work: Work, folder: RunFolder, *, workers: int, listener: Listener
+    cells: Sequence[Cell],
+    work: Work,
+    folder: RunFolder,
+    *,
+    workers: int,
+    listener: Listener,
+    remote: Work | None = None,
 ) -> Iterator[CellRecord]:
-    """Do the cells and yield each one's record as it ends, in any order."""
-    if workers <= 1 or len(cells) <= 1:
-        yield from _in_this_process(cells, work, folder, listener)
+    """Do the cells and yield each one's record as it ends, in any order.
+
+    Cells that wait for a server come last, so that what is free is done when the money ends, and always in this
+    process, where `remote` keeps the accounts: many of their calls are in flight at once anyway. BudgetExceeded ends
+    the run.
+    """
+    here = [cell for cell in cells if not cell.remote]
+    if workers <= 1 or len(here) <= 1:
+        yield from _in_this_process(here, work, folder, listener)
     else:
-        yield from _in_workers(cells, work, folder, workers, listener)
+        yield from _in_workers(here, work, folder, workers, listener)
+    yield from _in_this_process([cell for cell in cells if cell.remote], remote or work, folder, listener)
 
 
 def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> CellRecord:
-    """Evaluate one cell and write its items and its record; a failure becomes a record too."""
+    """Evaluate one cell and write its items and its record; a failure becomes a record too, the end of the money
+    does not."""
     start = time.perf_counter()
     try:
         outcome = work(cell.job, advance)
@@ -63,6 +77,8 @@ def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> Cell
             path = folder.items_path(cell.task, cell.dataset, cell.system, ".rankings")
             write_columns(path, outcome.rankings)
         record = finished(cell, outcome, time.perf_counter() - start)
+    except BudgetExceeded:
+        raise
     except Exception as error:
         folder.write_log(cell, traceback.format_exc())
         record = failed(cell, _in_words(error), time.perf_counter() - start)

@@ -33,6 +33,11 @@ class RunFolder:
         """One Result per line."""
         return self.path / "results.jsonl"
 
+    @property
+    def spending(self) -> Path:
+        """The journal of what the run has paid for; see `runs.spending`."""
+        return self.path / "spending.jsonl"
+
     def read_manifest(self) -> dict[str, Any] | None:
         """The manifest, or None if there is no run here yet; DataError if it is damaged or of another schema."""
         path = self.path / "manifest.json"

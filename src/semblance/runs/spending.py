@@ -166,3 +166,31 @@ def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
 
 def _spent(line: Mapping[str, Any]) -> Spent:
     return Spent(**{name: line[name] for name in asdict(Spent()) if name in line})
+
+
+def in_one_line(spent: Mapping[str, Any]) -> str:
+    """What a manifest's `spent` comes to; empty where nothing was sent.
+
+    >>> in_one_line({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})
+    'Spent $0.0125 of $2.00, in 12 requests with 3,400 tokens.'
+    """
+    requests = sum(one["requests"] for one in spent["systems"].values())
+    if not requests:
+        return ""
+    tokens = sum(one["input_tokens"] + one.get("output_tokens", 0) for one in spent["systems"].values())
+    limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
+    unsettled = sum(one.get("unsettled", 0) for one in spent["systems"].values())
+    note = f" {unsettled} were in flight when a process died and count in full." if unsettled else ""
+    money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
+    return f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens.{note}"
+
+
+def dollars(usd: float | None) -> str:
+    """An amount of money, fine where it is small; `price unknown` for None.
+
+    >>> dollars(0.0), dollars(0.00123), dollars(12.5), dollars(None)
+    ('$0', '$0.0012', '$12.50', 'price unknown')
+    """
+    if usd is None:
+        return "price unknown"
+    return "$0" if usd == 0 else f"${usd:,.4f}" if usd < 1 else f"${usd:,.2f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,10 @@ class Cosine:
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
-        failed: Mapping[str, str] = getattr(self.encoder, "failures", {})
+        part: Any = self.encoder
+        while part is not None and not hasattr(part, "failures"):
+            part = getattr(part, "encoder", None)
+        failed: Mapping[str, str] = {} if part is None else part.failures
         return {text: reason for text, reason in failed.items() if text}
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:

@@ -1,122 +1,189 @@
-"""What a plan takes, before it is carried out: texts, tokens, time from measured unit speeds, disk."""
+"""What a plan takes before it is carried out: every task is rehearsed, and the texts it asks for are counted."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from semblance.contracts import Similarity
+from semblance.contracts import Encoder, Similarity, Tokenizer
 from semblance.protocols.sage import work
+from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.plan import Plan, PlannedSystem, PlannedTask
 from semblance.protocols.sage.tasks import TASK_NAMES
+from semblance.records import Loaded
+from semblance.runs.forecast import (
+    Forecast,
+    Forecasts,
+    Need,
+    Needs,
+    remote_seconds,
+    tokens_of,
+)
+from semblance.runs.rehearsal import Rehearsal
 from semblance.text import open_tokenizer
 
 PROBE = 24
 """Texts used to measure a system's speed."""
+REHEARSED = 400_000
+"""Texts of a task up to which it is rehearsed; beyond, its versions are estimated from the originals."""
 LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.85 + 0.5 + 0.1),
            "retrieval": 7 + 3 * (1.15 + 1.5) + 3 * (0.85 + 0.5)}  # fmt: skip
 """Tokens of all versions of a document together, in units of the original's; other tasks see it once."""
 
 
 @dataclass(frozen=True)
-class CellCost:
-    """One task on one dataset with one system."""
+class _Task:
+    """A task on a dataset, with what its texts come to."""
 
-    task: str
+    planned: PlannedTask
     dataset: str
-    system: str
-    items: int
-    texts: int
+    loaded: Loaded[Any]
+    texts: Sequence[str]
+    queries: Sequence[str]
     tokens: int
-    seconds: float
-    disk_bytes: int
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """The cost of every cell. Systems so far run on this machine, so no money is spent."""
+def forecast(plan: Plan, *, measure: bool = True) -> Forecasts:
+    """The cost of every cell, in the order of the plan.
 
-    cells: tuple[CellCost, ...]
+    With `measure`, systems on this machine are timed on a few texts, for which they are loaded here.
+    """
+    return Forecasts(tuple(_Forecaster(plan, measure).cells()))
 
-    @property
-    def seconds(self) -> float:
-        """All cells one after another."""
-        return sum(cell.seconds for cell in self.cells)
 
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {"cells": [asdict(cell) for cell in self.cells], "seconds": self.seconds, "usd": 0.0}
+class _Forecaster:
+    """Rehearses each task once for all encoders, and times everything else on a few texts."""
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Columns and rows for the terminal."""
-        rows = [
-            [cell.task, cell.dataset, cell.system, f"{cell.items:,}", f"{cell.texts:,}", f"{cell.tokens:,}",
-             f"{cell.seconds:,.1f} s", f"{cell.disk_bytes / 1e6:,.1f} MB"]
-            for cell in self.cells
-        ]  # fmt: skip
-        return ["task", "dataset", "system", "items", "texts", "tokens", "time", "disk"], rows
+    def __init__(self, plan: Plan, measure: bool) -> None:
+        request = plan.request
+        self.plan, self.measure = plan, measure
+        self.tokenizer: Tokenizer = open_tokenizer(request.tokenizer)
+        self.systems: dict[str, Similarity] = {
+            one.name: work.describe(one.spec, self.tokenizer, request.seed)
+            for one in plan.systems
+            if one.remote is None
+        }
+        cache = work.open_cache(plan.cells[0].job.cache)
+        self.needs = {
+            one.name: Needs(one.remote or _innermost(self.systems[one.name]), cache, self.tokenizer)
+            for one in plan.systems
+            if one.kind == "embedding"
+        }
+        self.speed: dict[str, float | None] = {}
 
-    def in_words(self) -> str:
-        """The sum, in one sentence."""
-        disk = sum(cell.disk_bytes for cell in self.cells) / 1e6
-        return (
-            f"{len(self.cells)} cells, about {self.seconds:,.0f} s on one worker (measured on {PROBE} texts "
-            f"each; kept embeddings cost nothing again), at most {disk:,.0f} MB of embeddings, $0: every system "
-            "runs here."
+    def cells(self) -> Iterator[Forecast]:
+        for name in TASK_NAMES:
+            for dataset in self.plan.datasets:
+                for planned in dataset.tasks:
+                    if planned.task == name:
+                        one = self._task(planned, dataset.name, dataset.source)
+                        needs = self._rehearsed(one)
+                        for system in self.plan.systems:
+                            yield self._cell(one, system, needs)
+
+    def _task(self, planned: PlannedTask, dataset: str, source: str) -> _Task:
+        request = self.plan.request
+        loaded = work.load(planned.task, request.dataset(source), request.limit, request.seed)
+        fields = work.task(planned.task).fields(loaded.data)
+        first = {"retrieval": "document", "preference": "source"}.get(planned.task, "text")
+        texts, queries = fields[first][1], fields.get("query", ((), ()))[1]
+        tokens, _ = tokens_of(texts, self.tokenizer)
+        return _Task(planned, dataset, loaded, texts, queries, round(tokens * LENGTHS.get(planned.task, 1.0)))
+
+    def _rehearsed(self, one: _Task) -> dict[str, Need]:
+        """What each encoder needs for the task."""
+        if not self.needs:
+            return {}
+        if one.planned.texts > REHEARSED:
+            return {name: self._scaled(one, need.encoder) for name, need in self.needs.items()}
+
+        def hear(texts: Sequence[str], role: Any) -> None:
+            for need in self.needs.values():
+                need.hear(texts, role)
+
+        request = self.plan.request
+        options = replace(request.options, resamples=1)
+        context = Context(one.loaded.dataset, self.tokenizer, request.seed, options)
+        work.task(one.planned.task).evaluate(Rehearsal(hear), one.loaded.data, context)
+        return {name: need.taken() for name, need in self.needs.items()}
+
+    def _scaled(self, one: _Task, encoder: Encoder) -> Need:
+        texts = one.planned.texts
+        return Need(texts, 0, one.tokens, -(-texts // getattr(encoder, "chunk_size", 64)), exact=False)
+
+    def _cell(self, one: _Task, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
+        head = Forecast(
+            one.planned.task, one.dataset, system.name, one.planned.n, one.planned.texts, one.tokens
+        )
+        if (need := needs.get(system.name)) is None:
+            return replace(head, seconds=self._seconds(self.systems[system.name], one))
+        done = replace(
+            head,
+            texts=need.texts,
+            cached=need.cached,
+            tokens=need.tokens,
+            exact=need.exact,
+            disk_bytes=4 * (need.texts - need.cached) * int(system.facts.get("dims") or 0),
+        )
+        if system.remote is None:
+            speed = self._speed(system.name, one) if need.tokens else 0.0
+            return replace(done, seconds=None if speed is None else need.tokens * speed)
+        price = system.remote.price
+        return replace(
+            done,
+            requests=need.chunks,
+            usd=None if price is None else need.tokens * price / 1e6,
+            seconds=remote_seconds(system.remote, need.chunks, need.tokens),
+            assumed=True,
         )
 
+    def _speed(self, name: str, one: _Task) -> float | None:
+        """Seconds per token of an encoder on this machine, measured once."""
+        if name not in self.speed:
+            probe, encoder = _probe(one.texts), self.needs[name].encoder
+            tokens, _ = tokens_of(probe, self.tokenizer, most=encoder.max_tokens)
+            encode = partial(encoder.encode, probe)
+            self.speed[name] = self._timed(encode, first=partial(encoder.encode, probe[:2]), per=tokens)
+        return self.speed[name]
 
-def estimate(plan: Plan) -> Forecast:
-    """Measure each system on a few texts of each dataset and scale up."""
-    tokenizer = open_tokenizer(plan.request.tokenizer)
-    systems = {one.name: work.describe(one.spec, tokenizer, plan.request.seed) for one in plan.systems}
-    cells = []
-    for name in TASK_NAMES:
-        for dataset in plan.datasets:
-            for task in dataset.tasks:
-                if task.task != name:
-                    continue
-                texts, queries = _texts(plan, task, dataset.source)
-                tokens = sum(map(len, tokenizer.encode_batch(texts)))
-                for system in plan.systems:
-                    seconds = _seconds(systems[system.name], system, task, texts, len(queries))
-                    cells.append(_cell(task, dataset.name, system, tokens, seconds))
-    return Forecast(tuple(cells))
+    def _seconds(self, system: Similarity, one: _Task) -> float | None:
+        """How long a system without vectors takes."""
+        probe, n = _probe(one.texts), one.planned.texts
+        call: Callable[[], Any]
+        if one.planned.task == "clustering":
+            call, per, n = partial(system.distances, probe), len(probe) ** 2, len(one.texts) ** 2
+        elif one.planned.task == "retrieval":
+            call, per, n = partial(system.search, probe[:4], probe, 10), 4 * len(probe), n * len(one.queries)
+        else:
+            call, per = partial(system.pairs, probe, probe[::-1]), len(probe)
+        each = self._timed(call, per=per)
+        return None if each is None else each * n
 
-
-def _cell(task: PlannedTask, dataset: str, system: PlannedSystem, tokens: int, seconds: float) -> CellCost:
-    embedded = task.texts if system.kind == "embedding" else 0
-    disk = 4 * embedded * int(system.facts.get("dims", 0))
-    all_tokens = round(tokens * LENGTHS.get(task.task, 1.0))
-    return CellCost(task.task, dataset, system.name, task.n, task.texts, all_tokens, seconds, disk)
-
-
-def _texts(plan: Plan, task: PlannedTask, source: str) -> tuple[Sequence[str], Sequence[str]]:
-    """The task's texts, and its queries where it has some."""
-    request = plan.request
-    loaded = work.load(task.task, request.dataset(source), request.limit, request.seed)
-    fields = work.task(task.task).fields(loaded.data)
-    first = {"retrieval": "document", "preference": "source"}.get(task.task, "text")
-    return fields[first][1], fields.get("query", ((), ()))[1]
-
-
-def _seconds(
-    system: Similarity, planned: PlannedSystem, task: PlannedTask, texts: Sequence[str], queries: int
-) -> float:
-    probe = list(texts[:: max(1, len(texts) // PROBE)][:PROBE])
-    if planned.kind == "embedding" or task.task in ("preference", "robustness", "sensitivity"):
-        return _timed(lambda: system.pairs(probe, probe[::-1])) / len(probe) * task.texts
-    if task.task == "clustering":
-        each = _timed(lambda: system.distances(probe)) / len(probe) ** 2
-        return each * len(texts) ** 2
-    each = _timed(lambda: system.search(probe[:4], probe, 10)) / (4 * len(probe))
-    return each * queries * task.texts
+    def _timed(
+        self, call: Callable[[], Any], *, per: int, first: Callable[[], Any] | None = None
+    ) -> float | None:
+        """Seconds of a call per unit of its work, after a first one; None for a system that fails: its cells will
+        say why."""
+        if not self.measure:
+            return None
+        try:
+            (first or call)()
+            start = time.perf_counter()
+            call()
+        except Exception:
+            return None
+        return (time.perf_counter() - start) / max(1, per)
 
 
-def _timed(call: Callable[[], Any]) -> float:
-    call()
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+def _innermost(system: Any) -> Encoder:
+    """The encoder below whatever is done to its vectors: what the cache keeps."""
+    while hasattr(system, "encoder") and not hasattr(system, "encode_chunks"):
+        system = system.encoder
+    return system  # type: ignore[no-any-return]
+
+
+def _probe(texts: Sequence[str]) -> list[str]:
+    return list(texts[:: max(1, len(texts) // PROBE)][:PROBE])

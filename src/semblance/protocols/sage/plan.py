@@ -7,18 +7,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from semblance.contracts import Kind, Tokenizer
-from semblance.errors import DataError, UsageError
+from semblance.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
+from semblance.errors import DataError, ModelError, UsageError
 from semblance.protocols.sage import work
 from semblance.protocols.sage.request import VERSION, Request
 from semblance.protocols.sage.tasks import TASK_NAMES, TASKS
 from semblance.records import Loaded, Skipped
 from semblance.runs.cells import Cell
 from semblance.runs.files import digest
+from semblance.runs.forecast import served
 from semblance.systems import SYSTEMS
+from semblance.systems.remote.ledger import Ledger, Reservation
 from semblance.text import open_tokenizer
 
 REFERENCES = ("constant", "random")
+
+
+class NoCalls(Ledger):
+    """The ledger of a plan that is only looked at: whoever would send a request is stopped."""
+
+    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:  # noqa: ARG002 - what a ledger hears
+        raise ModelError(
+            f"A plan sends no request, and only one could tell how many dimensions {model!r} has.",
+            mend="Leave dims= out, or say dimensions=NUMBER.",
+        )
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,7 @@ class PlannedSystem:
     identity: str
     kind: Kind
     facts: dict[str, Any]
+    remote: RemoteEncoder | None = None
 
 
 @dataclass(frozen=True)
@@ -75,8 +88,10 @@ class Plan:
         return next(one.lang for one in self.datasets if one.name == dataset)
 
 
-def make_plan(request: Request, cache: Path | None = None) -> Plan:
+def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
     """Open every system and dataset, and cut the work into cells.
+
+    `ledger` is what systems that cost money are charged to.
 
     Raises UsageError for a dataset that joins none of the requested tasks, and ModelError for a system that cannot
     be opened: both before any work is done.
@@ -85,7 +100,7 @@ def make_plan(request: Request, cache: Path | None = None) -> Plan:
         TASKS.get(name)
     tokenizer = open_tokenizer(request.tokenizer)
     specs = dict.fromkeys((*request.systems, *REFERENCES))
-    systems = _distinct([_planned_system(spec, tokenizer, request.seed) for spec in specs])
+    systems = _distinct([_planned_system(spec, tokenizer, request.seed, ledger) for spec in specs])
     datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
     _check_names([dataset.name for dataset in datasets])
     cells = tuple(
@@ -99,11 +114,23 @@ def make_plan(request: Request, cache: Path | None = None) -> Plan:
     return Plan(request, tuple(systems), tuple(datasets), tokenizer.identity, cells)
 
 
-def _planned_system(spec: str, tokenizer: Tokenizer, seed: int) -> PlannedSystem:
-    system = work.describe(spec, tokenizer, seed)
-    encoder = getattr(system, "encoder", None)
-    facts = {} if encoder is None else {"dims": encoder.dim, "max_tokens": encoder.max_tokens}
-    return PlannedSystem(spec, system.name, system.identity, system.kind, facts)
+def _planned_system(spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None) -> PlannedSystem:
+    system = work.describe(spec, tokenizer, seed, ledger)
+    encoder, remote = getattr(system, "encoder", None), served(system)
+    facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
+    if remote is not None:
+        facts["usd_per_million_tokens"] = remote.price
+    return PlannedSystem(spec, system.name, system.identity, system.kind, facts, remote)
+
+
+def _dims(encoder: Encoder, ledger: Ledger | None) -> int | None:
+    """The dimensions of a system; None where only a request could tell, and none may be sent."""
+    try:
+        return encoder.dim
+    except ModelError:
+        if isinstance(ledger, NoCalls):
+            return None
+        raise
 
 
 def _distinct(systems: list[PlannedSystem]) -> list[PlannedSystem]:
@@ -180,7 +207,7 @@ def _cell(
         task.task, system.spec, how, request.limit, request.seed, request.tokenizer, request.options, cache
     )
     units = task.texts if system.kind == "embedding" else 0
-    return Cell(task.task, dataset.name, system.name, key, units, job)
+    return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
 
 
 def facts_of(system: PlannedSystem) -> dict[str, Any]:

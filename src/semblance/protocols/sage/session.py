@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import asdict
-from datetime import UTC, datetime
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from semblance import __version__
 from semblance.errors import UsageError
 from semblance.protocols.sage import work
+from semblance.protocols.sage.cost import forecast
+from semblance.protocols.sage.manifest import manifest, moment, sessions, spent
 from semblance.protocols.sage.outcome import SageRun
-from semblance.protocols.sage.plan import Plan, facts_of, make_plan
+from semblance.protocols.sage.plan import Plan, make_plan
 from semblance.protocols.sage.request import Request
 from semblance.protocols.sage.summary import summarise
 from semblance.protocols.sage.tables import tables
@@ -24,7 +24,8 @@ from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.execution import execute
 from semblance.runs.files import to_json, write_atomic
 from semblance.runs.folder import RunFolder, write_columns
-from semblance.runs.provenance import hardware, versions
+from semblance.runs.spending import Spending
+from semblance.systems.remote import Ledger
 
 
 class Silent:
@@ -52,15 +53,18 @@ def run(
     workers: int = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
+    max_usd: float | None = None,
     **arguments: Any,
 ) -> SageRun:
     """Evaluate systems with SAGE, resuming what is unfinished in `out`, and return the run.
 
     Further arguments are those of `Request`: mapping, split, grades, limit, seed (1337), tokenizer ("cl100k"),
-    options. Raises UsageError when `out` holds a run of other arguments.
+    options. `max_usd` limits what the run may cost, earlier sessions in `out` included. Raises UsageError when `out`
+    holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
     """
     request = Request(tuple(systems), tuple(tasks), tuple(str(one) for one in datasets), **arguments)
-    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener or Silent())
+    listener = listener or Silent()
+    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
 
 def carry_out(
@@ -71,14 +75,34 @@ def carry_out(
     cache: Path | None = None,
     listener: Silent,
     command: str = "",
+    max_usd: float | None = None,
 ) -> SageRun:
     """`run` for a request that is made."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    plan = make_plan(request, cache)
-    with folder.locked():
-        _Session(folder, plan, workers, command or python_call(request, out)).do(listener)
+    with ExitStack() as held:
+        # A folder that is there is held before its accounts are read; a new one is not made before the plan stands.
+        if begun := out.exists():
+            held.enter_context(folder.locked())
+        spending = Spending(folder.spending, moment())
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd, journal=spending)
+        plan = make_plan(request, cache, ledger)
+        check_prices(plan, max_usd)
+        if not begun:
+            held.enter_context(folder.locked())
+        command = command or python_call(request, out)
+        _Session(folder, plan, workers, command, ledger, spending).do(listener)
     return SageRun(out)
+
+
+def check_prices(plan: Plan, max_usd: float | None) -> None:
+    """UsageError if the cost is limited and a system has no known price."""
+    for system in plan.systems if max_usd is not None else ():
+        if system.remote is not None and system.remote.price is None:
+            raise UsageError(
+                f"The cost is limited, but the price of {system.name!r} is not known.",
+                mend="Give US dollars per million tokens: add price=NUMBER to the system (0 where it is free).",
+            )
 
 
 def check_same_arguments(folder: RunFolder, request: Request) -> None:
@@ -107,10 +131,15 @@ def python_call(request: Request, out: Path) -> str:
 class _Session:
     """One attempt at a run: what is done already is read, the rest is done, and the end is written."""
 
-    def __init__(self, folder: RunFolder, plan: Plan, workers: int, command: str) -> None:
+    def __init__(
+        self, folder: RunFolder, plan: Plan, workers: int, command: str, ledger: Ledger, spending: Spending
+    ) -> None:
         self.folder, self.plan, self.workers, self.command = folder, plan, workers, command
+        self.ledger, self.spending = ledger, spending
         self.previous = folder.read_manifest() or {}
-        self.started, self.clock = _now(), time.perf_counter()
+        self.clock = time.perf_counter()
+        # Workers load their models themselves; this process then has none to measure.
+        self.forecast = self.previous.get("forecast") or forecast(plan, measure=workers <= 1).as_dict()
         self.records: dict[str, CellRecord] = {
             cell.key: record
             for cell in plan.cells
@@ -127,12 +156,16 @@ class _Session:
             for task in dataset.tasks:
                 self._keep_texts(task.task, dataset.source, dataset.name)
         try:
-            steps = execute(waiting, work.evaluate, self.folder, workers=self.workers, listener=listener)
+            steps = execute(
+                waiting, work.evaluate, self.folder, workers=self.workers, listener=listener,
+                remote=partial(work.evaluate, ledger=self.ledger),
+            )  # fmt: skip
             with closing(steps):  # type: ignore[type-var]
                 for record in steps:
                     self.records[record.key] = record
                     self.folder.append_results(_cell_rows(self.plan, record))
         finally:
+            self.spending.close()
             complete = all(
                 cell.key in self.records and self.records[cell.key].done for cell in self.plan.cells
             )
@@ -166,58 +199,23 @@ class _Session:
         write_columns(path, columns)
 
     def _write_manifest(self, status: str) -> None:
-        self.folder.write_manifest(
-            {
-                "semblance": __version__,
-                "name": self.folder.path.name,
-                "protocol": "sage",
-                "status": status,
-                "created": self.previous.get("created", self.started),
-                "updated": _now(),
-                "command": self.command,
-                "arguments": self.plan.request.as_dict(),
-                "tokenizer": {"name": self.plan.request.tokenizer, "identity": self.plan.tokenizer_identity},
-                "systems": [
-                    {"name": one.name, "kind": one.kind, "identity": one.identity, "facts": facts_of(one)}
-                    for one in self.plan.systems
-                ],
-                "datasets": [_dataset_entry(one) for one in self.plan.datasets],
-                "hardware": hardware(),
-                "versions": versions(),
-                "cells": [self._cell_entry(cell) for cell in self.plan.cells],
-                "sessions": [*self.previous.get("sessions", []), self._session_entry()],
-                "problems": {"failed_cells": sum(not record.done for record in self.records.values())},
-            }
-        )
-
-    def _cell_entry(self, cell: Cell) -> dict[str, Any]:
-        where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
-        record = self.records.get(cell.key)
-        if record is None:
-            return {
-                **where,
-                "status": "not run",
-                "reason": "",
-                "seconds": None,
-                "counts": {},
-                "skipped": [],
-                "warnings": [],
-            }
-        return {
-            **where,
-            "status": record.status,
-            "reason": record.reason,
-            "seconds": round(record.seconds, 3),
-            "counts": dict(record.counts),
-            "skipped": [asdict(skip) for skip in record.skipped],
-            "warnings": list(record.warnings),
+        now = {
+            "name": self.folder.path.name,
+            "status": status,
+            "created": self.previous.get("created", self.spending.session),
+            "updated": moment(),
+            "command": self.command,
+            "sessions": sessions(self.previous, self._session_entry(), self.spending),
+            "forecast": self.forecast,
+            "spent": spent(self.spending, self.ledger.max_usd),
         }
+        self.folder.write_manifest(manifest(self.plan, self.records, now))
 
     def _session_entry(self) -> dict[str, Any]:
         fresh = list(self.records.values())[self.resumed :]
         return {
-            "started": self.started,
-            "ended": _now(),
+            "started": self.spending.session,
+            "ended": moment(),
             "workers": self.workers,
             "cells_done": sum(record.done for record in fresh),
             "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),
@@ -241,24 +239,3 @@ def _cell_rows(plan: Plan, record: CellRecord) -> list[Result]:
         )
         for score in record.scores
     ]  # fmt: skip
-
-
-def _dataset_entry(dataset: Any) -> dict[str, Any]:
-    return {
-        "name": dataset.name,
-        "source": dataset.source,
-        "lang": dataset.lang,
-        "fingerprint": dataset.fingerprint,
-        "tasks": {
-            task.task: {
-                "n": task.n,
-                "skipped": [asdict(skip) for skip in task.skipped],
-                "warnings": list(task.warnings),
-            }
-            for task in dataset.tasks
-        },
-    }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

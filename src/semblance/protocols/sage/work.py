@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,9 @@ from semblance.protocols.sage.tasks import TASKS, Task
 from semblance.records import Loaded, TaskOutcome
 from semblance.runs.cached_encoder import CachedEncoder
 from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.spending import Spending, Spent
 from semblance.systems import open_system
+from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
 
@@ -35,8 +38,9 @@ class Job:
     cache: Path | None
 
 
-def evaluate(job: Job, advance: Callable[[int], None]) -> TaskOutcome:
-    """The outcome of one cell, with how many texts were encoded, taken from the cache and cut."""
+def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
+    were charged to `ledger`."""
     data = load(job.task, job.dataset, job.limit, job.seed)
     encoders: list[CachedEncoder] = []
 
@@ -45,10 +49,34 @@ def evaluate(job: Job, advance: Callable[[int], None]) -> TaskOutcome:
         return encoders[-1]
 
     tokenizer = open_tokenizer(job.tokenizer)
-    system = open_system(job.system, tokenizer=tokenizer, wrap=cached, seed=job.seed)
+    system = open_system(job.system, tokenizer=tokenizer, wrap=cached, seed=job.seed, ledger=ledger)
     context = Context(data.dataset, tokenizer, job.seed, job.options)
-    outcome = task(job.task).evaluate(system, data.data, context)
-    return replace(outcome, counts={**outcome.counts, **_encoding_counts(encoders)})
+    with _charged(ledger, system.name) as calls:
+        outcome = task(job.task).evaluate(system, data.data, context)
+    return replace(outcome, counts={**outcome.counts, **_encoding_counts(encoders), **calls})
+
+
+@contextmanager
+def _charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+    """Charge calls to the account; the mapping holds at the end what they came to."""
+    calls: dict[str, int] = {}
+    journal = ledger.journal if ledger else None
+    if not isinstance(journal, Spending):
+        yield calls
+        return
+    before = journal.by_account().get(account, Spent())
+    journal.account = account
+    try:
+        yield calls
+    finally:
+        journal.account = ""
+    came_to = journal.by_account().get(account, Spent()).since(before)
+    calls |= {
+        "requests": came_to.requests,
+        "retries": came_to.retries,
+        "calls_failed": came_to.failed,
+        "input_tokens": came_to.input_tokens,
+    }
 
 
 def task(name: str) -> Task:
@@ -76,9 +104,9 @@ def open_cache(path: Path | None) -> EmbeddingCache:
     return EmbeddingCache.open(path)
 
 
-def describe(text: str, tokenizer: Tokenizer, seed: int) -> Similarity:
+def describe(text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
-    return open_system(text, tokenizer=tokenizer, seed=seed)
+    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger)
 
 
 def _encoding_counts(encoders: list[CachedEncoder]) -> dict[str, int]:
@@ -88,4 +116,5 @@ def _encoding_counts(encoders: list[CachedEncoder]) -> dict[str, int]:
         "texts_encoded": sum(encoder.counts.encoded for encoder in encoders),
         "texts_cached": sum(encoder.counts.cached for encoder in encoders),
         "texts_truncated": sum(encoder.counts.truncated for encoder in encoders),
+        "texts_failed": sum(len(encoder.failures) for encoder in encoders),
     }
