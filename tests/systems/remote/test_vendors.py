@@ -1,0 +1,64 @@
+"""Where vendors are, and what is shown to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from semblance.errors import ModelError, UsageError
+from semblance.systems.remote import http
+from semblance.systems.remote.vendors import COHERE, GEMINI, OLLAMA, Connection, Server, ollama_url
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://localhost:11434"),
+        ("example", "http://example:11434"),
+        ("example:80", "http://example:80"),
+        (":5000", "http://localhost:5000"),
+        ("0.0.0.0", "http://localhost:11434"),
+        ("0.0.0.0:5000", "http://localhost:5000"),
+        ("http://example", "http://example:80"),
+        ("https://example", "https://example:443"),
+        ("https://example:8443/under/", "https://example:8443/under"),
+        (" 'example:81' ", "http://example:81"),
+        ("[::1]:5000", "http://[::1]:5000"),
+    ],
+)
+def test_ollama_host(host, url, monkeypatch):
+    """As Ollama's own client reads the variable."""
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert ollama_url() == url
+
+
+def test_a_host_that_is_none(monkeypatch):
+    """Said with the name of the variable."""
+    monkeypatch.setenv("OLLAMA_HOST", "example:port")
+    with pytest.raises(UsageError, match="OLLAMA_HOST is not the address"):
+        ollama_url()
+
+
+def test_base_url_goes_before_the_variable(monkeypatch):
+    """What is written in the spec is meant."""
+    pytest.importorskip("httpx")
+    monkeypatch.setenv("OLLAMA_HOST", "elsewhere")
+    assert Connection.of(OLLAMA, Server(base_url="http://here:1")).address.place == "here:1"
+    assert Connection.of(OLLAMA, Server()).address.place == "elsewhere:11434"
+
+
+def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
+    """And nowhere else: not in what the object says of itself."""
+    pytest.importorskip("httpx")
+    monkeypatch.setenv("MINE", "my-secret")
+    bearer = Connection.of(COHERE, Server(key="MINE"))
+    google = Connection.of(GEMINI, Server(key="MINE"))
+    assert bearer._headers == {"Authorization": "Bearer my-secret"}
+    assert google._headers == {"x-goog-api-key": "my-secret"}
+    assert "my-secret" not in repr(bearer) + repr(google) + str(bearer)
+
+
+def test_without_httpx_the_extra_is_named(monkeypatch):
+    """Before a key is asked for."""
+    monkeypatch.setattr(http, "find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"httpx, which is not installed. pip install 'semblance\[llm\]'"):
+        Connection.of(COHERE, Server())
