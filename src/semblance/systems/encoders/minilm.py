@@ -6,10 +6,7 @@ the checksums of the published model.
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +14,7 @@ from numpy.typing import NDArray
 
 from semblance.contracts import Role
 from semblance.errors import ModelError
+from semblance.systems.encoders.batches import Batch, of_equal_length, on_all_cores
 from semblance.systems.encoders.bert_graph import VERSION, bert_graph
 from semblance.systems.encoders.package_files import package_folder, verified
 
@@ -54,7 +52,6 @@ class MiniLM:
         )
         self._session = _session(weights)
         self.tokenizer = _tokenizer(tokenizer, self.max_tokens)
-        self._threads = _available_cores()
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
 
     def encode(
@@ -67,16 +64,10 @@ class MiniLM:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         ids = [encoding.ids for encoding in self._tokenize(texts)]
 
-        def fill(rows: list[int]) -> None:
+        def fill(rows: Batch) -> None:
             vectors[rows] = self._embed(np.array([ids[row] for row in rows], dtype=np.int32))
 
-        batches = _batches([len(row) for row in ids])
-        if min(self._threads, len(batches)) < 2:
-            for rows in batches:
-                fill(rows)
-        else:
-            with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(fill, batches))
+        on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
         return vectors
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -122,18 +113,6 @@ def _head(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Rows of equal length, at most `_BATCH_TOKENS` tokens together; the most expensive batches first."""
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for row, length in enumerate(lengths):
-        by_length[length].append(row)
-    batches = []
-    for length in sorted(by_length, reverse=True):
-        rows, size = by_length[length], max(1, _BATCH_TOKENS // length)
-        batches += [rows[start : start + size] for start in range(0, len(rows), size)]
-    return batches
-
-
 def _session(weights: bytes) -> Any:
     try:
         import onnx  # noqa: F401
@@ -157,9 +136,3 @@ def _tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
     return tokenizer
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

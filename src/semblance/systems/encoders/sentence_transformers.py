@@ -1,0 +1,207 @@
+"""Models of sentence-transformers, from the hub or a folder, in torch (or ONNX and OpenVINO through optimum)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Role
+from semblance.errors import ModelError, UsageError
+from semblance.systems.encoders.batches import Batch, of_similar_length, on_all_cores
+from semblance.systems.encoders.prompts import Prompts, choose_prompts
+from semblance.systems.encoders.truncation import TokenLimit
+from semblance.systems.models import known_model
+from semblance.systems.weights import Weights, find_weights, is_pinned
+
+_BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
+_CHUNK = 256
+
+
+@dataclass(eq=False)
+class SentenceTransformer:
+    """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
+
+    Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts that are neither
+    (see `choose_prompts` for what they default to). `truncate_dim` keeps the first dimensions, `max_length` is in
+    tokens, `device` is torch's name for one, by default the best there is. Code that comes with a model runs
+    only with `trust_remote_code` and a `revision` that is a commit; that of a folder is part of its checksum.
+
+    On a CPU each batch runs on one thread, so the vectors do not depend on the number of cores. UsageError for
+    parameters that cannot be, ModelError when the model or a package is missing or fails.
+    """
+
+    target: str
+    name: str = "st"
+    revision: str | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    prompt: str | None = None
+    truncate_dim: int | None = None
+    max_length: int | None = None
+    batch_size: int = 32
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    device: str | None = None
+    backend: Literal["torch", "onnx", "openvino"] = "torch"
+    trust_remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        self._check()
+        library = _library()
+        weights = find_weights(self.target, self.revision, system="st")
+        self._model = self._load(library, weights)
+        self._set_max_length()
+        self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
+        self.max_tokens = self._limit.tokens
+        self.prompts = self._prompts(weights)
+        # The first call also fixes how the tokenizer cuts and pads, which threads must not do at the same time.
+        width = self._vectors([""], "").shape[1]
+        if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
+            raise UsageError(
+                f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} cannot be had."
+            )
+        self.dim = self.truncate_dim or width
+        self.uses_roles = self.prompts.by_role
+        self.chunk_size = max(_CHUNK, self.batch_size)
+        self.identity = self._identity(library, weights)
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
+        """Vectors as the model gives them, (n, dim); longer texts are cut at `max_tokens`, prompt included."""
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        prompt = self.prompts.of(role)
+
+        def fill(rows: Batch) -> None:
+            vectors[rows] = self._vectors([texts[row] for row in rows], prompt)[:, : self.dim]
+
+        batches = of_similar_length(texts, self.batch_size)
+        if self.backend == "torch" and self._model.device.type == "cpu":
+            import torch
+
+            on_all_cores(fill, batches, start=partial(torch.set_num_threads, 1))
+        else:
+            for batch in batches:
+                fill(batch)
+        return vectors
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
+        return self._limit.exceeded(texts, self.prompts.longest)
+
+    def _check(self) -> None:
+        if self.backend != "torch":
+            if self.dtype != "float32":
+                raise UsageError(f"The backend {self.backend} takes no dtype.", mend="Leave dtype out.")
+            _need_backend(self.backend)
+        pinned = is_pinned(self.revision) or Path(self.target).expanduser().is_dir()
+        if self.trust_remote_code and not pinned:
+            raise UsageError(
+                f"Code from the hub runs only at a pinned commit, and none is given for {self.target}.",
+                mend="Read the code, then add revision=COMMIT with all 40 characters.",
+            )
+        if self.batch_size < 1:
+            raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
+
+    def _load(self, library: Any, weights: Weights) -> Any:
+        options = {
+            "device": self.device,
+            "trust_remote_code": self.trust_remote_code,
+            "backend": self.backend,
+        }
+        try:
+            model = library.SentenceTransformer(
+                weights.location, revision=weights.commit, local_files_only=weights.cached, **options
+            )
+            if self.backend == "torch":
+                import torch
+
+                model.to(getattr(torch, self.dtype))
+        except Exception as error:  # hub, safetensors, transformers and torch have no root in common
+            mend = "Check that it is a sentence-transformers model and that its files are complete."
+            if "trust_remote_code" in str(error) and not self.trust_remote_code:
+                mend = "It comes with its own code: read that, then add trust_remote_code=true and revision=COMMIT."
+            raise ModelError(f"{self.name!r} cannot be loaded: {_line(error)}", mend=mend) from error
+        return model
+
+    def _prompts(self, weights: Weights) -> Prompts:
+        return choose_prompts(
+            {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt},
+            own=self._model.prompts or {},
+            default=self._model.default_prompt_name,
+            known=known_model(weights.location) if weights.folder is None else None,
+        )
+
+    def _set_max_length(self) -> None:
+        if self.max_length is None:
+            return
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
+        most = getattr(config, "max_position_embeddings", None)
+        if self.max_length < 1 or (most is not None and self.max_length > most):
+            raise UsageError(
+                f"max_length={self.max_length} cannot be: {self.name!r} reads 1 to {most or 'any number of'} tokens."
+            )
+        self._model.max_seq_length = self.max_length
+
+    def _vectors(self, texts: list[str], prompt: str) -> NDArray[np.float32]:
+        try:
+            found = self._model.encode(
+                texts,
+                prompt=prompt,
+                batch_size=self.batch_size,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+        except Exception as error:
+            mend = "Try a smaller batch_size or max_length." if "out of memory" in str(error).lower() else ""
+            raise ModelError(f"{self.name!r} failed while encoding: {_line(error)}", mend=mend) from error
+        return np.asarray(found, dtype=np.float32)
+
+    def _identity(self, library: Any, weights: Weights) -> str:
+        import torch
+        import transformers
+
+        depends = {
+            "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
+            "max_length": self.max_tokens, "dims": self.dim, "batch": self.batch_size, "dtype": self.dtype,
+            "device": self._model.device.type, "backend": self.backend,
+            "versions": [library.__version__, transformers.__version__, torch.__version__],
+        }  # fmt: skip
+        return f"st:{weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
+
+
+def _library() -> Any:
+    try:
+        import sentence_transformers
+        from transformers.utils import logging
+    except ImportError as error:
+        raise ModelError(
+            f"sentence-transformers models need the package {error.name}, which is not installed.",
+            mend="Install it: pip install 'semblance[torch]'; or use onnx:./folder, which needs no torch.",
+        ) from error
+    # A bar of its own for weights that load in a second would cut through the run's.
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return sentence_transformers
+
+
+def _need_backend(backend: str) -> None:
+    package = _BACKENDS[backend]
+    try:
+        found = find_spec(package) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise ModelError(
+            f"The backend {backend} needs the package {package}, which is not installed.",
+            mend=f"Install it: pip install 'sentence-transformers[{backend}]'; or leave backend out.",
+        )
+
+
+def _line(error: Exception) -> str:
+    """The first line of what a library says."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."

@@ -1,0 +1,35 @@
+"""Which prompt a text gets."""
+
+from __future__ import annotations
+
+from semblance.systems.encoders.prompts import Prompts, choose_prompts
+from semblance.systems.models import known_model
+
+E5 = known_model("intfloat/e5-base-v2")
+
+
+def test_what_is_known_serves_where_the_model_says_nothing():
+    """E5's configuration has no prompts; sentence-transformers then has empty ones."""
+    chosen = choose_prompts({}, own={"query": "", "document": None}, known=E5)
+    assert chosen == Prompts("query: ", "passage: ", "query: ")
+    assert (chosen.by_role, chosen.longest) == (True, "passage: ")
+    assert [chosen.of(role) for role in ("query", "document", None)] == ["query: ", "passage: ", "query: "]
+
+
+def test_the_models_own_prompts_come_before_what_is_known():
+    """Each role by itself; a document's may be called passage; the default one is for any role without one."""
+    own = {"query": "Q: ", "passage": "P: ", "sts": "S: "}
+    assert choose_prompts({}, own=own, known=E5) == Prompts("Q: ", "P: ", "query: ")
+    assert choose_prompts({}, own=own, default="sts", known=E5) == Prompts("Q: ", "P: ", "S: ")
+    assert choose_prompts({}, own={"sts": "S: "}, default="sts") == Prompts("S: ", "S: ", "S: ")
+
+
+def test_the_user_has_the_last_word():
+    """An empty prompt is none."""
+    given = {"query": "ask: ", "document": "", None: None}
+    assert choose_prompts(given, own={"document": "D: "}, known=E5) == Prompts("ask: ", "", "query: ")
+
+
+def test_without_prompts_a_role_makes_no_difference():
+    """So vectors are kept only once."""
+    assert not choose_prompts({}, own={}).by_role
