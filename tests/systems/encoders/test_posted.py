@@ -258,11 +258,14 @@ def test_a_limit_of_cost_stops(stub):
 
 
 def test_a_dead_server_is_one_line():
-    """What was tried, and why it failed."""
-    encoder = SYSTEMS.build("ollama:m?base_url=http://127.0.0.1:9&dimensions=8", ledger=Ledger())
+    """What was tried, why it failed and the mend; and nothing is counted that was never sent."""
+    ledger = Ledger()
+    encoder = SYSTEMS.build("ollama:m?base_url=http://127.0.0.1:9&dimensions=8&price=1", ledger=ledger)
     encoder._calls.limits = type(encoder._calls.limits)(backoff=0.001)
-    with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts"):
+    with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts.*that the server runs"):
         encoder.encode(["a"])
+    totals = ledger.totals()["ollama:m"]
+    assert (totals.requests, totals.input_tokens, totals.usd) == (6, 0, 0.0)
 
 
 def test_a_model_that_is_not_there(stub):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from socket import gaierror
 from typing import Any, Literal
 
 from semblance.systems.remote.keys import redacted
@@ -76,7 +77,8 @@ def classify(error: Exception) -> Failure | None:
         return Failure("passing", "the answer is not whole JSON", charged=True)
     if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
         reason = redacted(f"no connection ({_cause(error)})")
-        return Failure("passing", reason, charged=True, mend="Check base_url, and that the server runs.")
+        mend = "Check base_url, and that the server runs."
+        return Failure("passing", reason, charged=not _never_sent(error), mend=mend)
     return None
 
 
@@ -177,12 +179,21 @@ def _body(error: Exception) -> Any:
         return getattr(getattr(error, "response", None), "text", None)
 
 
-def _named(error: Exception, *names: str) -> bool:
+def _named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
         one.__name__ in names and one.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
         for one in type(error).__mro__
     )
+
+
+def _never_sent(error: BaseException | None) -> bool:
+    """Whether there was not even a connection to send the request over."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError | gaierror) or _named(error, "ConnectError"):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _cause(error: BaseException) -> str:
