@@ -115,9 +115,10 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
 
 
 def _planned_system(spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None) -> PlannedSystem:
-    system = work.describe(spec, tokenizer, seed, ledger)
-    encoder, remote = getattr(system, "encoder", None), served(system)
-    facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
+    with work.charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
+        system = work.describe(spec, tokenizer, seed, ledger)
+        encoder, remote = getattr(system, "encoder", None), served(system)
+        facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     return PlannedSystem(spec, system.name, system.identity, system.kind, facts, remote)

@@ -51,13 +51,13 @@ def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None 
     tokenizer = open_tokenizer(job.tokenizer)
     system = open_system(job.system, tokenizer=tokenizer, wrap=cached, seed=job.seed, ledger=ledger)
     context = Context(data.dataset, tokenizer, job.seed, job.options)
-    with _charged(ledger, system.name) as calls:
+    with charged(ledger, system.name) as calls:
         outcome = task(job.task).evaluate(system, data.data, context)
     return replace(outcome, counts={**outcome.counts, **_encoding_counts(encoders), **calls})
 
 
 @contextmanager
-def _charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
     """Charge calls to the account; the mapping holds at the end what they came to."""
     calls: dict[str, int] = {}
     journal = ledger.journal if ledger else None
