@@ -2,5 +2,6 @@
 
 from semblance.search.exact import exact_search
 from semblance.search.ranking import merge, top_k
+from semblance.search.reranking import Reranked, rerank
 
-__all__ = ["exact_search", "merge", "top_k"]
+__all__ = ["Reranked", "exact_search", "merge", "rerank", "top_k"]

@@ -68,8 +68,8 @@ def trained(untrained, tmp_path_factory) -> Path:
     optimizer = torch.optim.AdamW(net.parameters(), lr=3e-4)
     net.train()
     made = questions(THINGS, 640, seed=1)
-    for start in range(0, len(made), 16):
-        batch = made[start : start + 16]
+    for start in range(0, len(made), 8):
+        batch = made[start : start + 8]
         pairs = [(q, good) for q, good, _ in batch] + [(q, bad) for q, _, bad in batch]
         target = torch.tensor([1.0] * len(batch) + [0.0] * len(batch))
         inputs = tokenizer(pairs, padding=True, return_tensors="pt")
