@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,12 +20,97 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
-def list_datasets(json: Json = False, wide: Wide = False) -> None:
-    """List the datasets of the catalogue."""
-    from semblance.cli.listing import What, show
+class Protocol(StrEnum):
+    """A protocol whose datasets are meant."""
 
-    show(What.datasets, json=json, wide=wide)
+    sage = "sage"
+    pteb = "pteb"
+    rag = "rag"
+    hume = "hume"
+
+
+class Task(StrEnum):
+    """A task whose datasets are meant."""
+
+    preference = "preference"
+    robustness = "robustness"
+    sensitivity = "sensitivity"
+    clustering = "clustering"
+    retrieval = "retrieval"
+    sts = "sts"
+    classification = "classification"
+    pair_classification = "pair_classification"
+    reranking = "reranking"
+    summarization = "summarization"
+
+
+OfProtocol = Annotated[
+    Protocol | None, typer.Option("--protocol", help="Only datasets that this protocol uses.")
+]
+OfTask = Annotated[Task | None, typer.Option("--task", "-t", help="Only datasets that this task uses.")]
+
+
+@app.callback()
+def group() -> None:
+    """Datasets: what there is, what one holds, fetching them."""
+
+
+@app.command("list")
+def list_datasets(
+    protocol: OfProtocol = None, task: OfTask = None, json: Json = False, wide: Wide = False
+) -> None:
+    """List the datasets of the catalogue, and where each would be read from."""
+    from dataclasses import asdict
+
+    from semblance.data.catalogue.overview import overviews
+
+    found = list(overviews(protocol or "", task or ""))
+    if json:
+        from json import dumps
+
+        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        return
+    from semblance.cli.terminal import show_table
+
+    columns = [
+        "name",
+        "place",
+        "size",
+        "tasks",
+        *(["protocols", "lang", "licence", "hub"] if wide else []),
+        "title",
+    ]
+    show_table(columns, [[_cell(getattr(one, column)) for column in columns] for one in found], wide=wide)
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="A name of the catalogue, or a path.", metavar="NAME")],
+    json: Json = False,
+) -> None:
+    """Show what is known of a dataset, where it would be read from, and its first rows where they are at hand."""
+    from semblance.data.catalogue.card import card
+
+    shown = card(name)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(shown.as_dict(), ensure_ascii=False))
+        return
+    typer.echo("\n".join(shown.lines()))
+
+
+@app.command("fetch")
+def fetch(
+    name: Annotated[list[str] | None, typer.Argument(help="Names of the catalogue.", metavar="NAME…")] = None,
+    protocol: OfProtocol = None,
+    task: OfTask = None,
+    json: Json = False,
+) -> None:
+    """Download datasets from the hub into the mirror folder. What is there is left alone; the same command goes on."""
+    from semblance.cli.fetching import fetch_all
+
+    fetch_all(name or [], protocol or "", task or "", json=json)
 
 
 @app.command("check")
@@ -77,6 +163,7 @@ def _tokenizer() -> Tokenizer | None:
     return open_tokenizer("cl100k") if at_hand() else None
 
 
-@app.callback()
-def group() -> None:
-    """Datasets: what there is, what one holds, fetching them."""
+def _cell(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(value)
+    return f"{value:,}" if isinstance(value, int) and value else "" if value == 0 else str(value)

@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semblance.data.rows import nearest
 from semblance.data.yaml12 import read_yaml
 from semblance.errors import UsageError
 from semblance.registry import Registry
@@ -27,10 +28,12 @@ def entries() -> Mapping[str, EntryRecord]:
 
 
 def entry(name: str) -> EntryRecord:
-    """The record called `name`; UsageError for a dataset without one."""
+    """The record called `name`; UsageError, with the nearest name, for a dataset without one."""
     if name not in entries():
+        near = nearest(name, entries())
         raise UsageError(
-            f"The dataset {name!r} has no record.", mend="`semblance data list` shows those that do."
+            f"The dataset {name!r} has no record.",
+            mend=f"{f'Did you mean {near}? ' if near else ''}`semblance data list` shows all.",
         )
     return entries()[name]
 

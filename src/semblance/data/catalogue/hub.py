@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
+import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain, islice
+from logging import ERROR
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from semblance.data.rows import Origin, Row
 from semblance.errors import DataError, UsageError
@@ -44,6 +49,11 @@ def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
             f"{place.repo} is read with the library `datasets`, which is not installed.", mend=f"{_EXTRA}."
         ) from None
     datasets.disable_progress_bars()
+    with _quick_to_see_no_network():
+        return _loaded(datasets, place, streamed)
+
+
+def _loaded(datasets: Any, place: Place, streamed: bool) -> list[Any]:
     at: dict[str, Any] = {"path": place.repo, "revision": place.revision}
     config = place.configs[0] if place.configs else None
     if len(place.configs) > 1:
@@ -53,6 +63,36 @@ def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
     # Sets of one split call it as they like: corpus, queries, test.
     splits = known if len(known) == 1 and len(place.splits) == 1 else place.splits
     return [datasets.load_dataset(**at, name=config, split=one, streaming=streamed) for one in splits]
+
+
+@contextmanager
+def _quick_to_see_no_network() -> Iterator[None]:
+    """Offline mode while the hub's name is not known here: half a minute of retries would end the same.
+
+    What is in the hub's cache is still found. Behind a proxy names are not ours to know.
+    """
+    import datasets
+    import huggingface_hub.constants as hub
+    from huggingface_hub.utils import logging
+
+    if hub.HF_HUB_OFFLINE or urllib.request.getproxies() or _is_known(urlsplit(hub.ENDPOINT).hostname):
+        yield
+        return
+    before = datasets.config.HF_HUB_OFFLINE, logging.get_verbosity()
+    hub.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+    logging.set_verbosity(ERROR)
+    try:
+        yield
+    finally:
+        hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = False, before[0]
+        logging.set_verbosity(before[1])
+
+
+def _is_known(host: str | None) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except OSError:
+        return False
 
 
 class HubTable:

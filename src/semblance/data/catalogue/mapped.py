@@ -15,9 +15,9 @@ from semblance.data.views import ALIASES, View, distinct
 class Mapped(View):
     """Canonical names: `paths` is target -> where it may be, a dot leading into a nested cell.
 
-    The first place that holds something counts, row by row; then a column called like the target, or like
-    BEIR's name for it. A flat table's own ids are not used unless they are mapped: on a hub nobody promises that
-    they are there once, and numbers are the same for the hub and a mirror of it.
+    The first place that holds something counts, row by row; then a column called like the target, in the tables
+    of a retrieval set also like BEIR's name for it. A flat table's own ids are not used unless they are mapped:
+    on a hub nobody promises that they are there once, and numbers are the same for the hub and a mirror of it.
     """
 
     paths: Mapping[str, tuple[str, ...]]
@@ -26,9 +26,9 @@ class Mapped(View):
     def columns(self) -> tuple[str, ...]:
         """The targets that can be read, and the source's own columns."""
         own = self.source.columns()
-        targets = distinct((*self.paths, *ALIASES))
+        targets = distinct((*self.paths, *(ALIASES if self._is_of_a_set else ())))
         found = tuple(target for target in targets if self._roots(target, own))
-        hidden = set() if self.part in RETRIEVAL_PARTS or "id" in self.paths else {"id"}
+        hidden = set() if self._is_of_a_set or "id" in self.paths else {"id"}
         return tuple(name for name in distinct((*found, *own)) if name not in hidden)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -39,8 +39,13 @@ class Mapped(View):
         for path, line, cells in self.source.rows(roots):
             yield Row(path, line, {target: _first(cells, where) for target, where in places.items()})
 
+    @property
+    def _is_of_a_set(self) -> bool:
+        return self.part in RETRIEVAL_PARTS or self.part == "top_ranked"
+
     def _places(self, target: str) -> tuple[str, ...]:
-        return (*self.paths.get(target, ()), target, *((ALIASES[target],) if target in ALIASES else ()))
+        alias = (ALIASES[target],) if self._is_of_a_set and target in ALIASES else ()
+        return (*self.paths.get(target, ()), target, *alias)
 
     def _roots(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
         roots = (place if place in own else place.partition(".")[0] for place in self._places(target))
