@@ -8,9 +8,10 @@ from typing import Any, cast
 from semblance.contracts import Message, Sampling, Usage
 from semblance.systems.chat.served import Reply, ServedChat
 from semblance.systems.chat.structured import is_strict, with_schema
-from semblance.systems.remote import Answer, Ledger, Limits, Malformed, Price
+from semblance.systems.remote import Answer, Ledger, Malformed, Price
 from semblance.systems.remote.clients import OPENAI, OpenAIClient, openai_address
 from semblance.systems.remote.failures import format_refused
+from semblance.systems.remote.vendors import Server
 
 _WAYS = ("json_schema", "json_object", "words")
 _WORDINGS = len(_WAYS)
@@ -20,41 +21,34 @@ _WORDINGS = len(_WAYS)
 class OpenAIChat(ServedChat):
     """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server that speaks like it.
 
-    `key` is the NAME of the environment variable that holds the key; `price` and `price_output` are US dollars
-    per million tokens read and written; `effort` is how much a reasoning model may think (`minimal`, `low` ...).
-    `rpm`, `tpm`, `concurrency`, `timeout` (seconds) are limits, see `Limits`.
+    `effort` is how much a reasoning model may think (`minimal`, `low` ...); `server` says where, with which
+    key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `Server`.
 
     A server that does not take a JSON schema is told it in words, and one that wants `max_tokens` by another
     name gets that; each is found out once.
     """
 
-    def __init__(  # noqa: PLR0913 - the parameters of a spec
+    def __init__(
         self,
         target: str,
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        base_url: str | None = None,
         effort: str | None = None,
-        rpm: float | None = None,
-        tpm: float | None = None,
-        concurrency: int = 256,
-        timeout: float = 600.0,
-        key: str | None = None,
-        price: float | None = None,
         price_output: float | None = None,
+        server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
     ) -> None:
-        address = openai_address(base_url)
+        address = openai_address(server.base_url)
         identity = f"openai:{target}:{address.place}" + (f":effort={effort}" if effort else "")
         super().__init__(
             name or f"openai:{target}",
             identity,
             f"openai:{target}",
-            price=Price.of_chat(target, price, price_output),
+            price=Price.of_chat(target, server.price, price_output),
             ledger=ledger,
-            limits=Limits(rpm=rpm, tpm=tpm, concurrency=concurrency, timeout=timeout),
+            limits=server.limits,
         )
-        self._client = OpenAIClient(address, key=key)
+        self._client = OpenAIClient(address, key=server.key)
         self._target, self._effort = target, effort
         self._way = 0
         self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"

@@ -12,37 +12,31 @@ import numpy as np
 from semblance.contracts import Role, Usage
 from semblance.systems.encoders.served import ServedEncoder, ServedModel, Vectors
 from semblance.systems.models import known_model
-from semblance.systems.remote import Answer, Ledger, Limits, Malformed, Price
+from semblance.systems.remote import Answer, Ledger, Malformed, Price
 from semblance.systems.remote.clients import OpenAIClient, openai_address
 from semblance.systems.remote.failures import format_refused
 from semblance.systems.remote.tokens import own_tokenizer
+from semblance.systems.remote.vendors import Server
 
 
 class OpenAIEncoder(ServedEncoder):
     """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
 
-    `dimensions` asks for shorter vectors; `base_url` is another server that speaks like OpenAI; `key` the NAME
-    of the environment variable that holds the key; `price` US dollars per million tokens. `rpm`, `tpm`,
-    `concurrency`, `timeout` (seconds) are limits, see `Limits`. Prompts that the model is known to need
+    `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server that speaks like
+    OpenAI), with which key, how fast and at what price, see `Server`. Prompts that the model is known to need
     (e5, bge ... behind a compatible server) go before the texts.
     """
 
-    def __init__(  # noqa: PLR0913 - the parameters of a spec
+    def __init__(
         self,
         target: str,
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        base_url: str | None = None,
         dimensions: int | None = None,
-        rpm: float | None = None,
-        tpm: float | None = None,
-        concurrency: int = 256,
-        timeout: float = 120.0,
-        key: str | None = None,
-        price: float | None = None,
+        server: Server = Server(),  # noqa: B008 - frozen
     ) -> None:
-        address = openai_address(base_url)
+        address = openai_address(server.base_url)
         known = known_model(target)
         prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
         served = ServedModel(
@@ -51,14 +45,13 @@ class OpenAIEncoder(ServedEncoder):
             model=f"openai:{target}",
             dim=dimensions or (known.dims if known else None),
             max_tokens=known.context if known else None,
-            price=Price.of(target, price),
+            price=Price.of(target, server.price),
             tokenizer=own_tokenizer(target),
             prompts=prompts,
         )
-        limits = Limits(rpm=rpm, tpm=tpm, concurrency=concurrency, timeout=timeout)
-        super().__init__(served, ledger, limits)
+        super().__init__(served, ledger, server.limits)
         self.uses_roles = bool(prompts)
-        self._client = OpenAIClient(address, key=key)
+        self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
         self._format: str | None = "base64"
 
