@@ -73,3 +73,16 @@ def test_what_is_still_to_do_is_said(make_run: MakeRun) -> None:
     """Cells not run yet are counted."""
     run = make_run(not_run=(("clustering", "sample", "bm25"),), status="partial")
     assert "not run" in kinds(run)
+
+
+def test_what_one_system_lost_is_said_of_it(make_run: MakeRun) -> None:
+    """A text that one system could not encode is not missing from the others."""
+    run = make_run()
+    manifest = json.loads((run / "manifest.json").read_text())
+    for cell in manifest["cells"]:
+        if cell["task"] == "sensitivity" and cell["system"] == "birch-base":
+            cell["skipped"] = [{"reason": "could not be encoded: too long", "count": 2, "examples": ["a"]}]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    plain = [note.plain for note in notes_of(read_record(run))]
+    what = "2 items of sample left out of sensitivity for birch-base alone"
+    assert f"{what}: could not be encoded: too long." in plain

@@ -18,7 +18,11 @@ KINDS = {
     "classical": "A classical similarity metric",
     "reference": "A reference that needs no understanding, in every table and never ranked",
 }
-FACT_WORDS = {"dims": "dimensions", "max_tokens": "input limit, tokens"}
+FACT_WORDS = {
+    "dims": "dimensions",
+    "max_tokens": "input limit, tokens",
+    "usd_per_million_tokens": "US dollars per million tokens",
+}
 
 
 @dataclass(frozen=True)

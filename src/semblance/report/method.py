@@ -8,6 +8,7 @@ from typing import Any
 
 from semblance.report import numbers
 from semblance.report.board import Board
+from semblance.report.cost import Cost, costs, paid
 from semblance.report.notes import Note, notes_of
 from semblance.report.record import Record
 from semblance.report.sage.tasks import Task
@@ -70,6 +71,8 @@ class MethodPage:
     tasks: tuple[Task, ...]
     choices: tuple[Choice, ...]
     sessions: tuple[Session, ...]
+    costs: tuple[Cost, ...]
+    paid: str
     facts: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
     command: str
@@ -84,6 +87,8 @@ def method_page(record: Record, board: Board) -> MethodPage:
         tasks=board.tasks,
         choices=_choices(record),
         sessions=tuple(_session(one) for one in record.manifest.get("sessions", ())),
+        costs=costs(record),
+        paid=paid(record),
         facts=_facts(record),
         versions=tuple(record.manifest.get("versions", {}).items()),
         command=record.manifest.get("command", ""),

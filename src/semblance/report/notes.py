@@ -126,14 +126,31 @@ def _skipped(record: Record) -> Iterator[Note]:
         for task, facts in (dataset.get("tasks") or {}).items():
             for skip in facts.get("skipped", ()):
                 lost[task, dataset["name"], skip["reason"]] = skip["count"]
-    for cell in record.cells:
-        for skip in cell.skipped:
-            key = (cell.task, cell.dataset, skip["reason"])
-            lost[key] = max(lost.get(key, 0), skip["count"])
+    of_systems = _skipped_by_systems(record)
+    for key, counts in of_systems.items():
+        done = [
+            cell for cell in record.cells if cell.status == "done" and (cell.task, cell.dataset) == key[:2]
+        ]
+        if {cell.system for cell in done} == set(counts):
+            lost[key] = max(lost.get(key, 0), *counts.values())
     for (task_name, dataset, reason), count in lost.items():
         yield Note(
             "skipped", f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}: {reason}."
         )
+    label = labels([system.name for system in record.systems])
+    for (task_name, dataset, reason), counts in of_systems.items():
+        for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
+            what = f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}"
+            yield Note("skipped", f"{what} for {label[system]} alone: {reason}.")
+
+
+def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, int]]:
+    """What cells left out: task, dataset and reason to system to count."""
+    found: dict[tuple[str, str, str], dict[str, int]] = {}
+    for cell in record.cells:
+        for skip in cell.skipped:
+            found.setdefault((cell.task, cell.dataset, skip["reason"]), {})[cell.system] = skip["count"]
+    return found
 
 
 def _warnings(record: Record) -> Iterator[Note]:

@@ -14,8 +14,8 @@ from semblance.runs.cached_encoder import CachedEncoder
 from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.runs.spending import dollars
 
-COUNTED = 2_000
-"""Texts of a call whose tokens are counted; of more, so many are, and the rest by their bytes."""
+COUNTED, SAMPLED = 2_000, 200
+"""Texts of a call whose tokens are counted where they cost money, and where they do not; the rest goes by length."""
 ANSWER_SECONDS, AT_ONCE = 0.5, 16
 """What is assumed of a server that nobody has measured."""
 
@@ -125,6 +125,7 @@ class Needs:
         own = getattr(encoder, "tokenizer", None)
         self.encoder = encoder
         self._tokenizer, self._own = own or tokenizer, own is not None
+        self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED
         self._cached = CachedEncoder(encoder, cache)
         self._seen: set[bytes] = set()
         self._so_far = Need()
@@ -138,7 +139,7 @@ class Needs:
                 self._seen.add(key)
                 fresh += chunk
                 chunks += any(chunk)
-        tokens, counted = tokens_of(fresh, self._tokenizer, most=self.encoder.max_tokens)
+        tokens, counted = tokens_of(fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample)
         distinct = len(set(texts))
         self._so_far += Need(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
 
@@ -148,15 +149,18 @@ class Needs:
         return need
 
 
-def tokens_of(texts: Sequence[str], tokenizer: Tokenizer, *, most: int | None = None) -> tuple[int, bool]:
-    """The tokens of the texts together, at most `most` of each, and whether all of them were counted."""
-    step = -(-len(texts) // COUNTED) or 1
-    sample = list(texts[::step])
-    counts = (len(ids) for ids in tokenizer.encode_batch(sample))
+def tokens_of(
+    texts: Sequence[str], tokenizer: Tokenizer, *, most: int | None = None, sample: int = SAMPLED
+) -> tuple[int, bool]:
+    """The tokens of the texts together, at most `most` of each, and whether all of them were counted: of more than
+    `sample` texts every so many is, and the others count by their characters."""
+    step = -(-len(texts) // sample) or 1
+    some = list(texts[::step])
+    counts = (len(ids) for ids in tokenizer.encode_batch(some))
     counted = sum(min(count, most) if most else count for count in counts)
     if step == 1:
         return counted, True
-    share = sum(map(len, sample)) / max(1, sum(map(len, texts)))
+    share = sum(map(len, some)) / max(1, sum(map(len, texts)))
     return round(counted / share) if share else counted, False
 
 

@@ -25,6 +25,7 @@ from semblance.runs.forecast import (
 from semblance.runs.rehearsal import Rehearsal
 from semblance.text import open_tokenizer
 
+Probe = list[str]
 PROBE = 24
 """Texts used to measure a system's speed."""
 REHEARSED = 400_000
@@ -143,39 +144,51 @@ class _Forecaster:
     def _speed(self, name: str, one: _Task) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
         if name not in self.speed:
-            probe, encoder = _probe(one.texts), self.needs[name].encoder
-            tokens, _ = tokens_of(probe, self.tokenizer, most=encoder.max_tokens)
-            encode = partial(encoder.encode, probe)
-            self.speed[name] = self._timed(encode, first=partial(encoder.encode, probe[:2]), per=tokens)
+            encoder = self.needs[name].encoder
+            self.speed[name] = self._slope(
+                lambda probe: partial(encoder.encode, probe),
+                lambda probe: tokens_of(probe, self.tokenizer, most=encoder.max_tokens)[0],
+                [_probe(one.texts, size) for size in (2, PROBE)],
+            )
         return self.speed[name]
 
     def _seconds(self, system: Similarity, one: _Task) -> float | None:
         """How long a system without vectors takes."""
-        probe, n = _probe(one.texts), one.planned.texts
-        call: Callable[[], Any]
+        work: Callable[[Probe], Callable[[], Any]] = lambda probe: partial(system.pairs, probe, probe[::-1])  # noqa: E731
+        units: Callable[[Probe], int] = len
+        n = one.planned.texts
         if one.planned.task == "clustering":
-            call, per, n = partial(system.distances, probe), len(probe) ** 2, len(one.texts) ** 2
+            work, n = (lambda probe: partial(system.distances, probe)), len(one.texts) ** 2
+            units = lambda probe: len(probe) ** 2  # noqa: E731
         elif one.planned.task == "retrieval":
-            call, per, n = partial(system.search, probe[:4], probe, 10), 4 * len(probe), n * len(one.queries)
-        else:
-            call, per = partial(system.pairs, probe, probe[::-1]), len(probe)
-        each = self._timed(call, per=per)
+            work, n = (lambda probe: partial(system.search, probe[::6], probe, 10)), n * len(one.queries)
+            units = lambda probe: len(probe[::6]) * len(probe)  # noqa: E731
+        each = self._slope(work, units, [_probe(one.texts, size) for size in (PROBE, 6 * PROBE)])
         return None if each is None else each * n
 
-    def _timed(
-        self, call: Callable[[], Any], *, per: int, first: Callable[[], Any] | None = None
+    def _slope(
+        self,
+        work: Callable[[Probe], Callable[[], Any]],
+        units: Callable[[Probe], int],
+        probes: Sequence[Probe],
     ) -> float | None:
-        """Seconds of a call per unit of its work, after a first one; None for a system that fails: its cells will
-        say why."""
+        """Seconds per unit of work, from a small probe to a larger one, so that what every call costs does not
+        count; None for a system that fails: its cells will say why."""
         if not self.measure:
             return None
+        times = []
         try:
-            (first or call)()
-            start = time.perf_counter()
-            call()
+            work(probes[0])()
+            for probe in probes:
+                start = time.perf_counter()
+                work(probe)()
+                times.append(time.perf_counter() - start)
         except Exception:
             return None
-        return (time.perf_counter() - start) / max(1, per)
+        small, large = map(units, probes)
+        if large > small and times[1] > times[0]:
+            return (times[1] - times[0]) / (large - small)
+        return times[1] / max(1, large)
 
 
 def _innermost(system: Any) -> Encoder:
@@ -185,5 +198,5 @@ def _innermost(system: Any) -> Encoder:
     return system  # type: ignore[no-any-return]
 
 
-def _probe(texts: Sequence[str]) -> list[str]:
-    return list(texts[:: max(1, len(texts) // PROBE)][:PROBE])
+def _probe(texts: Sequence[str], size: int) -> Probe:
+    return list(texts[:: max(1, len(texts) // size)][:size])
