@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from .strict import WRONG_KEY, Shape
 from .vectors import tokens, vectors
@@ -43,8 +43,9 @@ def batch(request: Request) -> dict[str, Any]:
     _check_key(request)
     try:
         body = Batch.model_validate(request.json)
-    except ValueError as error:
-        raise _invalid(f"Invalid JSON payload received. {error}".partition("\n")[0]) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _invalid(f"Invalid value at '{'.'.join(map(str, first['loc']))}': {first['msg']}") from None
     assert request.match is not None
     model = f"models/{request.match['model']}"
     if any(one.model != model for one in body.requests):

@@ -37,6 +37,10 @@ class Rerank(Shape):
 def embed(request: Request) -> dict[str, Any]:
     check_bearer(request, NO_KEY)
     body = body_of(request, Embed, "detail")
+    if not body.model.startswith("voyage-"):
+        raise Problem(
+            400, {"detail": f"Model {body.model} is not supported. Supported models are ['voyage-3.5']."}
+        )
     if not body.truncation and any(tokens(text) > CONTEXT for text in body.input):
         raise Problem(400, {"detail": f"a text has more than {CONTEXT} tokens"})
     request.inputs = body.input

@@ -140,6 +140,30 @@ def test_a_wrong_key_is_said_and_not_shown(stub, case, monkeypatch):
 
 
 @with_keys
+def test_a_key_that_the_server_repeats_is_not_shown(case, monkeypatch):
+    """Some vendors put the key into their error."""
+    monkeypatch.setenv(case.key, "mine-and-only-mine")
+    with StubServer(keys={"another"}) as stub, pytest.raises(ModelError) as caught:
+        case.open(stub).encode(["a"])
+    assert "Incorrect API key provided: [key]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("cohere:embed-v4.0?dimensions=100&base_url={}", "output_dimension"),
+        ("voyage:rerank-2.5?dimensions=256&base_url={}/voyage/v1", "is not supported"),
+        ("gemini:gemini-embedding-001?dimensions=9999&base_url={}", "outputDimensionality"),
+    ],
+)
+def test_a_model_that_cannot_do_it_is_no_fault_of_the_texts(stub, spec, said):
+    """Else every text would be tried by itself."""
+    with pytest.raises(ModelError, match=said) as caught:
+        SYSTEMS.build(spec.format(stub.url), ledger=Ledger()).encode(["a", "b"])
+    assert not isinstance(caught.value, TextRefused)
+
+
+@with_keys
 def test_the_key_is_in_nothing_that_is_kept(stub, case, monkeypatch):
     """Not in the name, the identity, or what the object says of itself; but the server got it."""
     monkeypatch.setenv(case.key, "secret-of-mine-123")

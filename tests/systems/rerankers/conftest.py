@@ -61,7 +61,8 @@ def trained(untrained, tmp_path_factory) -> Path:
     from sentence_transformers import CrossEncoder
 
     torch.manual_seed(0)
-    # One thread: with more, on a busy machine, they mostly wait for each other.
+    # One thread: on a busy machine several mostly wait for each other.
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     model = CrossEncoder(str(untrained), device="cpu")
     net, tokenizer = model.model, model.tokenizer
@@ -77,6 +78,7 @@ def trained(untrained, tmp_path_factory) -> Path:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    torch.set_num_threads(threads)
     folder = tmp_path_factory.mktemp("trained")
     model.save_pretrained(str(folder))
     return folder

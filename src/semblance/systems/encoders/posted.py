@@ -28,7 +28,8 @@ class PostedEncoder(ServedEncoder):
 
     path: str
     most_texts: int
-    most_tokens: int = 100_000
+    # Counted in bytes, as the models' tokenizers are not at hand: in any script fewer than 120,000 tokens.
+    most_tokens: int = 300_000
 
     def __init__(
         self,

@@ -23,7 +23,8 @@ _NO_MONEY = (
     "exceeded your current quota, please check your plan",
 )
 _OF_TEXTS = {400, 413, 422}
-_OF_ACCOUNT = ("api key", "api_key", "model_not_found", "unknown model", "billing", "credit")
+_OF_ACCOUNT = ("api key", "api_key", "billing", "credit")
+_OF_MODEL = ("model_not_found", "unknown model", "supported models", "does not support", "dimension")
 _CROWDED = ("overloaded", "rate_limit")
 _LONGEST = 300
 
@@ -92,7 +93,7 @@ def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
         return Failure("pushback", reason, asked_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
         return Failure("passing", reason, asked_wait(headers, body))
-    of_texts = status in _OF_TEXTS and not any(sign in text for sign in _OF_ACCOUNT)
+    of_texts = status in _OF_TEXTS and not any(sign in text for sign in (*_OF_ACCOUNT, *_OF_MODEL))
     return Failure("final", reason, of_texts=of_texts, mend=_mend(status, text))
 
 
