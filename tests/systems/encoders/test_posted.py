@@ -239,6 +239,13 @@ def test_gemini_2_takes_prompts_instead_of_tasks(stub):
     assert np.array_equal(found[0], vector("None: task: search result | query: a", 3072))
 
 
+def test_gemini_may_be_told_nothing(stub):
+    """For a model that takes no task and that no table knows: a role makes no difference then."""
+    encoder = CASES["gemini"].open(stub, task="none")
+    assert not encoder.uses_roles
+    assert np.array_equal(encoder.encode(["a"], role="query")[0], vector("None: a", 3072))
+
+
 def test_short_gemini_vectors_are_not_of_unit_length(stub):
     """They come as the server sends them; cosine does not mind."""
     assert np.linalg.norm(CASES["gemini"].open(stub, dimensions=768).encode(["a"])[0]) < 0.8

@@ -11,13 +11,14 @@ from semblance.systems.remote import Ledger
 from semblance.systems.remote.vendors import GEMINI, Server, options
 
 TaskType = Literal[
-    "SEMANTIC_SIMILARITY", "CLUSTERING", "CLASSIFICATION", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
+    "SEMANTIC_SIMILARITY", "CLUSTERING", "CLASSIFICATION", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY", "none"
 ]
 
 
 class GeminiEncoder(PostedEncoder):
     """`gemini:gemini-embedding-001`. The server is told what a text is for: a query, a document, and `task` where
-    a text has no role. Newer models take no task but a prompt before the text, from the known-model table.
+    a text has no role; with the task `none` it is told nothing. Models since gemini-embedding-2 take no task but
+    a prompt before the text, from the known-model table.
 
     `dimensions` asks for shorter vectors; those of gemini-embedding-001 are not of unit length then, which
     cosine does not mind (`normalize=true` where something else does). The server cuts a text longer than the
@@ -46,8 +47,9 @@ class GeminiEncoder(PostedEncoder):
             "document": "RETRIEVAL_DOCUMENT",
             None: task,
         }
-        if self.served.prompts:
+        if task == "none" or self.served.prompts:
             self._tasks = {}
+            self.uses_roles = bool(self.served.prompts)
 
     def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
         """One request for each text inside the request."""

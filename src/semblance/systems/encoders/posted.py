@@ -46,6 +46,7 @@ class PostedEncoder(ServedEncoder):
             raise UsageError(
                 f"The system {vendor.spec!r} needs the name of a model.", mend=f"Write {vendor.spec}:MODEL."
             )
+        # What follows a colon is Ollama's tag: a size or quantization of the same model.
         known = known_model(target) or known_model(target.partition(":")[0])
         prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
         self.connection = Connection.of(vendor, server)
@@ -61,7 +62,7 @@ class PostedEncoder(ServedEncoder):
             chunk_size=self.most_texts,
             texts=self.most_texts,
             tokens=self.most_tokens,
-            price=Price.of(target, server.price if vendor.keys else server.price or 0.0),
+            price=Price.of(target, 0.0 if server.price is None and not vendor.keys else server.price),
             prompts=prompts,
         )
         super().__init__(served, ledger, server.limits)
