@@ -124,6 +124,28 @@ def _bare(body):
     return {k: _bare(v) for k, v in body.items() if v is not None and (k, v) != ("role", "user")}
 
 
+def test_gemini_2_has_prompts_instead_of_tasks():
+    """Google's client with the prompt of Google's guide before a text: our request, and our vector."""
+    genai = pytest.importorskip("google.genai")
+    prompts = {
+        "query": "task: search result | query: ",
+        "document": "title: none | text: ",
+        None: "task: sentence similarity | query: ",
+    }
+    with StubServer() as stub:
+        kept = _bodies(stub)
+        encoder = SYSTEMS.build(f"gemini:gemini-embedding-2?base_url={stub.url}", ledger=Ledger())
+        client = genai.Client(api_key="k", http_options=genai.types.HttpOptions(base_url=stub.url))
+        for role, prompt in prompts.items():
+            # A list of strings would be one content of many parts to this model, and so one vector.
+            contents = [genai.types.Content(parts=[genai.types.Part(text=prompt + text)]) for text in TEXTS]
+            theirs = client.models.embed_content(model="gemini-embedding-2", contents=contents).embeddings
+            ours = encoder.encode(TEXTS, role=role)
+            assert np.array_equal(ours, np.array([one.values for one in theirs], dtype=np.float32))
+    bodies = [_bare(body) for _, body in kept]
+    assert bodies[::2] == bodies[1::2]
+
+
 @pytest.mark.parametrize(
     ("spec", "path", "key"),
     [
