@@ -59,12 +59,14 @@ class Bucket:
         self._level = min(self._size, self._level - amount)
 
 
+_INSTANT = 0.001
+_STEP = 0.1
 _START = 8
 _HOLD = 128
 _LONGEST_HOLD = 4096
 _SAMPLE = 24
 _FEW = 4
-_TOLERATED = 1 / 12
+_TOLERATED = 1 / 20
 _PLAIN = 0.5
 _GAIN = 0.3
 
@@ -89,8 +91,9 @@ class Pace:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
         async with self._door:
             await self._enough_room()
-            while (pause := self._pause(tokens)) > 0:
-                await asyncio.sleep(pause)
+            while (pause := self._pause(tokens)) > _INSTANT:
+                # In short steps: tokens that an answer gives back shorten the wait.
+                await asyncio.sleep(min(pause, _STEP))
             if self._requests:
                 self._requests.take(1)
             if self._tokens:
@@ -170,7 +173,7 @@ class _Growth:
         if ticket.stage == self.stage and full:
             self._count += 1
             self._seconds += seconds
-            if self._count >= self._window():
+            if self._count >= self._window() and not self._too_many():
                 self._judge()
 
     def pushed_back(self, ticket: Ticket) -> float | None:
@@ -180,7 +183,7 @@ class _Growth:
         self._refusals += 1
         self._lowest = min(self._lowest, ticket.level)
         asked = self._answers + self._refusals
-        if self._refusals < _FEW or self._refusals <= self._tolerated * asked:
+        if self._refusals < _FEW or not self._too_many():
             return None
         if not self._calm:
             self._cut(max(1, self.limit // 2))
@@ -195,9 +198,12 @@ class _Growth:
 
     def _endure(self) -> None:
         """Fewer requests were refused just as often: it is not their number that the server minds."""
-        self._tolerated, self._suspicions = min(0.5, 2 * self._tolerated), 0
+        self._tolerated, self._suspicions = min(0.5, 4 * self._tolerated), 0
         self._ceiling, self._hold = None, _HOLD
         self._move(self.limit)
+
+    def _too_many(self) -> bool:
+        return self._refusals > self._tolerated * (self._answers + self._refusals)
 
     def _window(self) -> int:
         return self._hold if self._at_ceiling() else max(2 * self.limit, _SAMPLE)
