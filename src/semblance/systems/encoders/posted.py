@@ -13,7 +13,7 @@ from semblance.errors import UsageError
 from semblance.systems.encoders.served import ServedEncoder, ServedModel, Vectors
 from semblance.systems.models import known_model
 from semblance.systems.remote import Answer, Ledger, Malformed, Price
-from semblance.systems.remote.tokens import count_tokens
+from semblance.systems.remote.tokens import likely_tokens
 from semblance.systems.remote.vendors import Connection, Server, Vendor
 
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)
@@ -78,13 +78,13 @@ class PostedEncoder(ServedEncoder):
         ValueError where the answer holds none."""
 
     async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
-        """One POST; without a count of the server's, usage is the bound that was put aside."""
+        """One POST; its tokens as the server counted them, or about as many as they were."""
         answer = await self.connection.post(self.path, self.payload(texts, role))
         try:
             rows, counted = self.read(answer)
             vectors = np.array(rows, dtype=np.float32)
         except (AttributeError, LookupError, TypeError, ValueError):
             raise Malformed("the answer holds no vectors") from None
-        tokens = sum(count_tokens(texts, None)) if counted is None else counted
+        tokens = likely_tokens(texts) if counted is None else counted
         price = self.served.price
         return Answer(vectors, Usage(tokens, 0, 1, price.usd(tokens) if price else None))

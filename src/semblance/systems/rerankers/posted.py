@@ -14,7 +14,7 @@ from semblance.contracts import Usage
 from semblance.errors import UsageError
 from semblance.systems.models import known_model
 from semblance.systems.remote import Answer, Calls, Ledger, Malformed, as_finished
-from semblance.systems.remote.tokens import count_tokens
+from semblance.systems.remote.tokens import count_tokens, likely_tokens
 from semblance.systems.remote.vendors import Connection, Server, Vendor
 
 Scores = NDArray[np.float32]
@@ -92,7 +92,7 @@ class PostedReranker(ABC):
                 raise Malformed("the answer does not score every document once") from None
             if not np.isfinite(scores).all():
                 raise Malformed("scores that are not finite", of_texts=True)
-            used = tokens if counted is None else counted
+            used = likely_tokens([query, *documents]) if counted is None else counted
             return Answer(scores, Usage(used, 0, 1, self.usd(used, len(documents))))
 
         return await self._calls.do(send, tokens=tokens, usd=self.usd(tokens, len(documents)))

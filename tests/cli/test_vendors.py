@@ -1,0 +1,73 @@
+"""Systems behind a vendor's server, from the command line: a run, a wrong key, a dead server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stub import StubServer
+
+RUN = ("sage", "run", "--tokenizer", "words", "--limit", "8", "--resamples", "100", "-t", "preference")
+KEY = "mine-and-only-mine"
+
+pytest.importorskip("httpx")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def stub():
+    with StubServer(keys={KEY, "none-needed"}) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("spec", "key"),
+    [
+        ("cohere:embed-v4.0?base_url={}", "COHERE_API_KEY"),
+        ("voyage:voyage-3.5?base_url={}/voyage/v1", "VOYAGE_API_KEY"),
+        ("gemini:gemini-embedding-001?base_url={}", "GEMINI_API_KEY"),
+        ("ollama:nomic-embed-text?base_url={}&key=MY_KEY", "MY_KEY"),
+    ],
+)
+def test_a_run_keeps_no_key(semblance, stub, tmp_path, spec, key):
+    """It gets its vectors with the key, counts what they cost, and leaves the key in no file and no output."""
+    env = {key: KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+    done = semblance(*RUN, "-s", spec.format(stub.url), "--out", "one", env=env)
+    assert KEY in stub.seen_keys
+    assert "Spent $" in done.stdout + done.stderr
+    assert KEY not in done.stdout + done.stderr
+    assert _files_with(KEY, tmp_path) == []
+    spent = json.loads((tmp_path / "one" / "manifest.json").read_text("utf-8"))["spent"]
+    assert sum(model["requests"] for model in spent["systems"].values()) == stub.requests.total()
+
+
+def test_a_wrong_key_is_one_line_with_the_mend(semblance, stub, tmp_path):
+    """Exit code 3; the key is hidden where the server repeats it."""
+    env = {"COHERE_API_KEY": "a-wrong-key-of-mine", "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+    spec = f"cohere:embed-v4.0?base_url={stub.url}"
+    done = semblance(*RUN, "-s", spec, "--out", "one", env=env, check_code=3)
+    assert "status 401: Incorrect API key provided: [key]. Check the key" in " ".join(done.stderr.split())
+    assert "a-wrong-key-of-mine" not in done.stdout + done.stderr
+    assert _files_with("a-wrong-key-of-mine", tmp_path) == []
+
+
+def test_a_missing_key_is_known_before_any_work(semblance, tmp_path):
+    """Which variable, and how to set it; nothing is written."""
+    env = {"COHERE_API_KEY": "", "CO_API_KEY": ""}
+    done = semblance(*RUN, "-s", "cohere:embed-v4.0", "--out", "one", env=env, check_code=3)
+    assert "COHERE_API_KEY or CO_API_KEY is not set" in done.stderr
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_dead_server_is_one_line_with_the_mend(semblance, tmp_path):
+    """What was tried, and what to look at."""
+    done = semblance(
+        *RUN, "-s", "ollama:m?base_url=http://127.0.0.1:9&dimensions=8", "--out", "one", check_code=3
+    )
+    assert "no connection" in done.stderr
+    assert "Check base_url, and that the server runs." in " ".join(done.stderr.split())
+
+
+def _files_with(secret, folder):
+    return [path for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
