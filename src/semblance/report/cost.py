@@ -47,7 +47,7 @@ def _actual(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[st
     cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
     own = spent.get(system, {})
     return {
-        "texts": sum(cell.counts.get("texts_encoded", 0) for cell in cells),
+        "texts": own.get("texts") or sum(cell.counts.get("texts_encoded", 0) for cell in cells),
         "tokens": own.get("input_tokens"),
         "requests": own.get("requests"),
         "usd": own.get("usd", 0.0),
@@ -63,13 +63,14 @@ def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[
             numbers.NONE if real is None else words(real),
         )
 
+    nothing = (numbers.NONE, numbers.NONE)
     about = "" if plan["exact"] else "about "
     embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
     texts = (numbers.count(plan["texts"] - plan["cached"]), numbers.count(actual["texts"]))
     money = tuple("price unknown" if one is None else dollars(one) for one in (plan["usd"], actual["usd"]))
     return (
-        texts if embeds else (numbers.NONE, numbers.NONE),
-        both("tokens", numbers.count, about),
+        texts if embeds else nothing,
+        both("tokens", numbers.count, about) if plan["requests"] is not None else nothing,
         both("requests", numbers.count),
         (money[0], money[1]),
         both("seconds", numbers.duration, "about "),

@@ -49,16 +49,23 @@ class CachedEncoder:
     `encode_chunks` of a RemoteEncoder, which then gets all chunks that are missing at once. Each chunk is kept
     the moment it is there, so an error or a budget that ends a call loses nothing that was paid for.
 
-    `progress`, when set, is called with the number of distinct texts of each chunk as it is done. `failures`
+    `progress` is called with the number of distinct texts of each chunk as it is done, `kept` with that of each chunk
+    that was made, once the cache has it. `failures`
     are the texts that could not be encoded, with the reason: asked for once, never kept, so a later run asks again.
     """
 
     def __init__(
-        self, encoder: Encoder, cache: EmbeddingCache, *, progress: Callable[[int], None] | None = None
+        self,
+        encoder: Encoder,
+        cache: EmbeddingCache,
+        *,
+        progress: Callable[[int], None] | None = None,
+        kept: Callable[[int], None] | None = None,
     ) -> None:
         self.encoder = encoder
         self.cache = cache
         self.progress = progress
+        self.kept = kept
         self.counts = Counts()
         self.failures: dict[str, str] = {}
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
@@ -198,6 +205,8 @@ class CachedEncoder:
         vectors = self._checked(found, len(texts))
         self.cache.write(key, self.identity, vectors)
         self.counts.encoded += len(texts)
+        if self.kept is not None:
+            self.kept(len(texts))
         self.counts.truncated += self._cut(key, texts)
         return vectors
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from semblance.contracts import Usage
@@ -22,7 +23,7 @@ from semblance.runs.files import to_json, write_atomic
 class Spent:
     """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` (None
     where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
-    side; `unsettled` requests were in flight when a process died."""
+    side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept."""
 
     requests: int = 0
     retries: int = 0
@@ -32,6 +33,7 @@ class Spent:
     usd: float | None = 0.0
     seconds: float = 0.0
     unsettled: int = 0
+    texts: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -39,6 +41,7 @@ class Spent:
             self.requests + other.requests, self.retries + other.retries, self.failed + other.failed,
             self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd,
             self.seconds + other.seconds, self.unsettled + other.unsettled,
+            self.texts + other.texts,
         )  # fmt: skip
 
     def since(self, before: Spent) -> Spent:
@@ -48,6 +51,7 @@ class Spent:
             self.requests - before.requests, self.retries - before.retries, self.failed - before.failed,
             self.input_tokens - before.input_tokens, self.output_tokens - before.output_tokens, usd,
             self.seconds - before.seconds, self.unsettled - before.unsettled,
+            self.texts - before.texts,
         )  # fmt: skip
 
 
@@ -68,6 +72,8 @@ class Spending:
         self._book: Book = _folded(_read(path))
         self._open: dict[int, str] = {}
         self._file: int | None = None
+        # Answers are settled in the thread of the calls, kept vectors counted in that of the work.
+        self._lock = RLock()
 
     @property
     def usd(self) -> float:
@@ -103,8 +109,16 @@ class Spending:
         """A call has failed for good."""
         self._enter({"account": self.account or model, "failed": 1})
 
+    def encoded(self, texts: int) -> None:
+        """So many texts have their vectors, and these are kept."""
+        self._enter({"account": self.account, "texts": texts})
+
     def close(self) -> None:
         """End the session: one line per session and account is left."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if self._file is None:
             return
         os.close(self._file)
@@ -115,16 +129,18 @@ class Spending:
 
     def _enter(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]
-        self._book[key] = self._book.get(key, Spent()) + _spent(line)
-        self._write(line)
+        with self._lock:
+            self._book[key] = self._book.get(key, Spent()) + _spent(line)
+            self._write(line)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        if self._file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-            line = {"session": self.session, "begun": True, **line}
-        # In one write: a killed process leaves whole lines.
-        os.write(self._file, (to_json(line) + "\n").encode())
+        with self._lock:
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+                line = {"session": self.session, "begun": True, **line}
+            # In one write: a killed process leaves whole lines.
+            os.write(self._file, (to_json(line) + "\n").encode())
 
 
 def _read(path: Path) -> Iterator[dict[str, Any]]:

@@ -42,10 +42,12 @@ def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None 
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
     data = load(job.task, job.dataset, job.limit, job.seed)
+    journal = _spending(ledger)
     encoders: list[CachedEncoder] = []
 
     def cached(encoder: Encoder) -> Encoder:
-        encoders.append(CachedEncoder(encoder, open_cache(job.cache), progress=advance))
+        kept = journal.encoded if journal is not None else None
+        encoders.append(CachedEncoder(encoder, open_cache(job.cache), progress=advance, kept=kept))
         return encoders[-1]
 
     tokenizer = open_tokenizer(job.tokenizer)
@@ -60,8 +62,8 @@ def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None 
 def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
     """Charge calls to the account; the mapping holds at the end what they came to."""
     calls: dict[str, int] = {}
-    journal = ledger.journal if ledger else None
-    if not isinstance(journal, Spending):
+    journal = _spending(ledger)
+    if journal is None:
         yield calls
         return
     before = journal.by_account().get(account, Spent())
@@ -77,6 +79,11 @@ def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
         "calls_failed": came_to.failed,
         "input_tokens": came_to.input_tokens,
     }
+
+
+def _spending(ledger: Ledger | None) -> Spending | None:
+    journal = ledger.journal if ledger else None
+    return journal if isinstance(journal, Spending) else None
 
 
 def task(name: str) -> Task:
