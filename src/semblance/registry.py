@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
-from semblance.errors import UsageError
+from semblance.errors import SemblanceError, UsageError
 from semblance.spec import QUERY, Spec, Style, Value, format_value
 
 T = TypeVar("T")
@@ -26,29 +27,66 @@ class Entry(Generic[T]):
     factory: Factory[T] | str
     summary: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+    package: str = ""
+    """The package whose entry point it is; empty for what is registered by code."""
+
+    @property
+    def module(self) -> str:
+        """Where the factory is defined."""
+        if isinstance(self.factory, str):
+            return self.factory.partition(":")[0]
+        return str(getattr(self.factory, "__module__", ""))
 
     def load(self) -> Factory[T]:
-        """The factory itself; a lazy `"module:attribute"` is imported now."""
+        """The factory itself; a lazy `"module:attribute"` is imported now. UsageError for one of another package
+        that cannot be."""
         if not isinstance(self.factory, str):
             return self.factory
         module, _, attribute = self.factory.partition(":")
-        return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
+        with self.blamed("loading it"):
+            made = getattr(import_module(module), attribute)
+            if not callable(made):
+                raise TypeError(f"{self.factory} is a {type(made).__name__}, not a class or a function")
+        return made  # type: ignore[no-any-return]
+
+    @contextmanager
+    def blamed(self, doing: str) -> Iterator[None]:
+        """Tell what goes wrong inside in one line that names the package, if it is another's."""
+        try:
+            yield
+        except SemblanceError:
+            raise
+        except Exception as error:
+            if not self.package:
+                raise
+            raise UsageError(
+                f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
+                f"{type(error).__name__}: {error}.",
+                mend=f"Mend or uninstall {self.package!r}; with --debug, the traceback is shown.",
+            ) from error
 
 
 class Registry(Generic[T]):
     """Names of one kind of thing. Other packages join through the entry-point group `semblance.<kind>s`."""
 
-    def __init__(self, kind: str, style: Style = QUERY) -> None:
+    def __init__(self, kind: str, style: Style = QUERY, makes: Iterable[Iterable[str]] = ()) -> None:
+        """`makes` are the attributes of what factories make, in one or more variants."""
         self.kind = kind
         self.style = style
+        self.makes = tuple(map(tuple, makes))
         self._entries: dict[str, Entry[T]] = {}
         self._plugins_loaded = False
 
     def add(self, name: str, factory: Factory[T] | str, summary: str = "", **facts: str) -> None:
-        """Register `factory` (or a lazy `"module:attribute"`) under `name`; a taken name is an error."""
-        if name in self._entries:
+        """Register `factory` (or a lazy `"module:attribute"`) under `name`; a taken name is an error.
+
+        What an entry point has named may be registered once more by its own module, with more to say of it.
+        """
+        entry = Entry(name, factory, summary, tuple(facts.items()))
+        if name in self._entries and not _same(self._entries[name], entry):
             raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
-        self._entries[name] = Entry(name, factory, summary, tuple(facts.items()))
+        package = self._entries[name].package if name in self._entries else ""
+        self._entries[name] = replace(entry, package=package)
 
     def register(self, name: str, summary: str = "", **facts: str) -> Callable[[Factory[T]], Factory[T]]:
         """`add` as a decorator; the summary defaults to the factory's first docstring line."""
@@ -95,7 +133,7 @@ class Registry(Generic[T]):
 
         For parameters that everything of a kind can be given; one that the factory has itself stays with it.
         """
-        own = inspect.signature(self.get(spec.name).load()).parameters
+        own = inspect.signature(self._load(spec.name)).parameters
         known = inspect.signature(common, eval_str=True).parameters
         taken = {key: value for key, value in spec.params.items() if key in known and key not in own}
         rest = {key: value for key, value in spec.params.items() if key not in taken}
@@ -115,7 +153,7 @@ class Registry(Generic[T]):
         caller sees to; they are named beside the factory's where one is wrong.
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
-        factory = self.get(spec.name).load()
+        factory = self._load(spec.name)
         known, records = _parameters(factory)
         arguments = self._head(spec, known) | {key: value for key, value in context.items() if key in known}
         passes_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
@@ -133,7 +171,29 @@ class Registry(Generic[T]):
         for name, record in records.items():
             fields = [key for key in inspect.signature(type(record)).parameters if key in arguments]
             arguments[name] = replace(record, **{key: arguments.pop(key) for key in fields})
-        return factory(**arguments)
+        entry = self._entries[spec.name]
+        with entry.blamed("making it"):
+            made = factory(**arguments)
+        self._check(entry, made)
+        return made
+
+    def _load(self, name: str) -> Factory[T]:
+        """The factory called `name`: where its module registers it itself when it is imported, that one."""
+        entry = self.get(name)
+        factory = entry.load()
+        registered = self._entries[name]
+        return factory if registered is entry else registered.load()
+
+    def _check(self, entry: Entry[T], made: T) -> None:
+        """UsageError if `made` lacks what a thing of this kind has."""
+        lacking = [[one for one in names if not hasattr(made, one)] for names in self.makes]
+        if lacking and all(lacking):
+            whose = f"The package {entry.package!r}" if entry.package else f"The factory of {entry.name!r}"
+            raise UsageError(
+                f"{whose} makes a {type(made).__name__} as the {self.kind} {entry.name!r}, and that has no "
+                f"{min(lacking, key=len)[0]}.",
+                mend=f"A {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
+            )
 
     def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
         head: dict[str, Any] = {}
@@ -154,12 +214,20 @@ class Registry(Generic[T]):
         self._plugins_loaded = True
         for point in entry_points(group=f"semblance.{self.kind}s"):
             package = point.dist.name if point.dist else "?"
-            if point.name in self._entries:
+            entry: Entry[T] = Entry(point.name, point.value, f"from the package {package}", package=package)
+            taken = self._entries.get(point.name)
+            if taken is not None and not _same(taken, entry):
                 raise UsageError(
-                    f"The package {package!r} brings the {self.kind} {point.name!r}, a name that is taken.",
+                    f"The package {package!r} brings the {self.kind} {point.name!r}, a name that is taken"
+                    + (f" by the package {taken.package!r}." if taken.package else "."),
                     mend=f"Uninstall {package!r}, or ask its authors for another name.",
                 )
-            self.add(point.name, point.value, f"from the package {package}")
+            self._entries[point.name] = replace(taken, package=package) if taken else entry
+
+
+def _same(one: Entry[T], other: Entry[T]) -> bool:
+    """Whether one is an entry point and the other the same thing: equal names of one module."""
+    return bool(one.package or other.package) and one.module == other.module
 
 
 def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:

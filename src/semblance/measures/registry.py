@@ -57,7 +57,7 @@ class RankingMeasure(Measure):
         return judged.answer(self.compute(judged))
 
 
-MEASURES: Registry[Measure] = Registry("measure", CALL)
+MEASURES: Registry[Measure] = Registry("measure", CALL, [["spec", "compute"]])
 
 
 def measure(
@@ -128,6 +128,6 @@ def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
         chosen.pop("cutoff", None)
         return kind(Spec(name, "", chosen, cutoff), partial(function, **given))
 
-    factory.__doc__ = function.__doc__
+    factory.__doc__, factory.__module__ = function.__doc__, function.__module__
     factory.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return factory

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SYSTEMS", "open_system"]
 
-SYSTEMS: Registry[Encoder | Similarity] = Registry("system")
+SYSTEMS: Registry[Encoder | Similarity] = Registry(
+    "system",
+    makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
+)
 """Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine."""
 
 SYSTEMS.add(

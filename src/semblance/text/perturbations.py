@@ -49,7 +49,7 @@ class Perturbation:
         return self.name
 
 
-PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", COLON)
+PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", COLON, [["apply", "identity"]])
 
 
 def perturb(perturbation: Perturbation, text: str, *, seed: int, text_id: str) -> str:

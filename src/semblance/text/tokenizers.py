@@ -7,7 +7,7 @@ from functools import cache
 from semblance.contracts import Tokenizer
 from semblance.registry import Registry
 
-TOKENIZERS: Registry[Tokenizer] = Registry("tokenizer")
+TOKENIZERS: Registry[Tokenizer] = Registry("tokenizer", makes=[["encode", "encode_batch", "pieces"]])
 TOKENIZERS.add(
     "cl100k", "semblance.text.cl100k:Cl100k", "tiktoken's cl100k_base, as in the paper; needs its file once"
 )

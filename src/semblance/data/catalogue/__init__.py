@@ -22,7 +22,7 @@ class Catalogue(Registry[Dataset]):
         super()._load_plugins()
 
 
-DATASETS = Catalogue("dataset")
+DATASETS = Catalogue("dataset", makes=[["load", "shapes"]])
 DATASETS.add(
     "sample",
     "semblance.data.bundled:sample",

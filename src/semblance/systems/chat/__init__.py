@@ -10,7 +10,7 @@ from semblance.systems.remote.ledger import Ledger
 
 __all__ = ["CHAT_MODELS", "open_chat"]
 
-CHAT_MODELS: Registry[ChatModel] = Registry("llm")
+CHAT_MODELS: Registry[ChatModel] = Registry("llm", makes=[["complete"]])
 """Every chat model by name. A factory may ask for `name` (the canonical spec) and `ledger` (the run's)."""
 
 CHAT_MODELS.add(

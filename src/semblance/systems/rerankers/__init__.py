@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RERANKERS", "open_reranker"]
 
-RERANKERS: Registry[Reranker] = Registry("reranker")
+RERANKERS: Registry[Reranker] = Registry("reranker", makes=[["score"]])
 """Every reranker by name."""
 
 RERANKERS.add(
