@@ -22,7 +22,8 @@ class StubServer:
 
     `latency` is the seconds of every answer (a function of the request where it varies), `limit` how many
     requests it serves at once (429 above), `queue` how many (others wait). `keys`, when set, are the only keys
-    it takes. `chat` is the behaviour of the chat models (see `chat.py`).
+    it takes. `check` looks at each request and may raise a Problem. `chat` is the behaviour of the chat models
+    (see `chat.py`).
 
     It counts: `requests` by path, `statuses`, `faults`, `paid` (inputs of answers with status 200, what a vendor
     would charge for), `most` (the most requests at once).
@@ -36,6 +37,7 @@ class StubServer:
         queue: int | None = None,
         faults: Faults = Faults(),  # noqa: B008
         keys: frozenset[str] | set[str] | None = None,
+        check: Callable[[Request], object] = lambda request: None,
         chat: Callable[..., Any] | None = None,
         port: int = 0,
     ) -> None:
@@ -43,7 +45,7 @@ class StubServer:
         from .vendors import routes
 
         self.latency, self.limit, self.faults, self.keys = latency, limit, faults, keys
-        self.chat = chat or echo
+        self.check, self.chat = check, chat or echo
         self.random = Random(faults.seed)
         self.port = port
         self._queue = asyncio.Semaphore(queue) if queue else None
@@ -154,6 +156,7 @@ class StubServer:
     def _handled(self, request: Request) -> Any:
         if self.keys is not None and request.key not in self.keys:
             raise Problem(401, f"Incorrect API key provided: {request.key}.")
+        self.check(request)
         for method, pattern, handler in self._routes:
             request.match = pattern.fullmatch(request.path)
             if method == request.method and request.match:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,16 +53,16 @@ class OpenAIEncoder(ServedEncoder):
         self.uses_roles = bool(prompts)
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
-        self._format: str | None = "base64"
+        self._format: Literal["base64", "float"] = "base64"
 
     async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:  # noqa: ARG002
         """One call of /embeddings."""
         try:
             answer = await self._create(texts)
         except Exception as error:
-            if self._format is None or not format_refused(error, "encoding_format"):
+            if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
                 raise
-            self._format = None
+            self._format = "float"
             answer = await self._create(texts)
         used = getattr(answer.usage, "prompt_tokens", None) or 0
         price = self.served.price
@@ -71,9 +71,10 @@ class OpenAIEncoder(ServedEncoder):
         )
 
     async def _create(self, texts: Sequence[str]) -> Any:
-        wanted = {"dimensions": self._dimensions, "encoding_format": self._format}
-        given: dict[str, Any] = {key: value for key, value in wanted.items() if value is not None}
-        return await self._client().embeddings.create(model=self._target, input=list(texts), **given)
+        shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
+        return await self._client().embeddings.create(
+            model=self._target, input=list(texts), encoding_format=self._format, **shorter
+        )
 
 
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)

@@ -1,0 +1,217 @@
+"""OpenAI's encoder against a server that speaks like OpenAI, with and without faults."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from semblance.errors import BudgetExceeded, ModelError, TextRefused, UsageError
+from semblance.systems import SYSTEMS
+from semblance.systems.remote import Ledger
+from semblance.text.cl100k import Cl100k
+from stub import Faults, Problem, StubServer
+from stub.vectors import tokens, vector
+
+pytest.importorskip("openai")
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def opened(stub, ledger=None, model="stub-model", **params):
+    given = "&".join(f"{key}={value}" for key, value in {"base_url": f"{stub.url}/v1", **params}.items())
+    return SYSTEMS.build(f"openai:{model}?{given}", name="x", ledger=ledger)
+
+
+def expected(texts, dim=64):
+    return np.array([vector(text, dim) if text else np.zeros(dim) for text in texts], dtype=np.float32)
+
+
+def test_vectors_and_what_they_cost():
+    """Bit for bit as the server has them, in the order of the texts, counted by the server's own count."""
+    texts = [f"text number {i}" for i in range(300)]
+    ledger = Ledger()
+    with StubServer(keys={KEY}) as stub:
+        encoder = opened(stub, ledger, price=0.5)
+        assert np.array_equal(encoder.encode(texts), expected(texts))
+        assert stub.paid == dict.fromkeys([*texts, "dimensions"], 1)
+    totals = ledger.totals()[encoder.model]
+    assert totals.input_tokens == sum(map(tokens, texts)) + 1
+    assert totals.usd == pytest.approx(totals.input_tokens * 0.5 / 1e6)
+    assert totals.requests == 4  # the dimensions, and chunks of 128
+
+
+def test_an_empty_text_is_zero_and_not_sent():
+    """The server would refuse the whole request for it."""
+    with StubServer() as stub:
+        encoder = opened(stub)
+        assert np.array_equal(encoder.encode(["a", "", "b"]), expected(["a", "", "b"]))
+        assert not encoder.encode([""]).any()
+        assert encoder.encode([]).shape == (0, 64)
+        assert "" not in stub.paid
+
+
+def test_dimensions():
+    """A parameter that reaches the server; what the table knows needs no call to find out."""
+    with StubServer() as stub:
+        encoder = opened(stub, dimensions=16)
+        assert encoder.dim == 16
+        assert opened(stub, model="text-embedding-3-small").dim == 1536
+        assert not stub.requests
+        assert np.array_equal(encoder.encode(["a"]), expected(["a"], 16))
+
+
+def test_identity_has_server_and_dimensions_but_no_key():
+    """All that vectors depend on."""
+    with StubServer() as stub:
+        place = stub.url.removeprefix("http://")
+        assert opened(stub, dimensions=16).identity == f"openai:stub-model:{place}/v1:dimensions=16"
+    assert SYSTEMS.build("openai:m", name="x").identity == "openai:m:api.openai.com/v1"
+
+
+def test_prompts_of_known_models_behind_a_server():
+    """e5 needs its prefixes wherever it is served."""
+    with StubServer() as stub:
+        encoder = opened(stub, model="intfloat/multilingual-e5-small", dimensions=64)
+        assert encoder.uses_roles
+        assert np.array_equal(encoder.encode(["a"], role="query"), expected(["query: a"]))
+        assert np.array_equal(encoder.encode(["a"], role="document"), expected(["passage: a"]))
+
+
+def test_requests_are_cut_by_tokens(monkeypatch):
+    """No request has more tokens than the server takes; a single text that is longer goes alone."""
+    sizes = []
+
+    def note(request):
+        sizes.append([len(text) for text in request.json["input"]])
+
+    with StubServer(check=note) as stub:
+        encoder = opened(stub, dimensions=64)
+        encoder.encode(["a" * 100_000, "b" * 100_000, "c" * 100_000, "d" * 300_000, "e"])
+    assert sizes == [[100_000, 100_000], [100_000], [300_000], [1]]
+
+
+def test_floats_where_base64_is_not_known():
+    """A server that does not take it is asked for numbers, from then on."""
+    refused = []
+
+    def strict(request):
+        if request.json["encoding_format"] != "float":
+            refused.append(1)
+            raise Problem(400, "encoding_format: only float")
+
+    with StubServer(check=strict) as stub:
+        encoder = opened(stub, dimensions=64)
+        assert np.allclose(encoder.encode(["a"]), expected(["a"]))
+        assert np.allclose(encoder.encode(["b"]), expected(["b"]))
+    assert len(refused) == 1
+
+
+@pytest.mark.parametrize("fault", ["wrong_dimensions", "not_a_number", "truncated", "reset", "broken"])
+def test_a_fault_that_passes(fault):
+    """Each is seen, and tried again until the vectors are right."""
+    texts = [f"text {i}" for i in range(30)]
+    with StubServer(faults=Faults(**{fault: 0.3})) as stub:
+        encoder = opened(stub, dimensions=64)
+        chunks = [[text] for text in texts]
+        done = dict(encoder.encode_chunks(chunks))
+        assert stub.injected[fault] > 3
+    assert np.array_equal(np.concatenate([done[i] for i in range(30)]), expected(texts))
+
+
+def test_a_fault_that_stays(monkeypatch):
+    """Is an error that names it; one that may be the texts' own is told from one of the server."""
+    monkeypatch.setattr("semblance.systems.remote.vendors.Limits", _quick)
+    with StubServer(faults=Faults(not_a_number=1.0)) as stub, pytest.raises(TextRefused, match="not finite"):
+        opened(stub, dimensions=64).encode(["a"])
+    with (
+        StubServer(faults=Faults(wrong_dimensions=1.0)) as stub,
+        pytest.raises(ModelError, match="63 dim") as e,
+    ):
+        opened(stub, dimensions=64).encode(["a"])
+    assert type(e.value) is ModelError
+
+
+def _quick(**given):
+    from semblance.systems.remote import Limits
+
+    return Limits(**{**given, "attempts": 2, "backoff": 0.001})
+
+
+def test_a_refused_chunk_does_not_stop_the_others():
+    """It comes as its refusal."""
+
+    def picky(request):
+        if "bad" in request.json["input"]:
+            raise Problem(400, "this text is too long")
+
+    with StubServer(check=picky) as stub:
+        done = dict(opened(stub, dimensions=64).encode_chunks([["a"], ["bad"], ["c"]]))
+    assert np.array_equal(done[0], expected(["a"]))
+    assert isinstance(done[1], TextRefused)
+    assert "too long" in done[1].message
+
+
+def test_a_wrong_key():
+    """Is final at once, and is not shown even where the server repeats it."""
+    with StubServer(keys={"another"}) as stub, pytest.raises(ModelError, match="status 401") as caught:
+        opened(stub, dimensions=64).encode(["a"])
+    assert KEY not in str(caught.value)
+    assert stub.statuses[401] == 1
+
+
+def test_no_key(monkeypatch):
+    """OpenAI itself needs one; a server on this machine does not."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
+        SYSTEMS.build("openai:m", name="x")
+    with StubServer() as stub:
+        assert opened(stub).encode(["a"]).shape == (1, 64)
+
+
+def test_a_limit_of_cost_needs_a_price():
+    """Before anything is sent."""
+    with StubServer() as stub, pytest.raises(UsageError, match="price=NUMBER"):
+        opened(stub, Ledger(max_usd=1), dimensions=64).encode(["a"])
+    assert not stub.requests
+
+
+def test_the_budget_stops_within_a_batch_of_the_cap():
+    """Everything finished is given first; what is left of the cap would not have paid for another request."""
+    chunks = [[f"word{i} {j}" for j in range(10)] for i in range(500)]
+    a_batch, cap = 20 * 1000 / 1e6, 100.5 * 20 * 1000 / 1e6
+    bound = max(sum(len(text) for text in chunk) for chunk in chunks) * 1000 / 1e6
+    ledger, done = Ledger(max_usd=cap), []
+    with StubServer(latency=0.01) as stub:
+        encoder = opened(stub, ledger, dimensions=64, price=1000)
+        with pytest.raises(BudgetExceeded, match="same command resumes"):
+            done.extend(encoder.encode_chunks(chunks))
+        assert sum(stub.paid.values()) == 10 * len(done)
+    assert ledger.spent_usd == pytest.approx(len(done) * a_batch)
+    assert cap - bound < ledger.spent_usd <= cap
+
+
+@pytest.mark.shared
+def test_long_texts_are_cut_where_the_tokenizer_is_at_hand(root, tmp_path, monkeypatch):
+    """At the model's context, in its own tokens; how many is counted."""
+    vocabulary = root / ".." / "shared" / "data" / "tokenizer" / "cl100k_base.tiktoken"
+    if not vocabulary.exists():
+        pytest.skip("the development datasets are absent")
+    shutil.copy(vocabulary, tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("semblance.systems.remote.tokens.open_tokenizer", lambda name: Cl100k())
+    texts = ["short", "naïve café 東京 " * 2000]
+    with StubServer() as stub:
+        encoder = opened(stub, model="text-embedding-3-small", dimensions=64)
+        assert encoder.count_truncated(texts) == 1
+        encoder.encode(texts)
+        sent = max(stub.paid, key=len)
+    assert texts[1].startswith(sent)
+    assert 8180 <= len(Cl100k().encode(sent)) <= 8191

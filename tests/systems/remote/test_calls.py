@@ -1,0 +1,211 @@
+"""Calls: tried again, counted, and within the budget, from whatever loop or thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import partial
+
+import pytest
+
+from semblance.contracts import Usage
+from semblance.errors import BudgetExceeded, ModelError, TextRefused
+from semblance.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Refused, as_finished, wait_for
+
+QUICK = Limits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
+
+
+def ask(send, ledger=None, limits=QUICK, *, tokens=10, usd=0.5):
+    calls = Calls("m", ledger, limits)
+    return asyncio.run(calls.ask(send, tokens=tokens, usd=usd))
+
+
+def failing(*errors):
+    """Sends that raise these, one after another, and then answer."""
+    left = list(errors)
+
+    async def send():
+        if left:
+            raise left.pop(0)
+        return Answer("done", Usage(7, 2, 1, 0.25))
+
+    return send
+
+
+def test_an_answer():
+    """Its value and what it cost, settled in place of what was put aside."""
+    ledger = Ledger()
+    assert ask(failing(), ledger) == Answer("done", Usage(7, 2, 1, 0.25))
+    assert (ledger.spent_usd, ledger.totals()["m"].requests) == (0.25, 1)
+
+
+def test_retries_are_counted_and_paid_for():
+    """A refusal is free; a broken answer was work, and counts what was put aside for it."""
+    ledger = Ledger()
+    send = failing(Refused(429, {}, ""), Refused(500, {}, ""), Malformed("half"))
+    assert ask(send, ledger).usage == Usage(17, 2, 4, 0.75)
+    totals = ledger.totals()["m"]
+    assert (totals.requests, totals.retries, totals.failed, totals.usd) == (4, 3, 0, 0.75)
+
+
+def test_enough_is_enough():
+    """After so many attempts the reason is given, with their number."""
+    ledger = Ledger()
+    with pytest.raises(ModelError, match=r"m: status 500: broke \(4 attempts\)"):
+        ask(failing(*[Refused(500, {}, {"error": "broke"})] * 4), ledger)
+    assert ledger.totals()["m"].failed == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(Refused(401, {}, ""), ModelError), (Refused(400, {}, "long"), TextRefused)]
+)
+def test_a_final_failure_is_not_tried_again(error, kind):
+    """Of the account or of the texts."""
+    ledger = Ledger()
+    with pytest.raises(ModelError) as caught:
+        ask(failing(error), ledger)
+    assert type(caught.value) is kind
+    assert caught.value.__cause__ is None  # whose text may hold the key
+    assert ledger.totals()["m"].requests == 1
+
+
+def test_pushback_does_not_use_up_attempts():
+    """A crowded server is waited for, as long as patience lasts."""
+    assert ask(failing(*[Refused(429, {}, "")] * 9)).usage.requests == 10
+    with pytest.raises(ModelError, match="status 429"):
+        ask(failing(Refused(429, {"retry-after": "3600"}, "")))
+
+
+def test_a_bug_is_shown_as_it_is():
+    """And nothing stays reserved."""
+    ledger = Ledger(max_usd=1)
+    with pytest.raises(KeyError):
+        ask(failing(KeyError("x")), ledger)
+    assert ledger._reserved == {}
+
+
+def test_no_answer_in_time():
+    """Counts as an attempt that may have to be paid."""
+
+    async def send():
+        await asyncio.sleep(10)
+
+    with pytest.raises(ModelError, match="no answer in time"):
+        ask(send, limits=Limits(timeout=0.01, attempts=2, backoff=0.001))
+
+
+def test_the_budget_waits_for_what_is_in_flight():
+    """Ten calls that may cost 0.5 and do cost 0.05 all fit into 1 dollar, though no more than two at once."""
+    ledger, most, now = Ledger(max_usd=1.0), 0, 0
+
+    async def send():
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return Answer(1, Usage(1, 0, 1, 0.05))
+
+    calls = Calls("m", ledger, QUICK)
+    jobs = [partial(calls.do, send, tokens=1, usd=0.5)] * 10
+    assert sum(value for _, value in as_finished(jobs, at_once=10)) == 10
+    assert most == 2
+    assert ledger.spent_usd == pytest.approx(0.5)
+
+
+def test_the_budget_ends_the_calls():
+    """At the cap, with everything before it done."""
+    ledger = Ledger(max_usd=1.0)
+
+    async def send():
+        return Answer(1, Usage(1, 0, 1, 0.3))
+
+    calls, done = Calls("m", ledger, QUICK), []
+    with pytest.raises(BudgetExceeded, match=r"\$0\.9000 spent"):
+        done.extend(as_finished([partial(calls.do, send, tokens=1, usd=0.3)] * 50, at_once=20))
+    assert len(done) == 3
+    assert ledger.spent_usd == pytest.approx(0.9)
+    assert ledger._reserved == {}
+
+
+def test_loops_and_threads_share_a_pace():
+    """`asyncio.run` again and again, and threads, make calls of one model, never more at once than allowed."""
+    most = now = 0
+
+    async def send():
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.001)
+        now -= 1
+        return Answer(threading.current_thread().name, Usage(usd=0.0))
+
+    calls, names = Calls("m", None, Limits(concurrency=3)), []
+
+    def work() -> None:
+        for _ in range(5):
+            names.append(asyncio.run(calls.do(send, tokens=1)))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert names == ["semblance-calls"] * 30
+    assert most <= 3
+
+
+def test_cancelled_calls_leave_nothing_behind():
+    """The slot is free again and the money is settled as spent, because the server may finish the work."""
+    ledger = Ledger(max_usd=10)
+    calls = Calls("m", ledger, Limits(concurrency=1))
+
+    async def send():
+        await asyncio.sleep(10)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(calls.do(send, tokens=1, usd=0.5), 0.05)
+        await calls.do(failing(), tokens=1, usd=0.5)
+
+    asyncio.run(give_up())
+    assert ledger.spent_usd == 0.75
+    assert ledger._reserved == {}
+
+
+def test_jobs_as_they_finish():
+    """By position; after an error none is started, those in flight are given, and the error comes last."""
+    started = []
+
+    async def job(i):
+        started.append(i)
+        await asyncio.sleep(0.01 * (3 - i % 3))
+        if i == 4:
+            raise ModelError("four")
+        return i * i
+
+    done = []
+    with pytest.raises(ModelError, match="four"):
+        done.extend(as_finished((partial(job, i) for i in range(100)), at_once=3))
+    assert sorted(done) == [(i, i * i) for i in sorted(started) if i != 4]
+    assert len(started) < 12
+
+
+def test_whoever_stops_asking_cancels():
+    """Jobs in flight do not go on."""
+    ended = []
+
+    async def job():
+        try:
+            await asyncio.sleep(5)
+        finally:
+            ended.append(1)
+
+    async def first():
+        return 0
+
+    steps = as_finished([first, job, job], at_once=3)
+    assert next(steps) == (0, 0)
+    steps.close()
+    wait_for(partial(asyncio.sleep, 0.05))
+    assert len(ended) == 2

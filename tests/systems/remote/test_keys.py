@@ -1,0 +1,75 @@
+"""Keys and addresses: where they come from, and that they stay there."""
+
+from __future__ import annotations
+
+import pytest
+
+from semblance.errors import ModelError, UsageError
+from semblance.systems.remote import Address, read_key, redacted
+
+
+def test_the_first_that_is_set(monkeypatch):
+    """Of the vendor's names; the one the user names wins."""
+    monkeypatch.setenv("B_KEY", "bbbbbbbb")
+    monkeypatch.setenv("MINE", "mmmmmmmm")
+    monkeypatch.delenv("A_KEY", raising=False)
+    assert read_key("V", ("A_KEY", "B_KEY")) == "bbbbbbbb"
+    assert read_key("V", ("A_KEY", "B_KEY"), key="MINE") == "mmmmmmmm"
+    assert redacted("with bbbbbbbb and mmmmmmmm") == "with [key] and [key]"
+
+
+def test_no_key(monkeypatch):
+    """Is an error that says which variable to set; a server on this machine needs none."""
+    monkeypatch.delenv("A_KEY", raising=False)
+    with pytest.raises(ModelError, match=r"V needs a key, and A_KEY is not set\. export A_KEY="):
+        read_key("V", ("A_KEY",))
+    assert read_key("V", ("A_KEY",), local=True)
+    with pytest.raises(ModelError, match="MINE is not set"):
+        read_key("V", ("A_KEY",), key="MINE", local=True)
+
+
+@pytest.mark.parametrize("key", ["sk-proj-abcdefgh", "AIzaSyAbcdefgh", "abc def"])
+def test_a_key_in_place_of_its_name(key):
+    """Is refused without being repeated."""
+    with pytest.raises(UsageError, match="takes the NAME") as caught:
+        read_key("V", ("A_KEY",), key=key)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bearer abcdef123456",
+        "sk-proj-abcdefgh12345678",
+        "https://x/y?key=abcdef123456",
+        "AIzaSyA1234567890abcdefghijk",
+    ],
+)
+def test_what_looks_like_a_key_is_not_shown(text):
+    """Even one that this process has not read."""
+    assert "[key]" in redacted(text)
+    assert "3456" not in redacted(text)
+
+
+def test_addresses():
+    """The place is in identities; what is on this machine is known."""
+    assert Address.of("http://localhost:8000/v1/") == Address(
+        "http://localhost:8000/v1", "localhost:8000/v1", True
+    )
+    assert Address.of("https://api.example.com/v1").place == "api.example.com/v1"
+    assert not Address.of("https://api.example.com/v1").local
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://", "http://x:port"])
+def test_no_address(url):
+    """Is said so."""
+    with pytest.raises(UsageError, match="base_url is not the address"):
+        Address.of(url)
+
+
+@pytest.mark.parametrize("url", ["http://me:secret@x/v1", "http://x/v1?key=secret"])
+def test_no_secret_in_an_address(url):
+    """It would be written into every manifest."""
+    with pytest.raises(UsageError, match="holds more than the address") as caught:
+        Address.of(url)
+    assert "secret" not in str(caught.value)
