@@ -1,31 +1,34 @@
-"""Small mirrors, written from the records of the catalogue: what a person would lay out by hand."""
+"""Small mirrors and repositories, written from the records of the catalogue."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from semblance.data.catalogue.entry import EntryRecord, TableRecord
+from semblance.data.catalogue.hub import Place, _loaded
 
 SIZE = 4
 """Rows per table, of two labels."""
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty mirror that is in force."""
     monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
     return tmp_path
 
 
 @pytest.fixture
-def write_mirror(root: Path) -> Callable[[EntryRecord], Path]:
+def write_mirror(mirror: Path) -> Callable[[EntryRecord], Path]:
     """Writes a record's folder of the mirror."""
-    return lambda record: _write_mirror(record, root)
+    return lambda record: _write_mirror(record, mirror)
 
 
 def _write_mirror(record: EntryRecord, root: Path) -> Path:
@@ -98,3 +101,57 @@ _CELLS: Mapping[str, Any] = {
     "summaries": lambda n: {"text": f"text {n}", "references": [f"ours {n}", f"theirs {n}"],
                             "summaries": [f"machine {n}", f"other {n}"], "relevance": [1.5, 4.0]},
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Repositories:
+    """A folder that stands in for the hub: one repository per dataset, with the hub's own way of naming its parts."""
+
+    root: Path
+
+    def add(self, record: EntryRecord, copies: int = 1) -> Path:
+        """Write the record's repository, the rows of every table `copies` times over."""
+        folder = self.root / record.hub
+        configs: dict[str, dict[str, str]] = {}
+        for table in record.all_tables:
+            for lang in record.langs or [""]:
+                config = (record.config(table, lang) or ("default",))[0]
+                for split in table.splits:
+                    path = folder / config / f"{split}.jsonl"
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    lines = [json.dumps(row) + "\n" for row in _own_rows(table)]
+                    path.write_text("".join(lines * copies))
+                    configs.setdefault(config, {})[split] = f"{config}/{split}.jsonl"
+        about = [
+            {
+                "config_name": name,
+                "data_files": [{"split": split, "path": path} for split, path in files.items()],
+            }
+            for name, files in configs.items()
+        ]
+        (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': about})}---\n")
+        return folder
+
+
+@pytest.fixture
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> Repositories:
+    """An empty stand-in, which nothing reads yet."""
+    return Repositories(tmp_path_factory.mktemp("repositories"))
+
+
+@pytest.fixture
+def hub(
+    repositories: Repositories, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Repositories:
+    """The stand-in, which `datasets` reads in the place of the hub."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+
+    def local(place: Place, *, streamed: bool) -> list[Any]:
+        if not (repositories.root / place.repo).is_dir():
+            raise ConnectionError(f"no {place.repo}")
+        return _loaded(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)
+
+    monkeypatch.setattr("semblance.data.catalogue.hub.hub_splits", local)
+    datasets.disable_progress_bars()
+    return repositories

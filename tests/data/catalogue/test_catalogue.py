@@ -109,14 +109,14 @@ def test_one_language(write_mirror: Writer) -> None:
         open_dataset("sts17?lang=ko-ko")
 
 
-def test_languages_of_one_file(root: Path) -> None:
+def test_languages_of_one_file(mirror: Path) -> None:
     """A mirror may hold all languages in one file with a column lang."""
-    (root / "sts17").mkdir()
+    (mirror / "sts17").mkdir()
     rows = "".join(
         f'{{"text":"a {i}","text2":"b","score":{i},"lang":"{lang}"}}\n'
         for i, lang in enumerate(["en-en", "ar-ar"])
     )
-    (root / "sts17" / "test.jsonl").write_text(rows)
+    (mirror / "sts17" / "test.jsonl").write_text(rows)
     assert {
         lang: len(one.load("pairs").data) for lang, one in open_dataset("sts17").subsets("pairs").items()
     } == {
@@ -134,18 +134,18 @@ def test_absent_languages_are_said(write_mirror: Writer) -> None:
     assert loaded.warnings[0] == "languages that are not in the mirror: 1 (fr)"
 
 
-def test_canonical_names_do(root: Path) -> None:
+def test_canonical_names_do(mirror: Path) -> None:
     """A mirror may use our names for columns, and any format."""
-    (root / "stsbenchmark").mkdir()
-    (root / "stsbenchmark" / "test.csv").write_text("text,text2,score\na,b,1\nc,d,5\n")
+    (mirror / "stsbenchmark").mkdir()
+    (mirror / "stsbenchmark" / "test.csv").write_text("text,text2,score\na,b,1\nc,d,5\n")
     assert open_dataset("stsbenchmark").load("pairs").data.scores.tolist() == [1.0, 5.0]
 
 
-def test_shards(root: Path) -> None:
+def test_shards(mirror: Path) -> None:
     """A table may be a folder of files, read in the order of their names."""
-    (root / "arguana" / "corpus").mkdir(parents=True)
+    (mirror / "arguana" / "corpus").mkdir(parents=True)
     for number in (1, 0):
-        (root / "arguana" / "corpus" / f"{number}.jsonl").write_text(
+        (mirror / "arguana" / "corpus" / f"{number}.jsonl").write_text(
             f'{{"_id":"{number}","text":"t{number}"}}\n'
         )
     assert open_dataset("arguana").load("documents").data.texts == ("t0", "t1")
@@ -165,9 +165,9 @@ def test_split(write_mirror: Writer) -> None:
     assert len(open_dataset("scifact").load("retrieval").data.qrels) == SIZE
 
 
-def test_an_empty_folder_says_what_it_lacks(root: Path) -> None:
+def test_an_empty_folder_says_what_it_lacks(mirror: Path) -> None:
     """The error names the folder, the files it should hold and their columns."""
-    (root / "sts12").mkdir()
+    (mirror / "sts12").mkdir()
     with pytest.raises(
         DataError,
         match=r"sts12: the mirror of 'sts12' holds none .* test.jsonl \(sentence1, sentence2, score\)",
@@ -175,7 +175,7 @@ def test_an_empty_folder_says_what_it_lacks(root: Path) -> None:
         open_dataset("sts12")
 
 
-@pytest.mark.usefixtures("root")
+@pytest.mark.usefixtures("mirror")
 def test_by_hand() -> None:
     """What no hub holds names the folder to fill and how to come by it."""
     with pytest.raises(DataError, match=r"'bioasq' is not on a hub .*bioasq") as caught:
@@ -183,7 +183,7 @@ def test_by_hand() -> None:
     assert "Register at" in caught.value.mend
 
 
-@pytest.mark.usefixtures("root")
+@pytest.mark.usefixtures("mirror")
 def test_map_is_not_for_records() -> None:
     """A record has its own map."""
     with pytest.raises(UsageError, match="takes no --map"):

@@ -75,7 +75,8 @@ def _quick_to_see_no_network() -> Iterator[None]:
     import huggingface_hub.constants as hub
     from huggingface_hub.utils import logging
 
-    if hub.HF_HUB_OFFLINE or urllib.request.getproxies() or _is_known(urlsplit(hub.ENDPOINT).hostname):
+    proxied = {"http", "https", "all"} & urllib.request.getproxies().keys()
+    if hub.HF_HUB_OFFLINE or proxied or _is_known(urlsplit(hub.ENDPOINT).hostname):
         yield
         return
     before = datasets.config.HF_HUB_OFFLINE, logging.get_verbosity()

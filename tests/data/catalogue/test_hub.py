@@ -1,0 +1,137 @@
+"""Reading from the hub: through `datasets`, from a folder in the hub's place."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance.data import open_dataset
+from semblance.data.catalogue import entry as records
+from semblance.data.catalogue import fetch as fetching
+from semblance.data.catalogue.entries import entries, entry
+from semblance.data.catalogue.entry import EntryRecord
+from semblance.data.catalogue.fetch import fetch
+from semblance.data.catalogue.overview import place
+from semblance.errors import DataError
+
+SIZE = 4
+ON_HUB = [record for record in entries().values() if record.hub]
+
+
+def _silent(_doing: str, _done: int, _total: int | None) -> None:
+    pass
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("record", ON_HUB, ids=lambda record: record.name)
+def test_record(record: EntryRecord, hub: Any) -> None:
+    """A repository with the configurations and splits that the record names gives every shape it declares."""
+    hub.add(record)
+    dataset = open_dataset(record.name)
+    assert dataset.shapes() == record.all_shapes
+    for shape in record.all_shapes:
+        loaded = dataset.load(shape)
+        assert loaded.skipped == ()
+        assert len(loaded.data) / max(1, len(record.langs)) in (SIZE, 2 * SIZE, 3 * SIZE)
+
+
+def test_the_mirror_wins_and_gives_the_same(hub: Any, mirror: Path) -> None:
+    """What was fetched is read from the mirror from then on: the same records, another fingerprint."""
+    hub.add(entry("rte3"))
+    before = open_dataset("rte3")
+    assert place(entry("rte3")) == "hub"
+    loaded = before.load("labelled_pairs")
+    fetched = fetch(entry("rte3"), _silent)
+    assert [one.rows for one in fetched] == [2] * 4
+    assert place(entry("rte3")) == "mirror"
+    assert (mirror / "rte3" / "test" / "de.jsonl.gz").is_file()
+    after = open_dataset("rte3").load("labelled_pairs")
+    assert (after.data.ids, after.data.first) == (loaded.data.ids, loaded.data.first)
+    assert after.fingerprint != loaded.fingerprint
+
+
+@pytest.mark.usefixtures("mirror")
+def test_fingerprint(hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It follows the content: another one at the same revision, on a machine that has not cached it, is seen."""
+    folder = hub.add(entry("biosses"))
+    first = open_dataset("biosses")
+    assert first.fingerprint == first.load("pairs").fingerprint == open_dataset("biosses").fingerprint
+    path = folder / "default" / "test.jsonl"
+    path.write_text(path.read_text().replace("text 1", "text one"))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "elsewhere")
+    assert open_dataset("biosses").fingerprint != first.fingerprint
+
+
+@pytest.mark.usefixtures("mirror")
+def test_large_tables_are_streamed(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above a size that the record states nothing is downloaded whole; the records are the same."""
+    hub.add(entry("stsbenchmark"))
+    whole = open_dataset("stsbenchmark").load("pairs")
+    monkeypatch.setattr(records, "LARGE", 0)
+    streamed = open_dataset("stsbenchmark").load("pairs")
+    assert (streamed.data.first, streamed.fingerprint) == (whole.data.first, whole.fingerprint)
+
+
+def test_out_of_reach(mirror: Path, hub: Any) -> None:
+    """One line names what was asked for, the folder to fill, its files and columns, and where to read on."""
+    assert not list(hub.root.iterdir())
+    with pytest.raises(
+        DataError, match="mteb/sts12-sts test at a0d554a64d88 cannot be read from the hub"
+    ) as caught:
+        open_dataset("sts12").load("pairs")
+    assert caught.value.mend == (
+        f"Fill the folder {mirror / 'sts12'} with test.jsonl (sentence1, sentence2, score): see docs/data.md."
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_fetch_goes_on_where_it_stopped(hub: Any, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole pieces are kept; the next fetch reads only what is missing, and the file holds every row once."""
+    monkeypatch.setattr(fetching, "PIECE", 10)
+    hub.add(entry("biosses"), copies=25)
+    heard: list[int] = []
+
+    def stop(_doing: str, done: int, _total: int | None) -> None:
+        heard.append(done)
+        if done == 30 and heard.count(30) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(entry("biosses"), stop)
+    assert not (mirror / "biosses" / "test.jsonl.gz").exists()
+    assert place(entry("biosses")) == "part of mirror"
+    fetch(entry("biosses"), stop)
+    assert heard == [0, 10, 20, 30, 30, 40, 50, 60, 70, 80, 90, 100]
+    first = open_dataset("biosses").load("pairs").data.first
+    assert first == tuple(itertools.chain.from_iterable([[f"text {n}" for n in range(SIZE)]] * 25))
+    assert sorted(path.name for path in (mirror / "biosses").iterdir()) == ["origin.json", "test.jsonl.gz"]
+
+
+def test_fetch_leaves_alone_what_is_there(hub: Any, mirror: Path) -> None:
+    """A table that is in the mirror, in whatever form, is not fetched again."""
+    hub.add(entry("hume-sts12"))
+    (mirror / "hume-sts12").mkdir()
+    (mirror / "hume-sts12" / "test.csv").write_text("text,text2,score\na,b,1\n")
+    (fetched,) = fetch(entry("hume-sts12"), _silent)
+    assert (fetched.rows, fetched.path.name) == (None, "test.csv")
+
+
+@pytest.mark.usefixtures("mirror")
+def test_counts_are_held_against_the_record(hub: Any) -> None:
+    """A pinned dataset that is not as large as the record says is an error; the file stays."""
+    hub.add(entry("biosses"))
+    with pytest.raises(DataError, match=r"not what the record says \(expected 100 rows; found 4\)"):
+        fetch(entry("biosses"), _silent)
+    assert len(open_dataset("biosses").load("pairs").data) == SIZE
+
+
+def test_by_hand(mirror: Path) -> None:
+    """What is on no hub says how to come by it."""
+    with pytest.raises(DataError, match="is on no hub") as caught:
+        fetch(entry("robust04"), _silent)
+    assert "NIST" in caught.value.mend
+    assert not list(mirror.iterdir())
