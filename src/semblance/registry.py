@@ -46,7 +46,10 @@ class Entry(Generic[T]):
         with self.blamed("loading it"):
             made = getattr(import_module(module), attribute)
             if not callable(made):
-                raise TypeError(f"{self.factory} is a {type(made).__name__}, not a class or a function")
+                raise TypeError(
+                    f"{self.factory} is no class or function, but of the type {type(made).__name__}"
+                )
+            inspect.signature(made)  # a few built-in types have none, and parameters could not be checked
         return made  # type: ignore[no-any-return]
 
     @contextmanager
@@ -190,7 +193,7 @@ class Registry(Generic[T]):
         if lacking and all(lacking):
             whose = f"The package {entry.package!r}" if entry.package else f"The factory of {entry.name!r}"
             raise UsageError(
-                f"{whose} makes a {type(made).__name__} as the {self.kind} {entry.name!r}, and that has no "
+                f"{whose} makes the {self.kind} {entry.name!r} of the type {type(made).__name__}, which has no "
                 f"{min(lacking, key=len)[0]}.",
                 mend=f"A {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
             )

@@ -1,0 +1,192 @@
+"""The package of docs/extending.md, made of the page's own blocks, installed and used from outside."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+BLOCK = re.compile(r"^<!-- package -->\n(?:<!-- run -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TICKETS = "body,queue\nno invoice came,billing\nit crashes,fault\nI paid twice,billing\nno login,fault\n"
+GROUPS = {
+    "systems": "letters",
+    "datasets": "tickets",
+    "perturbations": "drop_vowels",
+    "measures": "Exact",
+    "rerankers": "shortest",
+    "llms": "parrot",
+}
+USE = """
+from semblance.measures import MEASURES
+from semblance.text import PERTURBATIONS, perturb
+from semblance.systems.rerankers import RERANKERS
+print(MEASURES.build("Exact")(["a", "b"], ["a", "c"]))
+edit = PERTURBATIONS.build("drop_vowels")
+print(perturb(edit, "banana", seed=1, text_id="x") == perturb(edit, "banana", seed=1, text_id="x"))
+print(RERANKERS.build("shortest").score("q", ["long", "x"]).tolist())
+"""
+
+
+def _blocks(kind: str) -> list[str]:
+    return [code for found, code in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if found == kind]
+
+
+def _environment(target: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(target), "COLUMNS": "200"}
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder the package is installed in."""
+    home = tmp_path_factory.mktemp("extending")
+    source = home / "my-package" / "my_package"
+    source.mkdir(parents=True)
+    (source / "__init__.py").write_text("\n".join(_blocks("python")), encoding="utf-8")
+    (source / "tickets.csv").write_text(TICKETS, encoding="utf-8")
+    (toml,) = _blocks("toml")
+    (source.parent / "pyproject.toml").write_text(toml, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
+    installed = home / "installed"
+    subprocess.run(
+        [*command, "--target", str(installed), str(source.parent)], check=True, capture_output=True, text=True
+    )
+    return installed
+
+
+def _semblance(target: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "semblance", *arguments]
+    return subprocess.run(
+        command, env=_environment(target), cwd=target.parent, capture_output=True, text=True, check=False
+    )
+
+
+def test_each_takes_under_ten_lines() -> None:
+    """Code and entry point together, imports included, blank lines not."""
+    for code in _blocks("python"):
+        assert len([line for line in code.splitlines() if line.strip()]) + 1 < 10, code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", GROUPS)
+def test_an_installed_package_is_listed(target: Path, group: str) -> None:
+    """`semblance list` shows what the package brings, and where it comes from."""
+    done = _semblance(target, "list", group)
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith(f"{GROUPS[group]} "))
+    assert "from the package my-package" in line
+
+
+@pytest.mark.slow
+def test_a_run_with_the_new_system_on_the_new_dataset(target: Path) -> None:
+    """The system and the dataset of the package are named on the command line like any other."""
+    arguments = ("-s", "letters", "-d", "tickets", "-t", "clustering", "--tokenizer", "words", "--out", "run")
+    done = _semblance(target, "sage", "run", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert '"system": "letters"' in (target.parent / "run" / "results.jsonl").read_text(
+        encoding="utf-8"
+    ).replace('":"', '": "')
+    checked = _semblance(target, "data", "check", "tickets", "--no-near")
+    assert "sage clustering" in checked.stdout, checked.stderr
+
+
+@pytest.mark.slow
+def test_the_rest_is_used_from_python(target: Path) -> None:
+    """Measure, perturbation and reranker are built by name."""
+    done = subprocess.run(
+        [sys.executable, "-c", USE], env=_environment(target), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:3] == ["0.5", "True", "[-4.0, -1.0]"]
+
+
+def _broken(folder: Path, points: str, code: str, package: str = "broken-package") -> Path:
+    """What an installer leaves behind of a package with this code and these entry points."""
+    folder.mkdir(exist_ok=True)
+    module = package.replace("-", "_")
+    (folder / f"{module}.py").write_text(code)
+    metadata = folder / f"{module}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(points)
+    return folder
+
+
+SYSTEM = "[semblance.systems]\nodd = broken_package:Odd\n"
+BROKEN = {
+    "import": (
+        SYSTEM,
+        "import a_module_that_is_not_there",
+        "The package 'broken-package' brings 'odd', and loading it failed: ModuleNotFoundError: No module named "
+        "'a_module_that_is_not_there'.",
+    ),
+    "attribute": (SYSTEM, "", "and loading it failed: AttributeError: module 'broken_package' has no attribute 'Odd'."),
+    "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is no class or function, but of the type int."),
+    "making it": (SYSTEM, "def Odd():\n    return 1 / 0", "and making it failed: ZeroDivisionError: division by zero."),
+    "something else": (
+        SYSTEM,
+        "class Odd: pass",
+        "The package 'broken-package' makes the system 'odd' of the type Odd, which has no encode.",
+    ),
+    "no dataset": (
+        "[semblance.datasets]\nodd = broken_package:odd\n",
+        "def odd():\n    return ['a']",
+        "The package 'broken-package' makes the dataset 'odd' of the type list, which has no load.",
+    ),
+    "taken name": (
+        "[semblance.systems]\nbm25 = broken_package:Odd\n",
+        "class Odd: pass",
+        "The package 'broken-package' brings the system 'bm25', a name that is taken.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("points", "code", "told"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_package_is_named_in_one_line(tmp_path: Path, points: str, code: str, told: str) -> None:
+    """What is wrong, whose it is and the mend: two lines, no traceback, exit code 2."""
+    folder = _broken(tmp_path / "installed", points, code)
+    system, dataset = ("letterz", "sample") if "taken" in told else ("odd", "sample")
+    if "datasets" in points:
+        system, dataset = "jaccard", "odd"
+    done = _semblance(
+        folder, "sage", "run", "-s", system, "-d", dataset, "--tokenizer", "words", "--out", "run"
+    )
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert told in done.stderr
+    assert "broken-package" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 2, done.stderr
+
+
+@pytest.mark.slow
+def test_two_packages_of_one_name(tmp_path: Path) -> None:
+    """Both packages are named."""
+    folder = _broken(tmp_path / "installed", SYSTEM, "Odd = dict")
+    _broken(folder, "[semblance.systems]\nodd = other_package:Odd\n", "Odd = dict", "other-package")
+    done = _semblance(folder, "list", "systems")
+    assert done.returncode == 2
+    assert "other-package" in done.stderr
+    assert "broken-package" in done.stderr
+    assert "a name that is taken by the package" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_broken_package_leaves_the_others_alone(tmp_path: Path) -> None:
+    """It is listed, and what does not name it works."""
+    folder = _broken(tmp_path / "installed", SYSTEM, "import a_module_that_is_not_there")
+    assert "from the package broken-package" in _semblance(folder, "list", "systems").stdout
+    arguments = ("-s", "jaccard", "-t", "clustering", "--tokenizer", "words", "--out", "run", "--limit", "10")
+    done = _semblance(folder, "sage", "run", *arguments)
+    assert done.returncode == 0, done.stderr
