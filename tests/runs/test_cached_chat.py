@@ -1,0 +1,160 @@
+"""A chat model behind the cache, and many questions at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from semblance.contracts import Completion, Message, Sampling, Usage
+from semblance.errors import BudgetExceeded, ModelError, TextRefused
+from semblance.runs.answer_cache import AnswerCache
+from semblance.runs.cached_chat import CachedChat, Failure, Question, ask_all
+
+
+class Grade(BaseModel):
+    grade: int
+
+
+class Model:
+    """Answers with the number of the call; fails where the question says so."""
+
+    name = identity = "model"
+
+    def __init__(self):
+        self.calls = 0
+        self.most = self.now = 0
+
+    async def complete(self, messages, *, sampling=Sampling(), schema=None):  # noqa: B008
+        self.calls += 1
+        call = self.calls
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.001)
+        self.now -= 1
+        said = messages[-1].content
+        errors = {"refused": TextRefused, "dead": ModelError, "poor": BudgetExceeded, "bug": KeyError}
+        if said.split()[0] in errors:
+            raise errors[said.split()[0]](said)
+        text = '{"grade": 3}' if schema else f"{said} {call}"
+        parsed = schema.model_validate_json(text) if schema else None
+        return Completion(text, parsed, Usage(5, 2, 1, 0.25), "m", "stop")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    opened = AnswerCache.open(tmp_path / "answers.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def chat(cache):
+    return CachedChat(Model(), cache)
+
+
+def question(text, **more):
+    return Question([Message("user", text)], **more)
+
+
+def outcomes(chat, questions, **options):
+    async def collect():
+        return [one async for one in ask_all(chat, questions, **options)]
+
+    return asyncio.run(collect())
+
+
+def test_an_answer_is_paid_for_once(chat):
+    """The second time it comes from the cache, and costs nothing."""
+    first = asyncio.run(chat.complete([Message("user", "a")]))
+    second = asyncio.run(chat.complete([Message("user", "a")]))
+    assert first.text == second.text == "a 1"
+    assert (second.usage.requests, second.usage.usd, second.usage.input_tokens) == (0, 0.0, 5)
+    assert (chat.counts.asked, chat.counts.cached, chat.model.calls) == (1, 1, 1)
+    assert chat.kept(question("a"))
+    assert not chat.kept(question("a", attempt=1))
+
+
+def test_attempts_are_independent_draws(chat):
+    """Each has its own answer, and keeps it."""
+    draws = [asyncio.run(chat.complete([Message("user", "a")], attempt=i)).text for i in (0, 1, 2, 1)]
+    assert draws == ["a 1", "a 2", "a 3", "a 2"]
+
+
+def test_objects_are_read_again(chat):
+    """A kept answer has its object; where it does not fit any more, it is asked again."""
+    ask = question("a", schema=Grade)
+    found = [one.parsed for _, one in outcomes(chat, [ask, ask])]
+    assert found == [Grade(grade=3)] * 2
+    key = next(iter(chat.cache._all("SELECT key FROM answers")))[0]
+    chat.cache.drop(key)
+    chat.cache.write(key, "model", Completion('{"grade": "x"}', None, Usage(), "m", "stop"))
+    assert outcomes(chat, [ask])[0][1].parsed == Grade(grade=3)
+    assert chat.counts.asked == 2
+
+
+def test_the_same_question_at_once_is_asked_once(chat):
+    """The second waits for the first."""
+    found = outcomes(chat, [question("a")] * 20)
+    assert {one.text for _, one in found} == {"a 1"}
+    assert (chat.counts.asked, chat.counts.cached) == (1, 19)
+
+
+def test_many_questions(chat):
+    """Every outcome by its position, no more at once than allowed, progress for each."""
+    done = []
+    found = outcomes(chat, (question(f"q{i}") for i in range(300)), at_once=20, progress=done.append)
+    assert sorted(position for position, _ in found) == list(range(300))
+    assert all(one.text.startswith(f"q{position} ") for position, one in found)
+    assert chat.model.most <= 20
+    assert done == [1] * 300
+
+
+def test_a_failure_is_an_outcome(chat):
+    """With its reason; it is not kept, so the next run tries again."""
+    found = dict(outcomes(chat, [question("a"), question("refused b"), question("dead c")]))
+    assert found[1] == Failure("refused b")
+    assert found[2] == Failure("dead c")
+    assert (chat.counts.asked, chat.counts.failed) == (1, 2)
+    outcomes(chat, [question("refused b")])
+    assert chat.model.calls == 4
+
+
+def test_a_model_that_cannot_be_had_ends_it(chat):
+    """After a few calls in a row, not after ten thousand; refused questions do not count."""
+    assert len(outcomes(chat, (question(f"refused {i}") for i in range(100)), at_once=4)) == 100
+    with pytest.raises(ModelError, match="dead"):
+        outcomes(chat, (question(f"dead {i}") for i in range(10_000)), at_once=4)
+    assert chat.model.calls < 120
+
+
+@pytest.mark.parametrize(("word", "kind"), [("poor", BudgetExceeded), ("bug", KeyError)])
+def test_the_end_comes_after_what_is_in_flight(chat, word, kind):
+    """No question is begun after it; every answer that was on its way is given and kept."""
+    questions = [
+        question("poor" if i == 50 and word == "poor" else "bug" if i == 50 else f"q{i}") for i in range(200)
+    ]
+    found = []
+
+    async def collect():
+        async for one in ask_all(chat, questions, at_once=10):
+            found.append(one)
+
+    with pytest.raises(kind):
+        asyncio.run(collect())
+    assert chat.counts.asked == len(found) == chat.cache.info().entries
+    assert 41 <= len(found) <= 70
+
+
+def test_whoever_stops_asking_cancels(chat):
+    """Nothing goes on behind his back."""
+
+    async def stop():
+        async for _ in ask_all(chat, (question(f"q{i}") for i in range(100)), at_once=5):
+            break
+        before = chat.model.calls
+        await asyncio.sleep(0.05)
+        return before
+
+    assert asyncio.run(stop()) == chat.model.calls

@@ -1,0 +1,204 @@
+"""OpenAI's chat models, against a server that speaks like OpenAI."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from semblance.contracts import Message, Sampling
+from semblance.errors import ModelError, TextRefused, UsageError
+from semblance.systems.chat import CHAT_MODELS, open_chat
+from semblance.systems.remote import Ledger
+from stub import Faults, Problem, StubServer
+from stub.chat import Reply, scripted
+
+pytest.importorskip("openai")
+
+ASK = [Message("system", "Be brief."), Message("user", "Say it otherwise: a red fox")]
+KEY = "sk-very-secret-0123456789"
+
+
+class Animal(BaseModel):
+    name: str
+    legs: int
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def opened(stub, ledger=None, **params):
+    given = "&".join(f"{key}={value}" for key, value in {"base_url": f"{stub.url}/v1", **params}.items())
+    return open_chat(f"openai:m?{given}", ledger=ledger)
+
+
+def complete(chat, **options):
+    return asyncio.run(chat.complete(ASK, **options))
+
+
+def test_an_answer_and_what_it_took():
+    """Text, model and reason as the server gives them; tokens and dollars by its count."""
+    ledger = Ledger(max_usd=1)
+    with StubServer(chat=lambda turn: "a crimson fox") as stub:
+        answer = complete(
+            opened(stub, ledger, price=1000, price_output=10_000), sampling=Sampling(max_tokens=50)
+        )
+    assert (answer.text, answer.parsed, answer.model, answer.finish) == ("a crimson fox", None, "m", "stop")
+    assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.requests) == (8, 3, 1)
+    assert answer.usage.usd == pytest.approx(0.038)
+    assert ledger.totals()["openai:m"].usd == pytest.approx(0.038)
+
+
+def test_sampling_reaches_the_server():
+    """Under OpenAI's names; what is not given is not sent."""
+    with StubServer() as stub:
+        sampling = Sampling(temperature=0.5, top_p=0.9, seed=7, max_tokens=40)
+        complete(opened(stub, effort="low"), sampling=sampling)
+        complete(opened(stub))
+        first, second = stub.bodies
+    assert first["messages"] == [{"role": one.role, "content": one.content} for one in ASK]
+    sent = {key: first[key] for key in ("temperature", "top_p", "seed", "max_tokens", "reasoning_effort")}
+    assert sent == {"temperature": 0.5, "top_p": 0.9, "seed": 7, "max_tokens": 40, "reasoning_effort": "low"}
+    assert set(second) == {"messages", "model"}
+
+
+def test_name_and_identity():
+    """Where it is and what it is asked to do; never the key."""
+    chat = open_chat("openai:gpt-5?effort=low")
+    assert (chat.name, chat.identity) == (
+        "openai:gpt-5?effort=low",
+        "openai:gpt-5:api.openai.com/v1:effort=low",
+    )
+    assert {"openai", "ollama"} <= {entry.name for entry in CHAT_MODELS}
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply("<think>a fox...</think>a crimson fox"), Reply("a crimson fox", thinking="a fox ...")]
+)
+def test_thinking_is_taken_off(reply):
+    """Whether it is in the text or in a field of its own."""
+    with StubServer(chat=lambda turn: reply) as stub:
+        assert complete(opened(stub)).text == "a crimson fox"
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply("a crim", finish="length"), "cut at its longest"),
+        (Reply("", finish="content_filter"), "content filter"),
+        (Reply("<think>on and on", finish="length"), "cut at its longest"),
+    ],
+)
+def test_what_is_no_answer(reply, reason):
+    """Is a failure with its reason, not tried again."""
+    with StubServer(chat=lambda turn: reply) as stub, pytest.raises(TextRefused, match=reason):
+        complete(opened(stub))
+    assert stub.statuses[200] == 1
+
+
+def test_an_empty_answer_is_tried_again():
+    """It may be chance."""
+    with StubServer(chat=scripted("", "<think>x</think>", "a crimson fox")) as stub:
+        answer = complete(opened(stub))
+    assert (answer.text, answer.usage.requests) == ("a crimson fox", 3)
+
+
+def test_a_schema():
+    """The server is held to it, and the object is checked."""
+    with StubServer(chat=lambda turn: 'Sure: ```{"name": "fox", "legs": 4}```') as stub:
+        answer = complete(opened(stub), schema=Animal)
+        asked = stub.bodies[0]["response_format"]
+    assert answer.parsed == Animal(name="fox", legs=4)
+    assert answer.text == '{"name": "fox", "legs": 4}'
+    assert asked["type"] == "json_schema"
+    assert asked["json_schema"]["strict"] is True
+
+
+def test_one_repair():
+    """The model is shown what was wrong, once; both requests are counted."""
+    with StubServer(chat=scripted('{"name": "fox"}', '{"name": "fox", "legs": 4}')) as stub:
+        answer = complete(opened(stub), schema=Animal)
+        again = stub.bodies[1]["messages"]
+    assert answer.parsed.legs == 4
+    assert answer.usage.requests == 2
+    assert again[-2]["content"] == '{"name": "fox"}'
+    assert "legs: Field required" in again[-1]["content"]
+
+
+def test_no_second_repair():
+    """What does not fit then is a failure, with what is wrong."""
+    with (
+        StubServer(chat=lambda turn: "no") as stub,
+        pytest.raises(TextRefused, match="does not fit the schema"),
+    ):
+        complete(opened(stub), schema=Animal)
+    assert stub.statuses[200] == 2
+
+
+def test_a_server_that_takes_no_schema():
+    """Is told in words, and not asked for the other ways again."""
+    ways = []
+
+    def old(request):
+        ways.append(request.json.get("response_format", {}).get("type"))
+        if ways[-1] is not None:
+            raise Problem(400, "response_format is not supported")
+
+    with StubServer(check=old, chat=lambda turn: '{"name": "fox", "legs": 4}') as stub:
+        chat = opened(stub)
+        complete(chat, schema=Animal)
+        complete(chat, schema=Animal)
+        told = stub.bodies[-1]["messages"][0]["content"]
+    assert ways == ["json_schema", "json_object", None, None]
+    assert '"legs"' in told
+
+
+def test_a_server_with_the_other_name_for_the_longest_answer():
+    """Is found out once; a server that wants neither is not asked for ever."""
+
+    def strict(request):
+        if "max_tokens" in request.json:
+            raise Problem(400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead.")
+
+    with StubServer(check=strict) as stub:
+        chat = opened(stub)
+        for _ in range(2):
+            complete(chat, sampling=Sampling(max_tokens=9))
+        assert [body["max_completion_tokens"] for body in stub.bodies] == [9, 9]
+        assert stub.statuses[400] == 1
+
+    def stubborn(request):
+        raise Problem(400, "neither max_tokens nor max_completion_tokens")
+
+    with StubServer(check=stubborn) as stub, pytest.raises(TextRefused, match="neither"):
+        complete(opened(stub), sampling=Sampling(max_tokens=9))
+
+
+def test_faults_pass():
+    """Every kind, over and over: all answers are right."""
+    with StubServer(faults=Faults.all(0.4, slow_seconds=0.0)) as stub:
+        chat = opened(stub)
+
+        async def ask(i):
+            return await chat.complete([Message("user", f"question {i}")])
+
+        async def all_of_them():
+            return await asyncio.gather(*map(ask, range(100)))
+
+        answers = asyncio.run(all_of_them())
+    assert [answer.text for answer in answers] == [f"question {i}" for i in range(100)]
+
+
+def test_a_wrong_key_or_price():
+    """Are said, and the key is not shown."""
+    with StubServer(keys={"another"}) as stub, pytest.raises(ModelError, match="status 401") as caught:
+        complete(opened(stub))
+    assert KEY not in str(caught.value)
+    with pytest.raises(UsageError, match="half known"):
+        open_chat("openai:unheard?price=3")
+    with StubServer() as stub, pytest.raises(UsageError, match="price=NUMBER"):
+        complete(opened(stub, Ledger(max_usd=1)))

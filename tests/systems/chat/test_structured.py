@@ -1,0 +1,82 @@
+"""JSON in answers, and thinking before them."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, Field
+
+from semblance.contracts import Message
+from semblance.systems.chat.structured import Unfit, checked, found_json, is_strict, json_schema, with_schema
+from semblance.systems.chat.thinking import without_thinking
+
+
+class Inner(BaseModel):
+    word: str
+
+
+class Grade(BaseModel):
+    grade: int = Field(ge=0, le=4)
+    inner: Inner
+
+
+class Loose(BaseModel):
+    grade: int = 3
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("an answer", "an answer"),
+        ("<think>hm</think>\n\nan answer ", "an answer"),
+        ("<THINKING>a\nb</THINKING><think>c</think>an answer", "an answer"),
+        ("hm, so</think>an answer", "an answer"),
+        ("<think>never ends", ""),
+        ("<think></think>", ""),
+        ("use <think> and </think> for it", "use <think> and </think> for it"),
+    ],
+)
+def test_thinking_is_taken_off(text, answer):
+    """Closed, unclosed, never opened; tags inside an answer stay."""
+    assert without_thinking(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', '{"a": 1}'),
+        ('```json\n{"a": [1, {"b": "}"}]}\n```', '{"a": [1, {"b": "}"}]}'),
+        ('The {answer} is: [1, 2] or so {"b": 1}', "[1, 2]"),
+    ],
+)
+def test_json_is_found(text, found):
+    """In a fence, among words, with braces in strings; the first that is whole."""
+    assert found_json(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "no", '{"a": 1', "{a}"])
+def test_no_json(text):
+    """Is unfit."""
+    with pytest.raises(Unfit):
+        found_json(text)
+
+
+def test_what_does_not_fit_is_said():
+    """Field by field, so that the model can mend it."""
+    assert checked('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(grade=3, inner=Inner(word="x"))
+    with pytest.raises(Unfit, match=r"grade: Input should be less than or equal to 4.*inner: Field required"):
+        checked('{"grade": 7}', Grade)
+
+
+def test_schemas_are_closed_and_known_to_be_strict():
+    """Every object names its fields; one with a default cannot be held to the letter."""
+    schema = json_schema(Grade)
+    assert schema["additionalProperties"] is schema["$defs"]["Inner"]["additionalProperties"] is False
+    assert is_strict(schema)
+    assert not is_strict(json_schema(Loose))
+
+
+def test_a_schema_in_words():
+    """Joins the system message, or becomes one."""
+    told = with_schema([Message("system", "Be brief."), Message("user", "?")], {"type": "object"})
+    assert told[0].content.startswith("Be brief.\n\nAnswer with one JSON object")
+    assert [one.role for one in with_schema([Message("user", "?")], {})] == ["system", "user"]
