@@ -23,6 +23,14 @@ def test_list(semblance, what):
     assert rows[0]["name"] in semblance("list", what).stdout
 
 
+def test_list_models(semblance):
+    """What is known of models: figures on the terminal, prompts and where they are from with --json."""
+    rows = {row["name"]: row for row in json.loads(semblance("list", "models", "--json").stdout)}
+    assert rows["intfloat/multilingual-e5-small"]["query_prompt"] == "query: "
+    assert all(row["source"] for row in rows.values())
+    assert "text-embedding-3-small" in semblance("list", "models").stdout
+
+
 @pytest.fixture
 def run(semblance, tmp_path):
     semblance(

@@ -16,6 +16,7 @@ class What(StrEnum):
     systems = "systems"
     rerankers = "rerankers"
     llms = "llms"
+    models = "models"
     datasets = "datasets"
     tasks = "tasks"
     measures = "measures"
@@ -26,8 +27,13 @@ class What(StrEnum):
 def show(
     what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
 ) -> None:
-    """List systems, rerankers, language models, datasets, tasks, measures, perturbations or tokenizers."""
-    rows = [{"name": entry.name, "summary": entry.summary, **dict(entry.facts)} for entry in _registry(what)]
+    """List systems, rerankers, language models, datasets, tasks, measures, perturbations or tokenizers; or what is
+    known of models by name: dimensions, context, list price, prompts."""
+    if what is What.models:
+        rows, shown = _models(), list(_MODEL_COLUMNS)
+    else:
+        rows = [{"name": one.name, "summary": one.summary, **dict(one.facts)} for one in _registry(what)]
+        shown = []
     if json:
         from json import dumps
 
@@ -36,8 +42,29 @@ def show(
     from semblance.cli.terminal import show_table
 
     facts = list(dict.fromkeys(key for row in rows for key in row if key not in ("name", "summary")))
-    columns = ["name", *(facts if wide else facts[:1]), "summary"]
-    show_table(columns, [[str(row.get(column, "")) for column in columns] for row in rows], wide=wide)
+    last = ["summary"] if any("summary" in row for row in rows) else []
+    columns = ["name", *(facts if wide else shown or facts[:1]), *last]
+    titles = [_MODEL_COLUMNS.get(column, column) for column in columns]
+    show_table(titles, [[str(row.get(column, "")) for column in columns] for row in rows], wide=wide)
+
+
+_MODEL_COLUMNS = {
+    "dims": "dims",
+    "context": "context",
+    "usd_per_million_input": "$/M in",
+    "usd_per_million_output": "$/M out",
+    "priced_on": "priced on",
+}
+
+
+def _models() -> list[dict[str, Any]]:
+    """What is known of models, without what is not."""
+    from dataclasses import asdict
+
+    from semblance.systems.models import known_models
+
+    known = (asdict(model).items() for model in known_models())
+    return [{key: value for key, value in model if value not in (None, ())} for model in known]
 
 
 def _registry(what: What) -> Any:

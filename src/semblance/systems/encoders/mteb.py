@@ -131,11 +131,14 @@ def _task(library: Any, name: str) -> Any:
 def _library() -> Any:
     try:
         import mteb
+        from transformers.utils import logging
     except ImportError as error:
         raise ModelError(
             f"mteb's models need the package {error.name}, which is not installed.",
             mend="Install it: pip install 'semblance[mteb]'",
         ) from error
+    # A bar of its own for weights that load in a second would cut through the run's.
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return mteb
 
 
