@@ -1,0 +1,95 @@
+"""docs/catalogue.md, made from the records of the catalogue.
+
+python tests/docs/catalogue_page.py --write     renew it after a record has changed
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from semblance.data.catalogue.entries import entries
+from semblance.data.catalogue.entry import EntryRecord, TableRecord
+from semblance.data.shapes import PARTS, SHAPES
+
+PAGE = Path(__file__).parents[2] / "docs" / "catalogue.md"
+HEAD = """# Catalogue
+
+Made from the records in `src/semblance/data/catalogue/*.yaml` by `tests/docs/catalogue_page.py --write`; a test keeps
+it true. {entries} datasets, {pinned} of them pinned to a commit of their repository, so that everybody reads the same
+bytes; the others follow `main` and may change, or must be had by hand. [Data](data.md#mirror-and-hub) says how to fetch
+them and how to lay a mirror out.
+
+Sizes count what is scored: pairs, texts to test or to cluster, queries, documents. Licences are those that the hub or
+the publisher states; *see source* means that none is stated there or that we are not sure. They are not legal advice.
+"""
+TITLES = {"sage": "SAGE", "pteb": "PTEB", "hume": "HUME"}
+
+
+def page() -> str:
+    """The whole page."""
+    records = entries().values()
+    head = HEAD.format(entries=len(records), pinned=sum(record.is_pinned for record in records))
+    sections = [_section(protocol, title, records) for protocol, title in TITLES.items()]
+    return "\n".join([head, *sections, _files(records)])
+
+
+def _section(protocol: str, title: str, records: Iterable[EntryRecord]) -> str:
+    rows = [
+        "| Name | Tasks | Shapes | Languages | Size | Licence | Repository |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for record in records:
+        tasks = {str(by): tasks for by, tasks in record.protocols.items()}.get(protocol)
+        if tasks:
+            rows.append(f"| {' | '.join(_cells(record, tasks))} |")
+    return "\n".join([f"## {title}", "", *rows, ""])
+
+
+def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
+    langs = record.langs or [record.lang]
+    pinned = f" at `{record.revision[:8]}`" if record.is_pinned else ", not pinned"
+    return [
+        f"`{record.name}`",
+        ", ".join(tasks),
+        ", ".join(f"`{shape}`" for shape in record.all_shapes),
+        ", ".join(langs) if len(langs) < 6 else f"{len(langs)} languages",
+        f"{record.size:,}" if record.size else "not stated",
+        record.licence,
+        f"`{record.hub}`{pinned}" if record.hub else record.by_hand,
+    ]
+
+
+def _files(records: Iterable[EntryRecord]) -> str:
+    rows = ["| Name | Table | Columns (ours = theirs) |", "|---|---|---|"]
+    for record in records:
+        for table in record.all_tables:
+            lang = "/LANG" if record.langs else ""
+            rows.append(f"| `{record.name}` | `{table.part}{lang}` | {_columns(table)} |")
+    about = "What a mirror holds, as `NAME/TABLE.jsonl.gz` or another format. Either side of `=` will do as a column."
+    return "\n".join(["## Files and columns", "", about, "", *rows, ""])
+
+
+def _columns(table: TableRecord) -> str:
+    needed = dict.fromkeys(
+        name for shape in table.shapes for name in PARTS.get(shape) or SHAPES.get(shape, ())
+    )
+    names = [*table.map, *(name for name in needed if name not in table.map)]
+    columns = [
+        f"`{name}`" + (f" = `{'` or `'.join(table.map[name])}`" if name in table.map else "")
+        for name in names
+    ]
+    return ", ".join(columns) + (" (lists)" if table.nested else "")
+
+
+def main() -> None:
+    """Print the page, or write it."""
+    if "--write" in sys.argv:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        print(page())
+
+
+if __name__ == "__main__":
+    main()
