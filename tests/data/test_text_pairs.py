@@ -1,0 +1,104 @@
+"""Pairs of texts, scored or labelled, also from rows that hold lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance.data import open_dataset
+from semblance.errors import DataError
+
+Table = Callable[..., str]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Writes rows as JSON Lines."""
+
+    def write(*rows: dict[str, Any]) -> str:
+        path = tmp_path / "own.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+
+    return write
+
+
+def test_scored_pairs_under_other_names(table: Table) -> None:
+    """`--map` names the columns; rows without a text or a score are counted."""
+    path = table(
+        {"premise": "a", "hypothesis": "b", "sim": "4.5"},
+        {"premise": "a", "hypothesis": " ", "sim": 1},
+        {"premise": "a", "hypothesis": "c", "sim": None},
+        {"premise": "a", "hypothesis": "b", "sim": 0},
+    )
+    dataset = open_dataset(path, mapping={"text": "premise", "text2": "hypothesis", "score": "sim"})
+    assert dataset.shapes() == ("pairs",)
+    loaded = dataset.load("pairs")
+    assert (loaded.data.ids, loaded.data.first, loaded.data.second) == (("1", "4"), ("a", "a"), ("b", "b"))
+    assert loaded.data.scores.tolist() == [4.5, 0.0]
+    assert [(left.reason, left.count) for left in loaded.skipped] == [("no text2", 1), ("no score", 1)]
+    assert loaded.warnings == ("repeats of an earlier pair: 1 (4)",)
+
+
+def test_a_labelled_pair_is_no_labelled_text(table: Table) -> None:
+    """A label beside a second text is no topic: the table is not clustered."""
+    path = table({"text": "a", "text2": "b", "label": 1}, {"text": "c", "text2": "d", "label": False})
+    dataset = open_dataset(path)
+    assert dataset.shapes() == ("labelled_pairs",)
+    assert dataset.load("labelled_pairs").data.labels.tolist() == [1, 0]
+    with pytest.raises(DataError, match="has no labelled"):
+        dataset.load("labelled")
+
+
+def test_labels_of_pairs_are_0_and_1(table: Table) -> None:
+    """Another value is an error with its line, and so is one label for all."""
+    wrong = open_dataset(table(*({"text": "a", "text2": "b", "label": label} for label in (1, 2))))
+    with pytest.raises(DataError, match=r"own.jsonl:2: the value of 'label' .*expected 0 or 1; found 2"):
+        wrong.load("labelled_pairs")
+    same = open_dataset(table(*[{"text": "a", "text2": "b", "label": 1}] * 2))
+    with pytest.raises(DataError, match=r"all pairs have the same label .* found 2 of label 1"):
+        same.load("labelled_pairs")
+
+
+def test_draws_of_labelled_pairs_keep_the_labels(table: Table) -> None:
+    """A limit is shared by the labels in proportion."""
+    path = table(*({"text": f"a{n}", "text2": "b", "label": int(n % 4 == 0)} for n in range(40)))
+    data = open_dataset(path).load("labelled_pairs", limit=12, seed=3).data
+    assert (len(data), data.labels.sum()) == (12, 3)
+
+
+def test_one_row_of_lists(table: Table) -> None:
+    """MTEB keeps pairs to classify in one row; each place of the lists is a pair."""
+    path = table({"sent1": ["a", "c"], "sent2": ["b", "d"], "labels": [1, 0]})
+    mapping = {"text": "sent1", "text2": "sent2", "label": "labels"}
+    data = open_dataset(path, mapping=mapping).load("labelled_pairs").data
+    assert (data.ids, data.first, data.second) == (("1#1", "1#2"), ("a", "c"), ("b", "d"))
+    assert data.labels.tolist() == [1, 0]
+
+
+def test_a_row_of_lists_is_a_set(table: Table) -> None:
+    """MTEB keeps each set to cluster in a row."""
+    path = table(
+        {"id": "x", "sentences": ["a", "b", "c"], "labels": [0, 1, 0]},
+        {"id": "y", "sentences": ["d", "e"], "labels": ["p", "q"]},
+    )
+    data = open_dataset(path, mapping={"text": "sentences", "label": "labels"}).load("labelled").data
+    assert data.sets == ("x", "x", "x", "y", "y")
+    assert data.labels == ("0", "1", "0", "p", "q")
+    assert data.ids[3] == "y#1"
+
+
+def test_lists_of_different_length(table: Table) -> None:
+    """They cannot be matched."""
+    path = table({"text": ["a", "b"], "label": [1]})
+    with pytest.raises(
+        DataError, match=r"own.jsonl:1: the lists in text, label differ in length \(expected 2"
+    ):
+        open_dataset(path).load("labelled")
+    path = table({"text": ["a", "b"], "label": [1, 2]}, {"text": "c", "label": 1})
+    with pytest.raises(DataError, match=r"own.jsonl:2: .*expected a list, as in the first row; found 'c'"):
+        open_dataset(path).load("labelled")
