@@ -1,0 +1,140 @@
+"""What a user trusts the client with for a night: ten thousand calls through every fault, a kill, no key shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semblance.contracts import Message
+from semblance.runs.answer_cache import AnswerCache
+from semblance.runs.cached_chat import CachedChat, Question, ask_all
+from semblance.runs.cached_encoder import CachedEncoder
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.systems import SYSTEMS
+from semblance.systems.chat import open_chat
+from semblance.systems.remote import Ledger
+from stub import Faults, StubServer
+from stub.vectors import vector
+
+pytest.importorskip("openai")
+
+KEY = "sk-very-secret-0123456789"
+SEMBLANCE = (
+    *(sys.executable, "-m", "semblance", "--debug", "sage", "run"),
+    *("-t", "preference", "--tokenizer", "words"),
+)
+FAULTS = Faults.all(0.09, slow_seconds=2.5)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.mark.slow
+def test_ten_thousand_embeddings_through_every_fault(tmp_path):
+    """Every vector is right and stored once; what was paid for twice is among the retries counted."""
+    texts = [f"text number {i}" for i in range(10_000)]
+    ledger, cache = Ledger(), EmbeddingCache.open(tmp_path / "embeddings.sqlite")
+    with StubServer(latency=0.02, faults=FAULTS, keys={KEY}) as stub:
+        spec = f"openai:stub-model?base_url={stub.url}/v1&dimensions=64&timeout=2&price=1"
+        encoder = SYSTEMS.build(spec, name="x", ledger=ledger)
+        encoder.chunk_size = 1
+        cached = CachedEncoder(encoder, cache)
+        assert np.array_equal(cached.encode(texts), np.array([vector(text) for text in texts]))
+        assert np.array_equal(cached.encode(texts[::-1]), np.array([vector(text) for text in texts[::-1]]))
+        totals = ledger.totals()[encoder.model]
+        assert (cached.counts.encoded, cached.counts.cached) == (10_000, 10_000)
+        assert cache.info().entries == 10_000
+        assert totals.requests == 10_000 + totals.retries
+        assert totals.failed == 0
+        assert 0 <= sum(stub.paid.values()) - 10_000 <= totals.retries
+        assert all(stub.injected[fault] > 50 for fault in stub.injected if fault)
+    cache.close()
+
+
+@pytest.mark.slow
+def test_answers_through_every_fault(tmp_path):
+    """2,000 questions, each asked in two draws: as many answers, each right, each kept once."""
+    questions = [Question([Message("user", f"question {i % 2000}")], attempt=i // 2000) for i in range(4000)]
+    ledger, cache = Ledger(), AnswerCache.open(tmp_path / "answers.sqlite")
+    with StubServer(latency=0.02, faults=FAULTS) as stub:
+        model = open_chat(f"openai:m?base_url={stub.url}/v1&timeout=2&price=0", ledger=ledger)
+        chat = CachedChat(model, cache)
+
+        async def ask():
+            return [one async for one in ask_all(chat, questions)]
+
+        found = dict(asyncio.run(ask()))
+        totals = ledger.totals()["openai:m"]
+        assert [found[i].text for i in range(4000)] == [f"question {i % 2000}" for i in range(4000)]
+        assert cache.info().entries == chat.counts.asked == 4000
+        assert totals.requests == 4000 + totals.retries
+        assert 0 <= sum(stub.paid.values()) - 4000 <= totals.retries
+    cache.close()
+
+
+ASK = """
+import asyncio, sys
+from semblance.contracts import Message
+from semblance.runs.answer_cache import AnswerCache
+from semblance.runs.cached_chat import CachedChat, Question, ask_all
+from semblance.systems.chat import open_chat
+
+async def ask():
+    chat = CachedChat(open_chat(sys.argv[1]), AnswerCache.open(sys.argv[2]))
+    async for position, answer in ask_all(chat, (Question([Message("user", f"q{i}")]) for i in range(1000))):
+        print(position, flush=True)
+
+asyncio.run(ask())
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_loses_no_answer(tmp_path):
+    """kill -9 in the middle: what had arrived is kept, and the second run asks for the rest only."""
+    path = tmp_path / "answers.sqlite"
+    with StubServer(latency=0.05) as stub:
+        command = [sys.executable, "-c", ASK, f"openai:m?base_url={stub.url}/v1", str(path)]
+        first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        told = [int(first.stdout.readline()) for _ in range(200)]
+        first.kill()
+        told += [int(line) for line in first.stdout.read().split("\n")[:-1]]
+        first.wait()
+        first.stdout.close()
+        cache = AnswerCache.open(path)
+        kept = cache.info().entries
+        assert len(told) <= kept < 1000
+        asyncio.run(asyncio.sleep(0.2))  # until the server has dealt with what the dead client sent
+        stub.forget()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        assert sum(stub.paid.values()) == stub.statuses[200] == 1000 - kept
+        assert cache.info().entries == 1000
+        cache.close()
+
+
+@pytest.mark.slow
+def test_no_key_in_any_file_or_word(tmp_path):
+    """A run that ends well and one whose key the server refuses, repeating it: neither says it anywhere."""
+    for keys, code in (({KEY}, 0), ({"another"}, 3)):
+        with StubServer(keys=keys) as stub:
+            system = f"openai:stub-model?base_url={stub.url}/v1&price=0.1"
+            done = subprocess.run(
+                [*SEMBLANCE, "-s", system, "--out", str(tmp_path / f"run{code}")],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "SEMBLANCE_CACHE": str(tmp_path / "cache"), "OPENAI_API_KEY": KEY},
+            )
+            assert KEY not in done.stdout + done.stderr
+            assert (done.returncode == 0) == (code == 0), done.stderr
+            assert stub.seen_keys == {KEY}
+    files = [path for path in Path(tmp_path).rglob("*") if path.is_file()]
+    assert len(files) > 8
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
