@@ -221,6 +221,11 @@ MESSY = {
         False,
         ("no row can be used (expected at least one usable row; found no text: 2)",),
     ),
+    "an axis that nobody rated": Messy(
+        _file("rated.csv", "text,summary,overall,accuracy\na long text,short,3,\nanother,brief,4,\n"),
+        True,
+        ("ratings: no rating on the axis accuracy: 2 (1, 2)", "ratings: overall: 3 to 4, median 3.5"),
+    ),
     "one label": Messy(
         _lines("same.jsonl", *({**row, "label": "a"} for row in _labelled())),
         True,
@@ -289,6 +294,6 @@ def test_json_says_the_same(
     """`--json` prints one object and nothing else, with the same verdict and exit code."""
     monkeypatch.chdir(tmp_path)
     code, printed = _checked(messy.write(Path()), capsys, monkeypatch, *messy.options, "--json")
-    report = json.loads(printed)
+    report = json.loads(printed, parse_constant=pytest.fail)  # NaN is no JSON
     assert report["usable"] == messy.usable == (code == 0)
     assert report["usable"] == any(shape["ready"] for shape in report["shapes"])

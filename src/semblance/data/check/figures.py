@@ -29,15 +29,13 @@ SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 
 
 def spread(values: ArrayLike) -> Spread:
-    """Least, median, 95th percentile, greatest and mean; NaN does not count.
+    """Least, median, 95th percentile, greatest and mean of at least one number; NaN does not count.
 
     >>> spread([1, 2, 3, float("nan")]).median
     2.0
     """
     numbers = np.asarray(values, np.float64)
     numbers = numbers[~np.isnan(numbers)]
-    if not len(numbers):
-        return Spread(0, *[float("nan")] * 5)
     low, median, high, top = np.quantile(numbers, [0, 0.5, 0.95, 1]).tolist()
     return Spread(len(numbers), low, median, high, top, float(numbers.mean()))
 
@@ -131,7 +129,9 @@ _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
     LabelledPairs: lambda data: {"labels": balance(data.labels.tolist())},
     Comparisons: lambda data: {"choices": balance(data.choice.tolist())},
     ScoredPairs: lambda data: {"score": spread(data.scores)},
-    Ratings: lambda data: {axis: spread(values) for axis, values in data.axes.items()},
+    Ratings: lambda data: {
+        axis: spread(values) for axis, values in data.axes.items() if not np.isnan(values).all()
+    },
     RetrievalSet: _retrieval,
     RerankingSet: _reranking,
     JudgedSummaries: _summaries,

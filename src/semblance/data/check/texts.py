@@ -58,6 +58,8 @@ def lengths(table: Table, tokenizer: Tokenizer | None, say: Callable[[int, int],
     """Characters and tokens of each column; words, between white space, without a tokenizer."""
     counted_in = tokenizer.name if tokenizer else "words"
     for column, texts in table.columns.items():
+        if not texts:
+            continue
         counts: list[int] = []
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
