@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from stub import StubServer
+
 RUN = ("sage", "run", "--tokenizer", "words", "--limit", "8", "--resamples", "100")
 
 
@@ -147,3 +149,20 @@ def test_cache(semblance):
     assert "texts" in semblance("cache", "info").stdout
     assert "MB" in semblance("cache", "clear").stdout
     assert json.loads(semblance("cache", "info", "--json").stdout)["entries"] == 0
+
+
+def test_a_limit_of_cost_is_exit_code_5(semblance, tmp_path):
+    """One line says what was spent of what, and the command that goes on; a higher limit finishes."""
+    pytest.importorskip("openai")
+    with StubServer() as stub:
+        system = f"openai:stub?base_url={stub.url}/v1&dimensions=16&price=1"
+        command = (*RUN, "-s", system, "-t", "preference", "-t", "robustness", "--out", "paid")
+        plan = semblance(*command, "--dry-run", "--wide").stdout
+        assert "Nothing was sent." in plan
+        assert not stub.requests["/v1/embeddings"]
+        done = semblance(*command, "--max-cost", "0.0005", check_code=5)
+        assert "cost limit of $0.0005 is reached" in done.stderr
+        assert "What is finished is kept in paid." in done.stderr
+        assert "Resume with a higher --max-cost: semblance sage run" in done.stderr
+        assert "Spent $" in semblance(*command, "--max-cost", "1").stderr
+        semblance(*RUN, "-s", system.removesuffix("&price=1"), "--max-cost", "1", check_code=2)

@@ -14,7 +14,7 @@ from semblance.runs.cached_encoder import CachedEncoder
 from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.runs.spending import dollars
 
-COUNTED, SAMPLED = 2_000, 200
+COUNTED, SAMPLED = 20_000, 200
 """Texts of a call whose tokens are counted where they cost money, and where they do not; the rest goes by length."""
 ANSWER_SECONDS, AT_ONCE = 0.5, 16
 """What is assumed of a server that nobody has measured."""

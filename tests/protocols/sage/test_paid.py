@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -125,3 +130,31 @@ def test_a_refused_text_is_left_out_and_counted(stub, tmp_path):
     assert "This text is too long" in skipped["reason"]
     assert cell["counts"]["documents"] == 39
     assert cell["counts"]["texts_failed"] >= 1
+
+
+@pytest.mark.slow
+def test_a_kill_forgets_no_money_and_loses_no_vector(tmp_path):
+    """kill -9 in the middle: what was in flight counts as charged, all else once, and only it is asked for again."""
+    with StubServer(latency=0.1) as stub:
+        command = [
+            sys.executable, "-m", "semblance", "sage", "run", "-s", system(stub, "&price=1"), "--tokenizer", "words",
+            "-t", "sensitivity", "-t", "retrieval", "--resamples", "50", "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, **quiet, env=dict(os.environ))
+        while asked(stub) < 15:
+            time.sleep(0.05)
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+        time.sleep(0.5)
+        before = asked(stub)
+        assert subprocess.run(command, **quiet, timeout=300, check=False).returncode == 0
+    manifest = RunFolder(tmp_path / "run").read_manifest()
+    (spent,) = manifest["spent"]["systems"].values()
+    (plan, *_) = manifest["forecast"]["systems"]
+    assert 1 <= spent["unsettled"] <= 8
+    # Unsettled requests may or may not have reached the server before the kill.
+    assert asked(stub) <= spent["requests"] <= asked(stub) + spent["unsettled"]
+    assert plan["requests"] <= asked(stub) <= plan["requests"] + spent["unsettled"]
+    assert before < plan["requests"]

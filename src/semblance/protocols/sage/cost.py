@@ -154,17 +154,28 @@ class _Forecaster:
 
     def _seconds(self, system: Similarity, one: _Task) -> float | None:
         """How long a system without vectors takes."""
-        work: Callable[[Probe], Callable[[], Any]] = lambda probe: partial(system.pairs, probe, probe[::-1])  # noqa: E731
-        units: Callable[[Probe], int] = len
-        n = one.planned.texts
+        if one.planned.task == "retrieval":
+            return self._search_seconds(system, one)
+        probes = [_probe(one.texts, size) for size in (PROBE, 6 * PROBE)]
         if one.planned.task == "clustering":
-            work, n = (lambda probe: partial(system.distances, probe)), len(one.texts) ** 2
-            units = lambda probe: len(probe) ** 2  # noqa: E731
-        elif one.planned.task == "retrieval":
-            work, n = (lambda probe: partial(system.search, probe[::6], probe, 10)), n * len(one.queries)
-            units = lambda probe: len(probe[::6]) * len(probe)  # noqa: E731
-        each = self._slope(work, units, [_probe(one.texts, size) for size in (PROBE, 6 * PROBE)])
-        return None if each is None else each * n
+            each = self._slope(
+                lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
+            )
+            return None if each is None else each * len(one.texts) ** 2
+        each = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
+        return None if each is None else each * one.planned.texts
+
+    def _search_seconds(self, system: Similarity, one: _Task) -> float | None:
+        """The time that every text takes, and the time of every text for every query."""
+        corpus = _probe(one.texts, 24 * PROBE)
+        probes = [_probe(one.queries, size) for size in (1, PROBE)]
+        each = self._slope(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
+        alone = self._slope(
+            lambda texts: partial(system.search, probes[0], texts, 10), len, [corpus[:PROBE], corpus]
+        )
+        if each is None or alone is None:
+            return None
+        return one.planned.texts * (alone + each / len(corpus) * len(one.queries))
 
     def _slope(
         self,
@@ -180,9 +191,8 @@ class _Forecaster:
         try:
             work(probes[0])()
             for probe in probes:
-                start = time.perf_counter()
-                work(probe)()
-                times.append(time.perf_counter() - start)
+                # The faster of two: whatever else the machine does can only slow a probe down.
+                times.append(min(_timed(work(probe)) for _ in range(2)))
         except Exception:
             return None
         small, large = map(units, probes)
@@ -196,6 +206,13 @@ def _innermost(system: Any) -> Encoder:
     while hasattr(system, "encoder") and not hasattr(system, "encode_chunks"):
         system = system.encoder
     return system  # type: ignore[no-any-return]
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    """Seconds of the clock or of the processor, whichever are fewer: other work on the machine does not count."""
+    wall, processor = time.perf_counter(), time.process_time()
+    call()
+    return min(time.perf_counter() - wall, time.process_time() - processor)
 
 
 def _probe(texts: Sequence[str], size: int) -> Probe:

@@ -1,0 +1,131 @@
+"""What work will take: counted where it can be, marked where it is not, never the same chunk twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from semblance.runs.cached_encoder import CachedEncoder
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.forecast import (
+    Forecast,
+    Forecasts,
+    Need,
+    Needs,
+    in_words,
+    remote_seconds,
+    table,
+    tokens_of,
+)
+from semblance.runs.rehearsal import Rehearsal
+from semblance.text import open_tokenizer
+
+
+class Server:
+    """An encoder behind a server, as far as a plan looks at it."""
+
+    name = identity = model = "server"
+    dim, max_tokens, chunk_size, price, rpm, tpm = 2, 3, 4, 5.0, None, None
+    tokenizer = None
+
+    def encode(self, texts, *, role=None):
+        return np.zeros((len(texts), 2), dtype=np.float32)
+
+    def encode_chunks(self, chunks, *, role=None):
+        return ((i, self.encode(chunk)) for i, chunk in enumerate(chunks))
+
+    def count_truncated(self, texts):
+        return 0
+
+
+WORDS = open_tokenizer("words")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    opened = EmbeddingCache.open(tmp_path / "embeddings.sqlite")
+    yield opened
+    opened.close()
+
+
+def test_a_chunk_is_needed_once(cache):
+    """Texts asked for again, by this call or one before, or kept in the cache, cost nothing."""
+    texts = [f"text number {i} of many" for i in range(10)]
+    CachedEncoder(Server(), cache).encode(texts[:4])
+    needs = Needs(Server(), cache, WORDS)
+    needs.hear(texts[:4], None)
+    assert needs.taken() == Need(4, 4, 0, 0, exact=False)
+    needs.hear([*texts[4:], *texts[4:]], None)
+    needs.hear(texts[4:], None)
+    # Six texts are two chunks; each text counts for the three tokens that the model reads.
+    assert needs.taken() == Need(12, 6, 18, 2, exact=False)
+
+
+def test_the_systems_own_tokenizer_makes_counts_exact(cache):
+    """With it a plan is counted; an empty text is not sent."""
+    server = Server()
+    server.tokenizer = WORDS
+    needs = Needs(server, cache, WORDS)
+    needs.hear(["one two"], "query")
+    needs.hear([""], "query")
+    assert needs.taken() == Need(2, 0, 2, 1, exact=True)
+
+
+def test_many_texts_are_sampled_and_say_so():
+    """Every so many are counted, the others go by their length."""
+    texts = ["one two three"] * 100 + ["four five six"] * 101
+    assert tokens_of(texts, WORDS, sample=10) == (603, False)
+    assert tokens_of(texts, WORDS, sample=201) == (603, True)
+    assert tokens_of([], WORDS) == (0, True)
+
+
+def test_declared_limits_decide_a_servers_time():
+    """Requests and tokens per minute where given, an assumption elsewhere."""
+    server = Server()
+    assert remote_seconds(server, 320, 1_000) == pytest.approx(10)
+    server.rpm = 60
+    assert remote_seconds(server, 320, 1_000) == pytest.approx(320)
+    server.tpm = 100
+    assert remote_seconds(server, 320, 1_000) == pytest.approx(600)
+
+
+def test_words_and_sums():
+    """An unknown price is no $0, and makes the sum unknown; an estimate is marked."""
+    cells = (
+        Forecast("t", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=True, assumed=True),
+        Forecast("u", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=False, assumed=True),
+        Forecast("t", "d", "b", 10, 30, 100, requests=1, usd=None, seconds=None),
+        Forecast("t", "d", "bm25", 10, 30, 100, seconds=1.0),
+    )
+    forecasts = Forecasts(cells)
+    first, second, both, note = in_words(forecasts)
+    assert first == "a: 6 requests, about 200 tokens, about $1.00."
+    assert second == "b: 1 requests, about 100 tokens, price unknown: give price=."
+    assert "4 cells, about 5 s on one worker" in both
+    assert "price unknown in all" in both
+    assert "Nothing was sent" in note
+    titles, rows = table(forecasts)
+    assert [dict(zip(titles, row, strict=True))["cost"] for row in rows] == [
+        "$0.5000",
+        "$0.5000",
+        "price unknown",
+        "$0",
+    ]
+    assert forecasts.as_dict()["usd"] is None
+    assert [one["requests"] for one in forecasts.as_dict()["systems"]] == [6, 1, None]
+    (only,) = in_words(Forecasts(cells[3:]))
+    assert only.endswith("$0: every system runs here.")
+
+
+def test_a_rehearsal_hears_what_an_encoder_would():
+    """Pairs are two calls, a search is one for the queries and one for each shard, with their roles."""
+    heard = []
+    rehearsal = Rehearsal(lambda texts, role: heard.append((list(texts), role)))
+    assert rehearsal.pairs(["a"], ["b"]).shape == (1,)
+    assert rehearsal.distances(["a", "b", "c"]).shape == (3,)
+    first, second = rehearsal.search_shards(["q"], [["d", "e"], ["f"]], 2)
+    assert (first.indices.tolist(), second.indices.tolist()) == ([[0, 1]], [[0, -1]])
+    assert heard == [
+        (["a"], None), (["b"], None), (["a", "b", "c"], None),
+        (["q"], "query"), (["d", "e"], "document"), (["f"], "document"),
+    ]  # fmt: skip
