@@ -71,6 +71,9 @@ class Source(Protocol):
         ...
 
 
+_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
 def missing_column(source: Source, column: str, *, target: str = "") -> DataError:
     """The error for a `column` that `source` lacks: what it has, and the --map that would mend it.
 
@@ -78,11 +81,16 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     """
     found = source.columns()
     pair = target or column, nearest(column, found) or "COLUMN"
+    mend = f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}})."
+    if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):
+        mend = (
+            f"The fields seem to be separated by {marks[0]}: save the file with commas, or with tabs as .tsv."
+        )
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
         path=source.path,
         found="columns " + ", ".join(found),
-        mend=f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}}).",
+        mend=mend,
     )
 
 

@@ -107,6 +107,7 @@ MESSY = {
         (
             "reviews.csv: its one column is called 'text;label': the file is separated by semicolons, not by commas.",
             "Save it with commas.",
+            "The fields seem to be separated by semicolons: save the file with commas, or with tabs as .tsv.",
         ),
     ),
     "other names": Messy(
