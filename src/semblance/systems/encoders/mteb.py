@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,9 @@ class Mteb:
         self.chunk_size = max(64, self.batch_size)
         self.dim = self.encode([" "]).shape[1]
         depends = {
-            "task": self.task,
-            "batch": self.batch_size,
-            "device": self.device,
-            "mteb": library.__version__,
-        }
+            "task": self.task, "batch": self.batch_size, "device": self.device,
+            "versions": [version(package) for package in ("mteb", "transformers", "torch")],
+        }  # fmt: skip
         self.identity = f"mteb:{meta.name}@{weights}:{json.dumps(depends, separators=(',', ':'))}"
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
