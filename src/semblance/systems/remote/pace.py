@@ -68,7 +68,8 @@ _SAMPLE = 24
 _FEW = 4
 _TOLERATED = 1 / 20
 _PLAIN = 0.5
-_GAIN = 0.3
+_GAIN = 0.2
+_LONGEST_REST = 16
 
 
 class Pace:
@@ -147,7 +148,8 @@ class Pace:
 class _Growth:
     """How the limit moves: doubling at first, then by a quarter, at a known ceiling by one and rarely.
 
-    A level is judged by a window of answers to requests that were sent at it while it was full.
+    A level is judged by a window of answers to requests that were sent at it while it was full. One that brings
+    no more answers per second is left, and tried again after ever longer rests: the reason may have been noise.
     """
 
     def __init__(self, limit: int) -> None:
@@ -155,6 +157,7 @@ class _Growth:
         self.stage = 0
         self._last_cut = 0
         self._doubling = True
+        self._rest = 1
         self._ceiling: int | None = None
         self._hold = _HOLD
         self._answers, self._refusals = 0, 0
@@ -206,7 +209,7 @@ class _Growth:
         return self._refusals > self._tolerated * (self._answers + self._refusals)
 
     def _window(self) -> int:
-        return self._hold if self._at_ceiling() else max(2 * self.limit, _SAMPLE)
+        return self._hold if self._at_ceiling() else self._rest * max(2 * self.limit, _SAMPLE)
 
     def _at_ceiling(self) -> bool:
         return self._ceiling is not None and self.limit == self._ceiling - 1
@@ -219,8 +222,13 @@ class _Growth:
         mean = self._seconds / self._count
         grown = self.limit / level - 1
         if grown > 0 and seconds > 0 and self.limit / mean < level / seconds * (1 + _GAIN * grown):
-            self._cut(level)
+            self._rest = min(2 * self._rest, _LONGEST_REST)
+            self._doubling = self._doubling and self._rest <= 2
+            self._move(level)
+            self._proven = (level, 0.0)
             return
+        if grown > 0:
+            self._rest = 1
         if self._ceiling is not None and self.limit >= self._ceiling:
             self._ceiling, self._hold = None, _HOLD
         self._proven = (self.limit, mean)
