@@ -87,3 +87,17 @@ def test_an_unknown_price_stays_unknown(tmp_path):
     assert spending.by_account()["model"].usd is None
     assert spending.usd == 0
     assert json.loads((tmp_path / "spending.jsonl").read_text().splitlines()[1])["usd"] is None
+
+
+def test_a_request_given_up_at_the_end_is_not_forgotten(tmp_path, monkeypatch):
+    """Settled too late for the end of the session, or never, it counts once."""
+    monkeypatch.setattr("semblance.runs.spending._PATIENCE", 1)
+    path = tmp_path / "spending.jsonl"
+    spending = Spending(path, "first")
+    call(spending, 1)
+    spending.reserved(2, "model", 0.02)
+    spending.reserved(3, "model", 0.02)
+    spending.close()
+    spending.settled(2, "model", Usage(10, 1, 1, 0.01), retry=False, seconds=0.5)
+    again = Spending(path, "second")
+    assert again.by_account()["model"] == Spent(3, 0, 0, 20, 2, pytest.approx(0.04), 1.0, unsettled=1)

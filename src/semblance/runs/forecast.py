@@ -123,6 +123,8 @@ class Needs:
 
     def __init__(self, encoder: Encoder, cache: EmbeddingCache, tokenizer: Tokenizer) -> None:
         own = getattr(encoder, "tokenizer", None)
+        # A library's own tokenizer object, under the same name, counts in another way.
+        own = own if hasattr(own, "identity") else None
         self.encoder = encoder
         self._tokenizer, self._own = own or tokenizer, own is not None
         self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED

@@ -13,10 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
+from time import sleep
 from typing import Any
 
 from semblance.contracts import Usage
 from semblance.runs.files import to_json, write_atomic
+
+_PATIENCE = 40
+"""Times that the end of a session looks whether given-up requests are settled."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class Spending:
         self._book: Book = _folded(_read(path))
         self._open: dict[int, str] = {}
         self._file: int | None = None
+        self._begun = False
         # Answers are settled in the thread of the calls, kept vectors counted in that of the work.
         self._lock = RLock()
 
@@ -114,15 +119,20 @@ class Spending:
         self._enter({"account": self.account, "texts": texts})
 
     def close(self) -> None:
-        """End the session: one line per session and account is left."""
+        """End the session: one line per session and account is left, unless a request is still in flight."""
+        # Requests that were given up are settled in their own thread, a moment later.
+        for _ in range(_PATIENCE if self._open else 0):
+            sleep(0.05)
+            if not self._open:
+                break
         with self._lock:
-            self._close()
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+                if not self._open:
+                    self._compact()
 
-    def _close(self) -> None:
-        if self._file is None:
-            return
-        os.close(self._file)
-        self._file = None
+    def _compact(self) -> None:
         rows = ({"session": session, "account": account, **asdict(spent)}
                 for (session, account), spent in self._book.items())  # fmt: skip
         write_atomic(self.path, "".join(to_json(row) + "\n" for row in rows))
@@ -138,6 +148,8 @@ class Spending:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            if not self._begun:
+                self._begun = True
                 line = {"session": self.session, "begun": True, **line}
             # In one write: a killed process leaves whole lines.
             os.write(self._file, (to_json(line) + "\n").encode())

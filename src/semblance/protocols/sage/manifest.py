@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from semblance import __version__
 from semblance.protocols.sage.plan import Plan, PlannedDataset, facts_of
@@ -57,9 +57,9 @@ def spent(spending: Spending, max_usd: float | None) -> Plain:
     }
 
 
-def moment() -> str:
-    """Now, in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def moment(precision: Literal["seconds", "milliseconds"] = "seconds") -> str:
+    """Now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec=precision)
 
 
 def _cell(cell: Cell, record: CellRecord | None) -> Plain:

@@ -84,7 +84,7 @@ def carry_out(
         # A folder that is there is held before its accounts are read; a new one is not made before the plan stands.
         if begun := out.exists():
             held.enter_context(folder.locked())
-        spending = Spending(folder.spending, moment())
+        spending = Spending(folder.spending, moment("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd, journal=spending)
         plan = make_plan(request, cache, ledger)
         check_prices(plan, max_usd)
