@@ -11,7 +11,6 @@ from pathlib import Path
 
 from semblance.data.catalogue.entries import entries
 from semblance.data.catalogue.entry import EntryRecord, TableRecord
-from semblance.data.shapes import PARTS, SHAPES
 
 PAGE = Path(__file__).parents[2] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
@@ -72,13 +71,9 @@ def _files(records: Iterable[EntryRecord]) -> str:
 
 
 def _columns(table: TableRecord) -> str:
-    needed = dict.fromkeys(
-        name for shape in table.shapes for name in PARTS.get(shape) or SHAPES.get(shape, ())
-    )
-    names = [*table.map, *(name for name in needed if name not in table.map)]
     columns = [
         f"`{name}`" + (f" = `{'` or `'.join(table.map[name])}`" if name in table.map else "")
-        for name in names
+        for name in table.targets
     ]
     return ", ".join(columns) + (" (lists)" if table.nested else "")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from semblance.data.shapes import RETRIEVAL_PARTS, SHAPES
+from semblance.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
 
 Protocol = Literal["sage", "pteb", "rag", "hume"]
 Task = Literal[
@@ -50,6 +50,15 @@ class TableRecord(_Strict):
     def splits(self) -> tuple[str, ...]:
         """The splits on the hub, all of which are read; by default the one called like the part."""
         return tuple(self.split) or (self.part,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The canonical columns it gives: those that its shapes need, and what it maps besides."""
+        lists = OTHERWISE if self.nested else {}
+        needed = [
+            name for one in self.shapes for name in lists.get(one) or PARTS.get(one) or SHAPES.get(one, ())
+        ]
+        return tuple(dict.fromkeys([*needed, *self.map]))
 
     @property
     def is_large(self) -> bool:

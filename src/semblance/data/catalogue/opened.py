@@ -81,8 +81,7 @@ def layout(record: EntryRecord) -> list[str]:
     """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for one in record.all_tables:
-        needed = {name for shape in one.shapes for name in PARTS.get(shape) or SHAPES.get(shape, ())}
-        names = [places[0] for places in one.map.values()] + sorted(needed - set(one.map))
+        names = [one.map[name][0] if name in one.map else name for name in one.targets]
         lines.setdefault(one.part, []).extend(name for name in names if name not in lines.get(one.part, []))
     within = "/LANG" if record.langs else ""
     return [f"{part}{within}.jsonl ({', '.join(names)})" for part, names in lines.items()]
