@@ -62,7 +62,7 @@ def test_a_document_that_lost_a_version_is_left_out(task, context, score):
     gone = (3, 17) if task is robustness else (17,)
     expected = task.evaluate(system(), without(DOCUMENTS, *gone), context())
     assert [skip.count for skip in found.skipped] == [len(gone)]
-    assert found.skipped[0].reason == "could not be encoded: Too long: 9,000 tokens"
+    assert found.skipped[0].reason == "documents that could not be encoded: Too long: 9,000 tokens"
     for one in expected.scores:
         if one.measure != "sensitivity_calibrated":
             other = score(found, one.measure, one.variant)

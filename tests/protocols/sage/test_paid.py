@@ -126,7 +126,7 @@ def test_a_refused_text_is_left_out_and_counted(stub, tmp_path):
     cell = run.manifest["cells"][0]
     (skipped,) = cell["skipped"]
     assert skipped["count"] == 1
-    assert skipped["reason"].startswith("could not be encoded: openai:stub: ")
+    assert skipped["reason"].startswith("documents that could not be encoded: openai:stub: ")
     assert "This text is too long" in skipped["reason"]
     assert cell["counts"]["documents"] == 39
     assert cell["counts"]["texts_failed"] >= 1

@@ -52,7 +52,7 @@ class Lost:
             groups.setdefault(re.sub(r"\d+", "0", self._reasons[row]), []).append(row)
         return tuple(
             Skipped(
-                f"could not be encoded: {self._reasons[rows[0]].rstrip('.')}",
+                f"{self._noun} that could not be encoded: {self._reasons[rows[0]].rstrip('.')}",
                 len(rows),
                 tuple(self._ids[row] for row in rows[:_EXAMPLES]),
             )
@@ -64,8 +64,9 @@ class Lost:
         """Why there can be no score; empty where few enough are lost."""
         if len(self._reasons) <= MOST_LOST * len(self._ids):
             return ""
+        reason = self._reasons[self.rows[0]].rstrip(".")
         return (
-            f"{len(self._reasons)} of {len(self._ids)} {self._noun} {self.skipped[0].reason} "
+            f"{len(self._reasons)} of {len(self._ids)} {self._noun} could not be encoded: {reason} "
             f"(over {MOST_LOST:.0%}, so no score)"
         )
 
