@@ -7,6 +7,7 @@ repository the commit that its revision stands for now.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,6 +83,18 @@ def fetched(weights: Weights, files: Sequence[str]) -> Path:
         )
     except Exception as error:  # the hub's and the network's errors have no root in common
         raise ModelError(f"The files of {weights.location} cannot be fetched: {error}") from error
+
+
+def foreign_code(weights: Weights) -> tuple[str, ...]:
+    """The repositories other than its own that a model's configuration takes code from."""
+    path = fetched(weights, ("config.json",)) / "config.json"
+    try:
+        classes = json.loads(path.read_text("utf-8")).get("auto_map", {}).values() if path.is_file() else ()
+    except (OSError, ValueError, AttributeError):
+        # Whoever loads the model says what is wrong with its configuration.
+        return ()
+    names = [name for one in classes for name in (one if isinstance(one, list) else [one]) if name]
+    return tuple(sorted({name.partition("--")[0] for name in names if "--" in name} - {weights.location}))
 
 
 def folder_identity(folder: Path) -> str:

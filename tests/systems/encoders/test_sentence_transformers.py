@@ -141,6 +141,30 @@ def test_code_in_a_folder_runs_only_when_asked_for(library, prompted, tmp_path):
         SentenceTransformer(str(folder))
 
 
+def test_code_from_another_repository_needs_its_own_commit(library, prompted, tmp_path, monkeypatch):
+    """The model's revision does not pin it; once it is pinned, the libraries are told."""
+    folder = tmp_path / "borrowed"
+    shutil.copytree(prompted, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["auto_map"] = {"AutoModel": "org/code--x.Model", "AutoTokenizer": ["org/code--x.Slow", None]}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(
+        UsageError, match=r"takes code from org/code, which no commit pins.*code_revision=COMMIT"
+    ):
+        SentenceTransformer(str(folder), trust_remote_code=True)
+    given = {}
+
+    def load(location, **options):
+        given.update(options)
+        raise RuntimeError("seen enough")
+
+    monkeypatch.setattr(library, "SentenceTransformer", load)
+    with pytest.raises(ModelError, match="seen enough"):
+        SentenceTransformer(str(folder), trust_remote_code=True, code_revision="a" * 40)
+    assert given["model_kwargs"] == given["config_kwargs"] == {"code_revision": "a" * 40}
+    assert given["trust_remote_code"] is True
+
+
 def test_a_backend_that_is_not_installed(library, minilm_folder, monkeypatch):
     """The error names the package and the command."""
     monkeypatch.setattr(module, "find_spec", lambda name: None)

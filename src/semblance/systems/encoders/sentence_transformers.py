@@ -19,7 +19,7 @@ from semblance.systems.encoders.batches import Batch, of_similar_length, on_all_
 from semblance.systems.encoders.prompts import Prompts, choose_prompts
 from semblance.systems.encoders.truncation import TokenLimit
 from semblance.systems.models import known_model
-from semblance.systems.weights import Weights, find_weights, is_pinned
+from semblance.systems.weights import Weights, find_weights, foreign_code, is_pinned
 
 _BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
 _CHUNK = 256
@@ -32,7 +32,8 @@ class SentenceTransformer:
     Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts that are neither
     (see `choose_prompts` for what they default to). `truncate_dim` keeps the first dimensions, `max_length` is in
     tokens, `device` is torch's name for one, by default the best there is. Code that comes with a model runs
-    only with `trust_remote_code` and a `revision` that is a commit; that of a folder is part of its checksum.
+    only with `trust_remote_code` and a `revision` that is a commit; that of a folder is part of its checksum. Code
+    that the model takes from another repository needs a `code_revision` that is one.
 
     On a CPU each batch runs on one thread, so the vectors do not depend on the number of cores. UsageError for
     parameters that cannot be, ModelError when the model or a package is missing or fails.
@@ -51,11 +52,13 @@ class SentenceTransformer:
     device: str | None = None
     backend: Literal["torch", "onnx", "openvino"] = "torch"
     trust_remote_code: bool = False
+    code_revision: str | None = None
 
     def __post_init__(self) -> None:
         self._check()
         library = _library()
         weights = find_weights(self.target, self.revision, system="st")
+        self._check_code(weights)
         self._model = self._load(library, weights)
         self._set_max_length()
         self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
@@ -108,16 +111,22 @@ class SentenceTransformer:
         if self.batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
+    def _check_code(self, weights: Weights) -> None:
+        foreign = foreign_code(weights) if self.trust_remote_code else ()
+        if foreign and not is_pinned(self.code_revision):
+            raise UsageError(
+                f"{self.target} takes code from {' and '.join(foreign)}, which no commit pins.",
+                mend="Read that code too, then add code_revision=COMMIT with all 40 characters.",
+            )
+
     def _load(self, library: Any, weights: Weights) -> Any:
-        options = {
-            "device": self.device,
-            "trust_remote_code": self.trust_remote_code,
-            "backend": self.backend,
-        }
+        code = {} if self.code_revision is None else {"code_revision": self.code_revision}
         try:
             model = library.SentenceTransformer(
-                weights.location, revision=weights.commit, local_files_only=weights.cached, **options
-            )
+                weights.location, revision=weights.commit, local_files_only=weights.cached,
+                device=self.device, backend=self.backend, trust_remote_code=self.trust_remote_code,
+                model_kwargs={**code}, config_kwargs={**code},
+            )  # fmt: skip
             if self.backend == "torch":
                 import torch
 
@@ -169,7 +178,7 @@ class SentenceTransformer:
         depends = {
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
             "max_length": self.max_tokens, "dims": self.dim, "batch": self.batch_size, "dtype": self.dtype,
-            "device": self._model.device.type, "backend": self.backend,
+            "device": self._model.device.type, "backend": self.backend, "code": self.code_revision,
             "versions": [library.__version__, transformers.__version__, torch.__version__],
         }  # fmt: skip
         return f"st:{weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
