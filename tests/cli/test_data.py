@@ -22,7 +22,7 @@ def test_list(semblance, mirror) -> None:
         semblance("data", "list", "--protocol", "pteb", "--task", "sts", "--json", env=mirror).stdout
     )
     places = {one["name"]: one["place"] for one in found}
-    assert len(places) == 10
+    assert len(places) == 11
     assert (places["sample"], places["stsbenchmark"], places["sts12"]) == ("package", "mirror", "hub")
     everything = json.loads(semblance("data", "list", "--json", env=mirror).stdout)
     assert {one["place"] for one in everything} == {"package", "mirror", "hub", "by hand"}

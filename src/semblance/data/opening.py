@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from semblance.data.catalogue import DATASETS
-from semblance.data.classification import Tested
 from semblance.data.dataset import Dataset
 from semblance.data.folder import open_folder
-from semblance.data.rows import Source, missing_column
-from semblance.data.shapes import check_targets, missing_columns, table_shapes
+from semblance.data.one_table import parts_of_table
+from semblance.data.shapes import check_targets
 from semblance.data.tables import FORMATS, known_suffix, table
-from semblance.data.views import Filtered, Renamed, Titled
 from semblance.errors import UsageError
 
 _DESCRIPTIONS = (".yaml", ".yml")
@@ -76,20 +74,9 @@ def parse_mapping(text: str) -> dict[str, str]:
 def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
-    source: Source = Renamed(table(path), dict(mapping))
-    if "title" in mapping:
-        source = Titled(source)
-    columns = source.columns()
-    shapes = table_shapes(columns)
-    if "text" not in columns and all(missing_columns(shape, columns) for shape in shapes):
-        raise missing_column(source, "text")
-    parts = dict.fromkeys(shapes, source)
-    if split is not None:
-        parts = dict.fromkeys(shapes, Filtered(source, {"split": frozenset({split})}))
-        if "classification" in parts and not missing_columns("classification", columns):
-            parts["classification"] = Tested(source, split)
+    name = path.name[: -len(known_suffix(path.name))]
     return Dataset(
-        path.name[: -len(known_suffix(path.name))], parts, settings={"mapping": dict(mapping), "split": split}
+        name, parts_of_table(table(path), mapping, split), settings={"mapping": dict(mapping), "split": split}
     )
 
 
@@ -114,6 +101,6 @@ def _unknown(spec: str, path: Path) -> UsageError:
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     return UsageError(
         f"No dataset of the catalogue is called {spec!r}, and there is no file or folder {str(path)!r}.",
-        mend=f"{hint}`semblance list datasets` shows the catalogue; a path is a folder in BEIR's layout, "
+        mend=f"{hint}`semblance data list` shows the catalogue; a path is a folder in BEIR's layout, "
         f"a description (.yaml) or a table ({', '.join(FORMATS)}).",
     )

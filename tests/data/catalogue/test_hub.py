@@ -15,7 +15,7 @@ from semblance.data.catalogue.entries import entries, entry
 from semblance.data.catalogue.entry import EntryRecord
 from semblance.data.catalogue.fetch import fetch
 from semblance.data.catalogue.overview import place
-from semblance.errors import DataError
+from semblance.errors import DataError, UsageError
 
 SIZE = 4
 ON_HUB = [record for record in entries().values() if record.hub]
@@ -135,3 +135,16 @@ def test_by_hand(mirror: Path) -> None:
         fetch(entry("robust04"), _silent)
     assert "NIST" in caught.value.mend
     assert not list(mirror.iterdir())
+
+
+def test_any_repository(hub: Any) -> None:
+    """`hub:ORG/NAME` is one table, with `--map` and `--split`; a configuration and a revision can be named."""
+    hub.add(entry("sts17"))
+    mapping = {"text": "sentence1", "text2": "sentence2"}
+    dataset = open_dataset(f"hub:{entry('sts17').hub}?config=en-de", mapping=mapping)
+    assert (dataset.name, dataset.shapes()) == ("mteb/sts17-crosslingual-sts", ("pairs",))
+    assert len(dataset.load("pairs").data) == SIZE
+    with pytest.raises(DataError, match="org/none test at main cannot be read from the hub"):
+        open_dataset("hub:org/none")
+    with pytest.raises(UsageError, match="needs the name of a repository"):
+        open_dataset("hub")

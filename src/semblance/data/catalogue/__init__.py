@@ -30,3 +30,8 @@ DATASETS.add(
     lang="mul",
     shapes=" ".join(SHAPES),
 )
+DATASETS.add(
+    "hub",
+    "semblance.data.catalogue.repository:open_repository",
+    "hub:ORG/NAME?config=CONFIG&revision=COMMIT: one table of any dataset of the Hugging Face hub",
+)

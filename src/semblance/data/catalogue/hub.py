@@ -99,11 +99,11 @@ def _is_known(host: str | None) -> bool:
 class HubTable:
     """A table of the hub as a source of rows, numbered from 1."""
 
-    def __init__(self, place: Place, wanted: Iterable[str], *, streamed: bool, instead: str) -> None:
-        """`wanted` are the columns that may be asked for; `instead` is the mend where there is no hub."""
+    def __init__(self, place: Place, wanted: Iterable[str] | None, *, streamed: bool, instead: str) -> None:
+        """`wanted` are the columns that may be asked for (None = all); `instead` is the mend where there is no hub."""
         self.place = place
         self.streamed = streamed
-        self._wanted = frozenset(wanted)
+        self._wanted = None if wanted is None else frozenset(wanted)
         self._instead = instead
         self._digest: bytes | None = None
 
@@ -131,7 +131,7 @@ class HubTable:
         names = first.column_names
         if names is None:
             names = [key for row in self._guarded(islice(first, 1)) for key in row]
-        return tuple(name for name in names if name in self._wanted)
+        return tuple(name for name in names if self._wanted is None or name in self._wanted)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows; reading them to the end also settles the digest."""

@@ -130,7 +130,7 @@ def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tabl
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
             expected="; ".join(layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
-            mend=f"Fill it (see {PAGE}), or remove the folder to read from the hub.",
+            mend=f"`semblance data fetch {record.name}` fills it, or you by hand (see {PAGE}).",
         )  # fmt: skip
     return tables
 

@@ -39,7 +39,8 @@ def overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
         if record is None:
             facts = dict(one.facts)
             shapes = tuple(facts.get("shapes", "").split())
-            yield Overview(one.name, "package", 0, (), one.summary, shapes=shapes, lang=facts.get("lang", ""))
+            where = "hub" if one.name == "hub" else "package"
+            yield Overview(one.name, where, 0, (), one.summary, shapes=shapes, lang=facts.get("lang", ""))
         elif _is_used(record, protocol, task):
             yield overview(record)
 
