@@ -2,10 +2,11 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
-from semblance.errors import ModelError
+from semblance.errors import BudgetExceeded, ModelError
 from semblance.records import Component, Score, TaskOutcome
 from semblance.runs.cells import Cell
 from semblance.runs.execution import execute
@@ -83,3 +84,34 @@ def test_a_killed_worker_costs_its_cell_only(tmp_path):
         "key0": "done", "key1": "failed", "key2": "done", "key3": "done",
     }  # fmt: skip
     assert "died" in records["key1"].reason
+
+
+def test_cells_of_a_server_come_last_and_stay_here(tmp_path):
+    """Whatever the workers, the process that keeps the accounts does them, after all that is free."""
+    done = []
+
+    def paid(job, advance):
+        done.append((job, os.getpid()))
+        return work(job, advance)
+
+    jobs = [replace(cell, remote=cell.job in ("1", "2")) for cell in cells("1", "3", "2", "4")]
+    folder = RunFolder(tmp_path)
+    ended = [record.system for record in execute(jobs, work, folder, workers=2, listener=Ear(), remote=paid)]
+    assert set(ended[:2]) == {"s1", "s3"}
+    assert ended[2:] == ["s0", "s2"]
+    assert done == [("1", os.getpid()), ("2", os.getpid())]
+
+
+def test_the_end_of_the_money_ends_the_run(tmp_path):
+    """It is no failure of the cell: that has no record, and is done when the run resumes."""
+
+    def paid(job, advance):
+        raise BudgetExceeded("No more.")
+
+    jobs = [replace(cell, remote=cell.job != "3") for cell in cells("1", "2", "3")]
+    folder = RunFolder(tmp_path)
+    steps = execute(jobs, work, folder, workers=1, listener=Ear(), remote=paid)
+    assert next(steps).system == "s2"
+    with pytest.raises(BudgetExceeded):
+        next(steps)
+    assert [folder.read_cell(cell) is not None for cell in jobs] == [False, False, True]

@@ -129,3 +129,12 @@ def test_a_rehearsal_hears_what_an_encoder_would():
         (["a"], None), (["b"], None), (["a", "b", "c"], None),
         (["q"], "query"), (["d", "e"], "document"), (["f"], "document"),
     ]  # fmt: skip
+
+
+def test_systems_with_the_same_vectors_share_what_is_planned(cache):
+    """Of two that differ only in what is done to the vectors, the first pays."""
+    seen = set()
+    first, second = (Needs(Server(), cache, WORDS, seen) for _ in range(2))
+    first.hear(["one", "two"], None)
+    second.hear(["one", "two"], None)
+    assert (first.taken().chunks, second.taken()) == (1, Need(2, 2, 0, 0, exact=False))

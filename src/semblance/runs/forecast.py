@@ -118,10 +118,13 @@ class Need:
 class Needs:
     """Adds up what calls of one encoder will need, never the same chunk twice.
 
-    `tokenizer` counts where the encoder's own is not at hand.
+    `tokenizer` counts where the encoder's own is not at hand. `seen` are the chunks planned so far; systems that
+    differ only in what is done to the same vectors share them when they share the set.
     """
 
-    def __init__(self, encoder: Encoder, cache: EmbeddingCache, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, encoder: Encoder, cache: EmbeddingCache, tokenizer: Tokenizer, seen: set[bytes] | None = None
+    ) -> None:
         own = getattr(encoder, "tokenizer", None)
         # A library's own tokenizer object, under the same name, counts in another way.
         own = own if hasattr(own, "identity") else None
@@ -129,7 +132,7 @@ class Needs:
         self._tokenizer, self._own = own or tokenizer, own is not None
         self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED
         self._cached = CachedEncoder(encoder, cache)
-        self._seen: set[bytes] = set()
+        self._seen = set() if seen is None else seen
         self._so_far = Need()
 
     def hear(self, texts: Sequence[str], role: Role | None) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from semblance.contracts import Encoder, Similarity, Tokenizer
+from semblance.errors import ModelError
 from semblance.protocols.sage import work
 from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.plan import Plan, PlannedSystem, PlannedTask
@@ -67,9 +68,9 @@ class _Forecaster:
             for one in plan.systems
             if one.remote is None
         }
-        cache = work.open_cache(plan.cells[0].job.cache)
+        cache, seen = work.open_cache(plan.cells[0].job.cache), set[bytes]()
         self.needs = {
-            one.name: Needs(one.remote or _innermost(self.systems[one.name]), cache, self.tokenizer)
+            one.name: Needs(one.remote or _innermost(self.systems[one.name]), cache, self.tokenizer, seen)
             for one in plan.systems
             if one.kind == "embedding"
         }
@@ -127,7 +128,7 @@ class _Forecaster:
             cached=need.cached,
             tokens=need.tokens,
             exact=need.exact,
-            disk_bytes=4 * (need.texts - need.cached) * int(system.facts.get("dims") or 0),
+            disk_bytes=4 * (need.texts - need.cached) * _dim(self.needs[system.name].encoder),
         )
         if system.remote is None:
             speed = self._speed(system.name, one) if need.tokens else 0.0
@@ -206,6 +207,14 @@ def _innermost(system: Any) -> Encoder:
     while hasattr(system, "encoder") and not hasattr(system, "encode_chunks"):
         system = system.encoder
     return system  # type: ignore[no-any-return]
+
+
+def _dim(encoder: Encoder) -> int:
+    """The dimensions of what is kept; 0 where only a request could tell."""
+    try:
+        return encoder.dim
+    except ModelError:
+        return 0
 
 
 def _timed(call: Callable[[], Any]) -> float:
