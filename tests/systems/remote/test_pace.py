@@ -81,12 +81,12 @@ def course(server: Server, calls: int = 8000, limits: Limits | None = None) -> C
     return run(_asked(server, calls, limits or Limits()))
 
 
-@pytest.mark.parametrize("server", [Server(limit=64), Server(queue=64), Server(limit=64, refusal=LATENCY)])
+@pytest.mark.parametrize("server", [Server(limit=64), Server(queue=64)])
 def test_a_server_of_64_at_once_is_kept_busy(server):
-    """At least 90% of what it can do, 64 / 0.2 s, whether it refuses, at once or late, or lets wait."""
+    """At least 90% of what it can do, 64 / 0.2 s, whether it refuses or lets wait."""
     found = course(server)
     assert found.rate >= 0.9 * 64 / LATENCY
-    assert found.refused <= 0.06
+    assert found.refused <= 0.01
 
 
 def test_varied_latencies_do_not_mislead():
@@ -103,9 +103,12 @@ def test_a_small_limit_is_found_and_kept(server):
     assert found.last_limit <= server.limit + 1
 
 
-def test_late_refusals_are_few():
-    """A server that answers 429 only after its usual time: no more than 5%."""
-    assert course(Server(limit=8, refusal=LATENCY)).refused <= 0.05
+@pytest.mark.parametrize("limit", [8, 64])
+def test_late_refusals_are_few(limit):
+    """A server that answers 429 only after its usual time: no more than 5%, at some cost of speed."""
+    found = course(Server(limit=limit, refusal=LATENCY))
+    assert found.refused <= 0.05
+    assert found.rate >= 0.7 * limit / LATENCY
 
 
 def test_more_at_once_is_not_asked_of_a_server_that_only_queues():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -83,39 +84,51 @@ class Pace:
         self._requests = Bucket(limits.rpm, clock) if limits.rpm else None
         self._tokens = Bucket(limits.tpm, clock) if limits.tpm else None
         self._door = asyncio.Lock()
-        self._room = asyncio.Event()
-        self._full = False
+        self._waiting: deque[asyncio.Future[int]] = deque()
         self._paused_until = 0.0
         self._growth = _Growth(self.limit)
 
     async def enter(self, tokens: int) -> Ticket:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
-        async with self._door:
-            await self._enough_room()
-            while (pause := self._pause(tokens)) > _INSTANT:
-                # In short steps: tokens that an answer gives back shorten the wait.
-                await asyncio.sleep(min(pause, _STEP))
-            if self._requests:
-                self._requests.take(1)
-            if self._tokens:
-                self._tokens.take(tokens)
-            self.in_flight += 1
-            return Ticket(self.in_flight, self._growth.stage)
-
-    async def _enough_room(self) -> None:
+        level = await self._slot()
         try:
-            while self.in_flight >= self.limit:
-                self._full = True
-                self._room.clear()
-                await self._room.wait()
-        finally:
-            self._full = False
+            async with self._door:
+                while (pause := self._pause(tokens)) > _INSTANT:
+                    # In short steps: tokens that an answer gives back shorten the wait.
+                    await asyncio.sleep(min(pause, _STEP))
+                self._take(tokens)
+        except BaseException:
+            self._leave()
+            raise
+        return Ticket(level, self._growth.stage)
+
+    async def _slot(self) -> int:
+        """A place among the requests in flight, their number with it."""
+        if self.in_flight < self.limit:
+            self.in_flight += 1
+            return self.in_flight
+        place: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            return await place
+        except BaseException:
+            if place.done() and not place.cancelled():
+                self._leave()
+            raise
+
+    def _take(self, tokens: int) -> None:
+        if self._requests:
+            self._requests.take(1)
+        if self._tokens:
+            self._tokens.take(tokens)
 
     def succeeded(self, ticket: Ticket, seconds: float, *, correction: int = 0) -> None:
         """It was answered in so many seconds; it had `correction` tokens more than was said."""
         if self._tokens:
             self._tokens.take(correction)
-        self._growth.answered(ticket, seconds, full=self._full)
+        # Where something else holds requests up, more at once is no use.
+        full = bool(self._waiting) and not self._door.locked()
+        self._growth.answered(ticket, seconds, full=full)
         self._leave()
 
     def failed(self) -> None:
@@ -133,8 +146,12 @@ class Pace:
         self.in_flight -= 1
         self.limit = min(self._growth.limit, self._most)
         self._growth.limit = self.limit
-        if self.in_flight < self.limit:
-            self._room.set()
+        # All places at once: one by one would take as many turns of a busy loop.
+        while self._waiting and self.in_flight < self.limit:
+            place = self._waiting.popleft()
+            if not place.done():
+                self.in_flight += 1
+                place.set_result(self.in_flight)
 
     def _pause(self, tokens: int) -> float:
         waits = [self._paused_until - self._clock()]
@@ -185,18 +202,20 @@ class _Growth:
             return None  # sent before the last cut, which has answered it
         self._refusals += 1
         self._lowest = min(self._lowest, ticket.level)
-        asked = self._answers + self._refusals
         if self._refusals < _FEW or not self._too_many():
             return None
         if not self._calm:
             self._cut(max(1, self.limit // 2))
             self._severity += 1
             return float(min(30.0, 0.25 * 2**self._severity))
-        self._suspicions = self._suspicions + 1 if self._refusals < _PLAIN * asked else 0
+        share = self._refusals / (self._answers + self._refusals)
+        self._suspicions = self._suspicions + 1 if share < _PLAIN else 0
         if self._suspicions > 1:
             self._endure()
-        else:
-            self._cut(max(1, min(self.limit - 1, self._lowest - 1)))
+            return None
+        # A server that is slow to refuse bears what it answers; a quick one refuses the same place over and over.
+        borne = int(self.limit * (1 - share)) if share < _PLAIN else self.limit
+        self._cut(max(1, min(self.limit - 1, self._lowest - 1, borne)))
         return None
 
     def _endure(self) -> None:
