@@ -48,6 +48,9 @@ class _Tally(Silent):
         self.running: dict[str, float] = {}
         self.start = time.monotonic()
 
+    def planning(self, plan: Plan) -> None:
+        _say(f"counting what {len(plan.cells)} cells will take")
+
     def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:  # noqa: ARG002 - what a listener hears
         self.weights = {cell.key: max(1, cell.units) for cell in waiting}
         self.total, self.cells = sum(self.weights.values()), len(waiting)

@@ -109,7 +109,10 @@ class _Forecaster:
         request = self.plan.request
         options = replace(request.options, resamples=1)
         context = Context(one.loaded.dataset, self.tokenizer, request.seed, options)
-        work.task(one.planned.task).evaluate(Rehearsal(hear), one.loaded.data, context)
+        try:
+            work.task(one.planned.task).evaluate(Rehearsal(hear), one.loaded.data, context)
+        except Exception:  # a plan must not stop a run; the cell itself will say what is wrong
+            return {name: self._scaled(one, need.encoder) for name, need in self.needs.items()}
         return {name: need.taken() for name, need in self.needs.items()}
 
     def _scaled(self, one: _Task, encoder: Encoder) -> Need:

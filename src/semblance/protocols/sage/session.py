@@ -31,6 +31,9 @@ from semblance.systems.remote import Ledger
 class Silent:
     """A listener that says nothing."""
 
+    def planning(self, plan: Plan) -> None:
+        """What the cells will take is about to be counted."""
+
     def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
         """The plan is made; these cells are still to be done."""
 
@@ -138,8 +141,7 @@ class _Session:
         self.ledger, self.spending = ledger, spending
         self.previous = folder.read_manifest() or {}
         self.clock = time.perf_counter()
-        # Workers load their models themselves; this process then has none to measure.
-        self.forecast = self.previous.get("forecast") or forecast(plan, measure=workers <= 1).as_dict()
+        self.forecast: dict[str, Any] = self.previous.get("forecast") or {}
         self.records: dict[str, CellRecord] = {
             cell.key: record
             for cell in plan.cells
@@ -148,6 +150,10 @@ class _Session:
         self.resumed = len(self.records)
 
     def do(self, listener: Silent) -> None:
+        if not self.forecast:
+            listener.planning(self.plan)
+            # Workers load their models themselves; this process then has none to measure.
+            self.forecast = forecast(self.plan, measure=self.workers <= 1).as_dict()
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.planned(self.plan, waiting)
         self._write_manifest("running")
