@@ -76,6 +76,22 @@ def test_large_tables_are_streamed(hub: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert (streamed.data.first, streamed.fingerprint) == (whole.data.first, whole.fingerprint)
 
 
+@pytest.mark.usefixtures("mirror")
+def test_no_other_split_in_silence(hub: Any) -> None:
+    """A split that is not there is an error; only corpora and queries may be called as they like."""
+    folder = hub.add(entry("scifact"))
+    about = folder / "README.md"
+    about.write_text(
+        about.read_text().replace("split: corpus", "split: test").replace("split: queries", "split: every")
+    )
+    assert len(open_dataset("scifact").load("retrieval").data) == SIZE
+    with pytest.raises(DataError, match=r"dev at d56462d0e63a cannot be read from the hub .*dev"):
+        open_dataset("scifact", split="dev").load("retrieval")
+    hub.add(entry("biosses"))
+    with pytest.raises(DataError, match="biosses-sts dev at"):
+        open_dataset("biosses", split="dev").load("pairs")
+
+
 def test_out_of_reach(mirror: Path, hub: Any) -> None:
     """One line names what was asked for, the folder to fill, its files and columns, and where to read on."""
     assert not list(hub.root.iterdir())

@@ -33,5 +33,5 @@ DATASETS.add(
 DATASETS.add(
     "hub",
     "semblance.data.catalogue.repository:open_repository",
-    "hub:ORG/NAME?config=CONFIG&revision=COMMIT: one table of any dataset of the Hugging Face hub",
+    "hub:ORG/NAME, one table of any dataset of the Hugging Face hub",
 )

@@ -45,6 +45,13 @@ class TableRecord(_Strict):
     map: dict[str, Names] = {}
     rows: int | None = None
     nested: bool = False
+    exact: bool = False
+    """Whether the split was asked for by name, so that no other will do."""
+
+    @property
+    def is_of_a_set(self) -> bool:
+        """Whether it is one of the tables of a retrieval set."""
+        return self.part in (*RETRIEVAL_PARTS, "top_ranked")
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -24,12 +24,17 @@ _EXTRA = "pip install 'semblance[hub]'"
 
 @dataclass(frozen=True)
 class Place:
-    """What of the hub is read: `configs` are alternatives, of `splits` all are read."""
+    """What of the hub is read: `configs` are alternatives, of `splits` all are read.
+
+    `only` says that another split will do where there is no more than one: corpora and queries are one split,
+    called as it pleased somebody.
+    """
 
     repo: str
     revision: str
     configs: tuple[str, ...]
     splits: tuple[str, ...]
+    only: bool = False
 
     def __str__(self) -> str:
         config = f" {self.configs[0]}" if self.configs else ""
@@ -59,9 +64,8 @@ def _loaded(datasets: Any, place: Place, streamed: bool) -> list[Any]:
     if len(place.configs) > 1:
         known = datasets.get_dataset_config_names(**at)
         config = next((name for name in place.configs if name in known), config)
-    known = datasets.get_dataset_split_names(**at, config_name=config)
-    # Sets of one split call it as they like: corpus, queries, test.
-    splits = known if len(known) == 1 and len(place.splits) == 1 else place.splits
+    known = datasets.get_dataset_split_names(**at, config_name=config) if place.only else ()
+    splits = known if len(known) == 1 else place.splits
     return [datasets.load_dataset(**at, name=config, split=one, streaming=streamed) for one in splits]
 
 

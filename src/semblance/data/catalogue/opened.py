@@ -49,7 +49,7 @@ def open_entry(
         record.lang or (lang if len(langs) == 1 else ""),
         Gains() if grades is None else Gains.from_grades(grades),
         {
-            "tables": [one.model_dump(exclude={"rows"}) for one in record.all_tables],
+            "tables": [one.model_dump(exclude={"rows", "exact"}) for one in record.all_tables],
             **{"split": split, "grades": grades, "lang": lang},
         },
         notes=_absent(record, langs, tables),
@@ -63,7 +63,8 @@ def hub_tables(
     instead = _instead(record, mirror_folder() / record.name)
     for one in record.all_tables:
         for lang in langs if record.langs else ("",):
-            place = Place(record.hub, record.revision, record.config(one, lang), one.splits)
+            only = one.is_of_a_set and not one.exact
+            place = Place(record.hub, record.revision, record.config(one, lang), one.splits, only)
             yield one, lang, HubTable(place, wanted(one), streamed=streamed or one.is_large, instead=instead)
 
 
@@ -106,7 +107,7 @@ def _with_split(record: EntryRecord, split: str) -> EntryRecord:
     for one in record.all_tables:
         if not stays & set(one.shapes):
             part = one.part if "qrels" in one.shapes else split
-            one = one.model_copy(update={"split": [split], "rows": None, "part": part})
+            one = one.model_copy(update={"split": [split], "rows": None, "part": part, "exact": True})
         tables.append(one)
     return record.model_copy(update={"layout": "", "tables": tables})
 

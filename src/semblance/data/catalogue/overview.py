@@ -57,13 +57,18 @@ def place(record: EntryRecord) -> str:
     """Where it would be read from now; looks at names of files and folders only."""
     folder = mirror_folder() / record.name
     if folder.is_dir():
-        langs = tuple(record.langs)
-        found = [table_files(folder, one.part, one.splits[0], langs) for one in record.all_tables]
-        whole = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in found)
-        return "mirror" if whole else "part of mirror"
+        return "mirror" if _is_whole(record, folder) else "part of mirror"
     if not record.hub:
         return "by hand"
     return "cache" if any(path.is_dir() for path in _cached(record.hub)) else "hub"
+
+
+def _is_whole(record: EntryRecord, folder: Path) -> bool:
+    """Whether every table is there in every language, or every shape in a file of its own."""
+    langs = tuple(record.langs)
+    found = [table_files(folder, one.part, one.splits[0], langs) for one in record.all_tables]
+    tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in found)
+    return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
 
 
 def _cached(repo: str) -> Iterator[Path]:

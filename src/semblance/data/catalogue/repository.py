@@ -24,7 +24,7 @@ def open_repository(
     """
     if not target:
         raise UsageError("`hub:` needs the name of a repository.", mend="Write hub:ORG/NAME?config=NAME.")
-    place = Place(target, revision, (config,) if config else (), (split or "test",))
+    place = Place(target, revision, (config,) if config else (), (split or "test",), only=split is None)
     instead = "Check the name, ?config= and --split; or download its files and name them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
     return Dataset(target, parts_of_table(table, mapping, None), settings={"mapping": dict(mapping)})
