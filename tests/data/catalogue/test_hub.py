@@ -145,6 +145,16 @@ def test_counts_are_held_against_the_record(hub: Any) -> None:
     assert len(open_dataset("biosses").load("pairs").data) == SIZE
 
 
+def test_a_mirror_that_cannot_be_written(hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback, but the file and the variable to change."""
+    hub.add(entry("biosses"))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "file"))
+    with pytest.raises(DataError, match="the mirror cannot be written") as caught:
+        fetch(entry("biosses"), _silent)
+    assert "SEMBLANCE_DATA" in caught.value.mend
+
+
 def test_by_hand(mirror: Path) -> None:
     """What is on no hub says how to come by it."""
     with pytest.raises(DataError, match="is on no hub") as caught:

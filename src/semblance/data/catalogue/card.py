@@ -59,7 +59,7 @@ class Card:
 
 
 def card(spec: str) -> Card:
-    """The card of a catalogue name or a path. Never reads from the network.
+    """The card of a catalogue name or a path. Only `hub:` reads from the network.
 
     UsageError for a spec that is neither.
     """

@@ -57,9 +57,14 @@ def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
             if there:
                 done[name] = Fetched(record.name, name, there[0], None)
                 continue
-            path, rows = _fetched(
-                source, folder / f"{name}.jsonl.gz", _hearing(advance, record, name, table.rows)
-            )
+            path = folder / f"{name}.jsonl.gz"
+            try:
+                rows = _fetched(source, path, _hearing(advance, record, name, table.rows))
+            except OSError as error:
+                raise DataError(
+                    "the mirror cannot be written", path=path, found=str(error),
+                    mend="Let SEMBLANCE_DATA name a folder with room.",
+                ) from error  # fmt: skip
             done[name] = Fetched(record.name, name, path, rows)
     fetched = list(done.values())
     _note_origin(record, folder, fetched)
@@ -71,8 +76,8 @@ def _hearing(advance: Advance, record: EntryRecord, name: str, expected: int | N
     return lambda rows: advance(f"{record.name} {name}", rows, None if record.langs else expected)
 
 
-def _fetched(source: HubTable, path: Path, advance: Callable[[int], None]) -> tuple[Path, int]:
-    """The file and its rows. Whole pieces wait beside it, under a name that says what they are pieces of."""
+def _fetched(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
+    """Write the file; how many rows it has. Whole pieces wait beside it, in a folder named for what they are of."""
     origin = hashlib.sha256(source.address.encode()).hexdigest()[:8]
     pieces = path.with_name(f".{path.name.removesuffix('.jsonl.gz')}.{origin}.part")
     pieces.mkdir(parents=True, exist_ok=True)
@@ -86,7 +91,7 @@ def _fetched(source: HubTable, path: Path, advance: Callable[[int], None]) -> tu
         advance(rows)
     _joined(whole, path)
     shutil.rmtree(pieces)
-    return path, rows
+    return rows
 
 
 def _pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
