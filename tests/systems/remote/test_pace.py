@@ -156,10 +156,9 @@ def test_a_wait_that_is_asked_for_is_kept():
     async def ask() -> float:
         loop = asyncio.get_running_loop()
         pace = Pace(Limits(concurrency=1), loop.time)
-        for _ in range(4):
-            pace.pushed_back(await pace.enter(1), None)
-        for _ in range(4):
-            pace.pushed_back(await pace.enter(1), 20.0)
+        for wait in (None, None, 20.0):
+            for _ in range(4):
+                pace.pushed_back(await pace.enter(1), wait)
         before = loop.time()
         await pace.enter(1)
         return loop.time() - before

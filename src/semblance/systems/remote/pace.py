@@ -204,9 +204,9 @@ class _Growth:
         self._lowest = min(self._lowest, ticket.level)
         if self._refusals < _FEW or not self._too_many():
             return None
-        if not self._calm:
+        self._severity += not self._calm
+        if self._severity > 1:
             self._cut(max(1, self.limit // 2))
-            self._severity += 1
             return float(min(30.0, 0.25 * 2**self._severity))
         share = self._refusals / (self._answers + self._refusals)
         self._suspicions = self._suspicions + 1 if share < _PLAIN else 0
