@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,3 +98,29 @@ def test_no_hub(data: Run, tmp_path: Path) -> None:
     assert f"Fill the folder {tmp_path / 'mirror' / 'stsbenchmark'} with test.jsonl" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert "Retrying" not in failed.stderr
+
+
+def test_interrupted(repositories: Any, tmp_path: Path) -> None:
+    """Ctrl-C is exit code 130 and one line; the same command goes on after the pieces that are whole."""
+    pytest.importorskip("datasets")
+    repositories.add(entry("paul-graham"), copies=60_000)
+    folder = tmp_path / "mirror" / "paul-graham"
+    command = [sys.executable, "-m", "semblance", "data", "fetch", "paul-graham"]
+    with _served(repositories.root) as endpoint:
+        own = {
+            "HF_ENDPOINT": endpoint,
+            "HF_HOME": str(tmp_path / "hf"),
+            "SEMBLANCE_DATA": str(tmp_path / "mirror"),
+        }
+        environment = {**os.environ, **own}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as first:
+            while first.poll() is None and not list(folder.glob(".*.part/*.gz")):
+                time.sleep(0.01)
+            first.send_signal(signal.SIGINT)
+            _, said = first.communicate(timeout=60)
+        assert (first.returncode, "Stopped. What is whole is kept in" in said) == (130, True), said
+        assert not (folder / "train.jsonl.gz").exists()
+        second = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "paul-graham train: 240,000 rows" in second.stdout
+    with gzip.open(folder / "train.jsonl.gz", "rt") as lines:
+        assert sum(1 for _ in lines) == 240_000
