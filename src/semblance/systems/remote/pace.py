@@ -163,7 +163,7 @@ class Pace:
 
 
 class _Growth:
-    """How the limit moves: doubling at first, then by a quarter, at a known ceiling by one and rarely.
+    """How the limit moves: doubling at first, then by up to a quarter, at a known ceiling by one and rarely.
 
     A level is judged by a window of answers to requests that were sent at it while it was full. One that brings
     no more answers per second is left, and tried again after ever longer rests: the reason may have been noise.
@@ -174,6 +174,7 @@ class _Growth:
         self.stage = 0
         self._last_cut = 0
         self._doubling = True
+        self._step = 1
         self._rest = 1
         self._ceiling: int | None = None
         self._hold = _HOLD
@@ -215,7 +216,9 @@ class _Growth:
             return None
         # A server that is slow to refuse bears what it answers; a quick one refuses the same place over and over.
         borne = int(self.limit * (1 - share)) if share < _PLAIN else self.limit
-        self._cut(max(1, min(self.limit - 1, self._lowest - 1, borne)))
+        # Doubling went far beyond the level that had stood.
+        stood = self._proven[0] if self._doubling else self.limit
+        self._cut(max(1, min(self.limit - 1, self._lowest - 1, borne, stood)))
         return None
 
     def _endure(self) -> None:
@@ -254,7 +257,8 @@ class _Growth:
         self._rise()
 
     def _rise(self) -> None:
-        step = 1 if self._at_ceiling() else self.limit if self._doubling else max(1, self.limit // 4)
+        self._step = 1 if self._at_ceiling() else min(2 * self._step, max(1, self.limit // 4))
+        step = self.limit if self._doubling else self._step
         target = self.limit + step
         if self._ceiling is not None and not self._at_ceiling():
             target = min(target, self._ceiling - 1)
@@ -263,7 +267,7 @@ class _Growth:
     def _cut(self, limit: int) -> None:
         if self._ceiling is not None and self.limit >= self._ceiling:
             self._hold = min(2 * self._hold, _LONGEST_HOLD)
-        self._doubling, self._calm, self._ceiling = False, False, limit + 1
+        self._doubling, self._calm, self._ceiling, self._step = False, False, limit + 1, 1
         self._move(limit)
         self._last_cut = self.stage
         self._proven = (limit, 0.0)
