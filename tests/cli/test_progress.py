@@ -33,7 +33,7 @@ def test_time_left_is_a_range_once_a_tenth_is_done():
 def test_lines_weigh_cells_by_their_texts(capsys):
     """The share follows the texts done, inside a cell too; a failure is a word with its reason; no control codes."""
     lines = Lines()
-    lines.planned(Plan, CELLS)
+    lines.planned(Plan, CELLS, {})
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
     assert lines.share == pytest.approx(0.33)
@@ -44,3 +44,20 @@ def test_lines_weigh_cells_by_their_texts(capsys):
     assert "FAILED: out of memory" in heard
     assert heard.startswith("3 cells, 0 done already\n")
     assert "\x1b" not in heard
+
+
+def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch):
+    """A cell that takes 99 of 100 seconds is nearly all of the share, and a part of it shows in texts and time."""
+    monkeypatch.setattr("semblance.cli.progress.PERIOD", 0.0)
+    lines = Lines()
+    lines.planned(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
+    for cell in (CELLS[0], CELLS[2]):
+        lines.started(cell)
+        lines.ended(cell, failed(cell, "", 0.0))
+    assert lines.share == pytest.approx(0.01)
+    lines.started(CELLS[1])
+    lines.advanced(CELLS[1], 45)
+    assert lines.share == pytest.approx(0.01 + 0.99 / 2)
+    assert "45 of 90 texts" in capsys.readouterr().err
+    lines.advanced(CELLS[1], 450)
+    assert lines.share == pytest.approx(1)

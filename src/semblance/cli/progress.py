@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from semblance.protocols.sage.session import Silent
@@ -41,38 +41,45 @@ def in_words(seconds: float) -> str:
 
 
 class _Tally(Silent):
-    """Counts what is done; cells weigh the texts they hold."""
+    """Counts what is done. Cells weigh the seconds that were forecast for them, or the texts they hold where one of
+    them has no forecast."""
 
     def __init__(self) -> None:
-        self.total, self.done, self.cells, self.ended_cells = 0, 0.0, 0, 0
-        self.running: dict[str, float] = {}
+        self.total, self.done, self.cells, self.ended_cells = 0.0, 0.0, 0, 0
+        self.weights: dict[str, float] = {}
+        self.running: dict[str, int] = {}
+        self.parts: dict[str, float] = {}
         self.start = time.monotonic()
 
     def planning(self, plan: Plan) -> None:
         _say(f"counting what {len(plan.cells)} cells will take")
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:  # noqa: ARG002 - what a listener hears
-        self.weights = {cell.key: max(1, cell.units) for cell in waiting}
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
+        self.timed = all(cell.key in seconds for cell in waiting)
+        self.weights = {
+            cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units) for cell in waiting
+        }
         self.total, self.cells = sum(self.weights.values()), len(waiting)
         self.start = time.monotonic()
 
     def started(self, cell: Cell) -> None:
-        self.running[cell.key] = 0.0
+        self.running[cell.key] = 0
 
     def advanced(self, cell: Cell, texts: int) -> None:
-        done = self.running.get(cell.key, 0.0) + texts
-        self.running[cell.key] = min(done, self.weights.get(cell.key, 1))
+        self.running[cell.key] = min(self.running.get(cell.key, 0) + texts, cell.units)
+        self.parts[cell.key] = self.running[cell.key] / max(1, cell.units) * self.weights.get(cell.key, 1)
 
     def ended(self, cell: Cell, record: CellRecord) -> None:  # noqa: ARG002 - what a listener hears
         self.running.pop(cell.key, None)
+        self.parts.pop(cell.key, None)
         self.done += self.weights.get(cell.key, 1)
         self.ended_cells += 1
 
     @property
     def share(self) -> float:
-        """Share of the work that is done, by weight and by cells, whichever is less."""
-        weighed = (self.done + sum(self.running.values())) / max(1, self.total)
-        return min(weighed, (self.ended_cells + 0.99) / max(1, self.cells))
+        """Share of the work that is done, by weight; texts say little of time, so by them no more than by cells."""
+        weighed = (self.done + sum(self.parts.values())) / (self.total or 1)
+        return weighed if self.timed else min(weighed, (self.ended_cells + 0.99) / max(1, self.cells))
 
     def left(self) -> str:
         """Time left in words."""
@@ -86,15 +93,16 @@ class Lines(_Tally):
         super().__init__()
         self._last = 0.0
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
-        super().planned(plan, waiting)
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+        super().planned(plan, waiting, seconds)
         _say(f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already")
 
     def advanced(self, cell: Cell, texts: int) -> None:
         super().advanced(cell, texts)
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
-            _say(f"{self.ended_cells} of {self.cells} cells; in work: {_name(cell)}  {self.left()}".rstrip())
+            done = f"{_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
+            _say(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
 
     def ended(self, cell: Cell, record: CellRecord) -> None:
         super().ended(cell, record)
@@ -122,8 +130,8 @@ class Bars(_Tally):
         self._bars: dict[str, Any] = {}
         self._lock = threading.Lock()
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
-        super().planned(plan, waiting)
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+        super().planned(plan, waiting, seconds)
         done = len(plan.cells) - len(waiting)
         self._all = self._progress.add_task(
             "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
@@ -141,7 +149,7 @@ class Bars(_Tally):
     def advanced(self, cell: Cell, texts: int) -> None:
         super().advanced(cell, texts)
         if (bar := self._bars.get(cell.key)) is not None:
-            done = int(self.running.get(cell.key, 0))
+            done = self.running[cell.key]
             self._progress.update(bar, completed=done, state=f"{done:,} of {cell.units:,} texts")
         self._update()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,8 @@ class Silent:
     def planning(self, plan: Plan) -> None:
         """What the cells will take is about to be counted."""
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell]) -> None:
-        """The plan is made; these cells are still to be done."""
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+        """The plan is made; these cells are still to be done, in so many seconds each (by key) where that is known."""
 
     def started(self, cell: Cell) -> None:
         """A cell is in work."""
@@ -155,7 +155,7 @@ class _Session:
             # Workers load their models themselves; this process then has none to measure.
             self.forecast = forecast(self.plan, measure=self.workers <= 1).as_dict()
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
-        listener.planned(self.plan, waiting)
+        listener.planned(self.plan, waiting, self._seconds())
         self._write_manifest("running")
         self.folder.write_results(self._rows())
         for dataset in self.plan.datasets:
@@ -176,6 +176,15 @@ class _Session:
                 cell.key in self.records and self.records[cell.key].done for cell in self.plan.cells
             )
             self._write_end("finished" if complete else "partial")
+
+    def _seconds(self) -> dict[str, float]:
+        """What was forecast for each cell, by key."""
+        known = {
+            (one["task"], one["dataset"], one["system"]): one["seconds"]
+            for one in self.forecast.get("cells", [])
+        }
+        found = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
+        return {key: seconds for key, seconds in found.items() if seconds is not None}
 
     def _rows(self) -> list[Result]:
         done = [self.records[cell.key] for cell in self.plan.cells if cell.key in self.records]
