@@ -244,3 +244,30 @@ def test_a_server_that_refuses_everything_is_not_asked_for_every_text(cache):
     with pytest.raises(ModelError, match="No text is taken: not allowed"):
         CachedEncoder(encoder, cache).encode([f"{i}!" for i in range(400)])
     assert len(encoder.calls) < 100 + 20
+
+
+def test_several_calls_are_fetched_at_once(cache):
+    """All chunks of the calls to come go out together; the calls find them, and counts and progress count once."""
+    encoder, done = Server(), []
+    cached = CachedEncoder(encoder, cache, progress=done.append)
+    calls = [([f"{i:02}" for i in range(6)], "query"), ([f"{i:02}" for i in range(6, 20)], None)]
+    cached.prefetch(calls)
+    assert encoder.batches in ([6], [2, 4])
+    for texts, role in calls:
+        cached.encode(texts, role=role)
+    assert sum(encoder.batches) == 6
+    assert (cached.counts.encoded, cached.counts.cached, sum(done)) == (20, 0, 20)
+    cached.encode(calls[0][0], role="query")
+    assert (cached.counts.encoded, cached.counts.cached, sum(done)) == (20, 6, 26)
+
+
+def test_what_is_refused_beforehand_is_found_by_its_call(cache):
+    """Fetching leaves a refused chunk alone; the call that needs it halves it."""
+    texts = ["aa", "b!", "cc", "dd"]
+    cached = CachedEncoder(Server(), cache)
+    cached.prefetch([(texts, None)])
+    assert not cached.failures
+    vectors = cached.encode(texts)
+    assert np.isnan(vectors[1]).all()
+    assert np.isfinite(vectors[[0, 2, 3]]).all()
+    assert list(cached.failures) == ["b!"]

@@ -12,7 +12,7 @@ vectors are NaN, and the others' are kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -68,6 +68,7 @@ class CachedEncoder:
         self.kept = kept
         self.counts = Counts()
         self.failures: dict[str, str] = {}
+        self._fetched: set[bytes] = set()
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
         self.uses_roles: bool = getattr(encoder, "uses_roles", True)
 
@@ -103,10 +104,23 @@ class CachedEncoder:
         for position, found in self._vectors(chunks, role):
             start = position * self.chunk_size
             vectors[start : start + len(found)] = found
-            if self.progress is not None:
-                self.progress(len(found))
         row = {text: position for position, text in enumerate(distinct)}
         return vectors.take([row[text] for text in texts], axis=0)
+
+    def prefetch(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
+        """Make what is missing for several calls of `encode` at once, and keep it: where a call alone has too few
+        chunks to keep a server busy, all together have enough. The calls then find it. What is refused is left to
+        them. Errors are those of `encode`."""
+        waiting: dict[Role | None, dict[bytes, Sequence[str]]] = {}
+        for texts, role in calls:
+            role = role if self.uses_roles else None
+            waiting.setdefault(role, {}).update(self.missing(texts, role=role))
+        for role, chunks in waiting.items():
+            keys, asked = list(chunks), list(chunks.values())
+            for position, found in self._timed(self._asked(asked, role)):
+                if not isinstance(found, TextRefused):
+                    self._kept(keys[position], asked[position], found)
+                    self._fetched.add(keys[position])
 
     def missing(
         self, texts: Sequence[str], *, role: Role | None = None
@@ -134,8 +148,7 @@ class CachedEncoder:
             key = chunk_key(self.identity, role, chunk)
             kept = self.cache.read(key, (len(chunk), self.dim))
             if kept is not None:
-                self.counts.cached += len(chunk)
-                self.counts.truncated += self._cut(key, chunk)
+                self._found(key, chunk)
                 yield position, kept
             elif (known := next((text for text in chunk if text in self.failures), None)) is not None:
                 refused.append((position, TextRefused(self.failures[known])))
@@ -176,6 +189,7 @@ class CachedEncoder:
             chunk = chunks[position]
             if len(chunk) == 1:
                 self._failed(chunk[0], refusal)
+                self._advance(1)
                 yield position, np.full((1, self.dim), np.nan, dtype=np.float32)
             else:
                 parted.append((position, (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])))
@@ -201,6 +215,19 @@ class CachedEncoder:
             yield step
             started = perf_counter()
 
+    def _found(self, key: bytes, texts: Sequence[str]) -> None:
+        """Count a chunk that the cache had, unless it was made for this call beforehand, and counted then."""
+        if key in self._fetched:
+            self._fetched.remove(key)
+            return
+        self.counts.cached += len(texts)
+        self.counts.truncated += self._cut(key, texts)
+        self._advance(len(texts))
+
+    def _advance(self, texts: int) -> None:
+        if self.progress is not None:
+            self.progress(texts)
+
     def _kept(self, key: bytes, texts: Sequence[str], found: Vectors) -> Vectors:
         vectors = self._checked(found, len(texts))
         self.cache.write(key, self.identity, vectors)
@@ -208,6 +235,7 @@ class CachedEncoder:
         if self.kept is not None:
             self.kept(len(texts))
         self.counts.truncated += self._cut(key, texts)
+        self._advance(len(texts))
         return vectors
 
     def _cut(self, key: bytes, texts: Sequence[str]) -> int:

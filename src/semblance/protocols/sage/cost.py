@@ -23,14 +23,11 @@ from semblance.runs.forecast import (
     remote_seconds,
     tokens_of,
 )
-from semblance.runs.rehearsal import Rehearsal
 from semblance.text import open_tokenizer
 
 Probe = list[str]
 PROBE = 24
 """Texts used to measure a system's speed."""
-REHEARSED = 400_000
-"""Texts of a task up to which it is rehearsed; beyond, its versions are estimated from the originals."""
 LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.85 + 0.5 + 0.1),
            "retrieval": 7 + 3 * (1.15 + 1.5) + 3 * (0.85 + 0.5)}  # fmt: skip
 """Tokens of all versions of a document together, in units of the original's; other tasks see it once."""
@@ -99,21 +96,22 @@ class _Forecaster:
         """What each encoder needs for the task."""
         if not self.needs:
             return {}
-        if one.planned.texts > REHEARSED:
-            return {name: self._scaled(one, need.encoder) for name, need in self.needs.items()}
 
         def hear(texts: Sequence[str], role: Any) -> None:
             for need in self.needs.values():
                 need.hear(texts, role)
 
         request = self.plan.request
-        options = replace(request.options, resamples=1)
-        context = Context(one.loaded.dataset, self.tokenizer, request.seed, options)
+        context = Context(one.loaded.dataset, self.tokenizer, request.seed, request.options)
         try:
-            work.task(one.planned.task).evaluate(Rehearsal(hear), one.loaded.data, context)
+            heard = work.rehearse(one.planned.task, one.loaded.data, context, hear)
         except Exception:  # a plan must not stop a run; the cell itself will say what is wrong
-            return {name: self._scaled(one, need.encoder) for name, need in self.needs.items()}
-        return {name: need.taken() for name, need in self.needs.items()}
+            heard = False
+        taken = {name: need.taken() for name, need in self.needs.items()}
+        if heard:
+            return taken
+        # The task's versions are estimated from the originals.
+        return {name: self._scaled(one, need.encoder) for name, need in self.needs.items()}
 
     def _scaled(self, one: _Task, encoder: Encoder) -> Need:
         texts = one.planned.texts

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from semblance.contracts import Encoder, Similarity, Tokenizer
+from semblance.contracts import Encoder, Role, Similarity, Tokenizer
 from semblance.data import Dataset, open_dataset
 from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.options import SageOptions
@@ -18,10 +18,14 @@ from semblance.protocols.sage.tasks import TASKS, Task
 from semblance.records import Loaded, TaskOutcome
 from semblance.runs.cached_encoder import CachedEncoder
 from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.rehearsal import Hear, Rehearsal
 from semblance.runs.spending import Spending, Spent
 from semblance.systems import open_system
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
+
+REHEARSED = 400_000
+"""Texts of a task up to which it is rehearsed."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,29 @@ def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None 
     system = open_system(job.system, tokenizer=tokenizer, wrap=cached, seed=job.seed, ledger=ledger)
     context = Context(data.dataset, tokenizer, job.seed, job.options)
     with charged(ledger, system.name) as calls:
+        for encoder in encoders:
+            _prefetch(encoder, job.task, data.data, context)
         outcome = task(job.task).evaluate(system, data.data, context)
     return replace(outcome, counts={**outcome.counts, **_encoding_counts(encoders), **calls})
+
+
+def rehearse(task_name: str, data: Any, context: Context, hear: Hear) -> bool:
+    """Do the task in vain, and tell `hear` of every call that it would make of an encoder. False, and nothing done, for
+    more than `REHEARSED` texts."""
+    what = task(task_name)
+    if what.size(data) * what.texts_per_item > REHEARSED:
+        return False
+    briefly = replace(context, options=replace(context.options, resamples=1))
+    what.evaluate(Rehearsal(hear), data, briefly)
+    return True
+
+
+def _prefetch(encoder: CachedEncoder, task_name: str, data: Any, context: Context) -> None:
+    """Ask a server for the vectors of all the task's calls at once: one call alone seldom keeps it busy."""
+    if hasattr(encoder.encoder, "encode_chunks"):
+        asked: list[tuple[Sequence[str], Role | None]] = []
+        rehearse(task_name, data, context, lambda texts, role: asked.append((texts, role)))
+        encoder.prefetch(asked)
 
 
 @contextmanager
