@@ -75,7 +75,10 @@ def table(title: str, rows: Iterable[tuple[str, float, float, str]]) -> None:
     """A table in Markdown."""
     print(f"## {title}\n\n| Data | Published | Here | Difference | |\n|---|---:|---:|---:|---|")
     for name, published, here, note in rows:
-        print(f"| {name} | {published:.2f} | {here:.2f} | {round(here, 2) - published:+.2f} | {note} |", flush=True)
+        print(
+            f"| {name} | {published:.2f} | {here:.2f} | {round(here, 2) - published:+.2f} | {note} |",
+            flush=True,
+        )
     print()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from semblance.cli.options import Json
+from semblance.errors import UsageError
 
 app = typer.Typer(
     help="The caches of embeddings and of language models' answers.", no_args_is_help=True,
@@ -45,9 +47,21 @@ def clear(
     from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
 
+    vectors, answers = EmbeddingCache.open(None), AnswerCache.open(None)
+    _check_kept("encoder", encoder, vectors.info().encoders)
+    _check_kept("llm", llm, answers.info().models)
     freed = 0
     if encoder is not None or llm is None:
-        freed += EmbeddingCache.open(None).clear(encoder)
+        freed += vectors.clear(encoder)
     if llm is not None or encoder is None:
-        freed += AnswerCache.open(None).clear(llm)
+        freed += answers.clear(llm)
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
+
+
+def _check_kept(option: str, name: str | None, kept: Iterable[str]) -> None:
+    """UsageError when nothing is kept under the name, or under an identity that begins with it."""
+    if name is not None and not any(one == name or one.startswith(f"{name}:") for one in kept):
+        raise UsageError(
+            f"The cache holds nothing of {name!r} (--{option}).",
+            mend="`semblance cache info` shows what it holds.",
+        )

@@ -58,7 +58,7 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
     if len(known) < 2:
         raise DataError(
             "the texts to train on have one label only", path=source.path, expected="two or more labels",
-            found=train.labels[0],
+            found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN).",
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in known:

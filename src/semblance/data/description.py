@@ -139,7 +139,11 @@ def read_description(path: Path) -> DatasetFile:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
-            "the description is not a mapping", path=path, expected="name:, tables: ...", found=shown(content)
+            "the description is not a mapping",
+            path=path,
+            expected="name:, tables: ...",
+            found=shown(content),
+            mend="Begin it with `name:` and `tables:`.",
         )
     try:
         return DatasetFile.model_validate(content)
@@ -154,7 +158,7 @@ def _reworded(path: Path, error: ValidationError) -> DataError:
     place = _place(fault["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     if fault["type"] == "missing":
-        return DataError(f"the field {place} is missing{more}.", path=path)
+        return DataError(f"the field {place} is missing{more}.", path=path, mend="Add it.")
     if fault["type"] == "extra_forbidden":
         fields = [
             name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields

@@ -103,6 +103,7 @@ def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> 
         path=source.path,
         expected="at least one usable row",
         found=reasons or f"{count} rows",
+        mend="Fill the column, or name another with --map; `semblance data check` shows the rows.",
     )
 
 

@@ -57,7 +57,10 @@ def opened(path: Path) -> IO[bytes]:
         with path.open("rb") as stream:
             magic = stream.read(len(_GZIP))
     except OSError as error:
-        raise DataError("the file cannot be read", path=path, found=error.strerror or str(error)) from error
+        raise DataError(
+            "the file cannot be read", path=path, found=error.strerror or str(error),
+            mend="Check its name, and that you may read it.",
+        ) from error  # fmt: skip
     named = path.name.lower().endswith(".gz")
     if magic and named != (magic == _GZIP):
         found = "no gzip header" if named else "a gzip header"

@@ -121,6 +121,7 @@ def _judged_twice(row: Row, query: str, doc: str, before: float, gain: float) ->
         line=row.line,
         expected=f"a gain of {before:g}, as before",
         found=f"{gain:g}",
+        mend="Keep one judgement of each query and document.",
     )
 
 

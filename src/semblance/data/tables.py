@@ -75,6 +75,7 @@ class JsonLines:
             raise DataError(
                 "the line is not a JSON object", path=self.path, line=number,
                 expected='an object like {"id": "1", "text": "..."}', found=f"a {_JSON_NAMES[type(value)]}",
+                mend="Write one object per line (JSON Lines).",
             )  # fmt: skip
         return value
 
@@ -103,7 +104,10 @@ class Delimited:
         _, header = next(self._records())
         for name in header:
             if header.count(name) > 1:
-                raise DataError(f"the header names the column {name!r} twice.", path=self.path, line=1)
+                raise DataError(
+                    f"the header names the column {name!r} twice.", path=self.path, line=1,
+                    mend="Give every column a name of its own.",
+                )  # fmt: skip
         return tuple(header)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:

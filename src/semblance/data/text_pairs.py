@@ -50,7 +50,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     if len(set(labels)) < 2:
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
-            found=f"{len(labels)} of label {labels[0]}",
+            found=f"{len(labels)} of label {labels[0]}", mend="Check the column read as label (--map label=COLUMN).",
         )  # fmt: skip
     kept = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
     ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in kept], 2)

@@ -101,7 +101,11 @@ class Filtered(View):
         if not passed:
             wanted = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
             raise DataError(
-                "no row passes the filter", path=self.path, expected=wanted, found=", ".join(sorted(found))
+                "no row passes the filter",
+                path=self.path,
+                expected=wanted,
+                found=", ".join(sorted(found)),
+                mend="Choose values that are there.",
             )
 
 

@@ -44,6 +44,13 @@ def read_yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
         line = mark.line + 1 if mark else None
-        raise DataError("the file is not valid YAML", path=path, line=line, found=problem) from error
+        raise DataError(
+            "the file is not valid YAML", path=path, line=line, found=problem, mend="Correct that line."
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError("the file cannot be read", path=path, found=str(error)) from error
+        raise DataError(
+            "the file cannot be read",
+            path=path,
+            found=str(error),
+            mend="Save it as UTF-8 where you may read it.",
+        ) from error
