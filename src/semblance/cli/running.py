@@ -94,8 +94,10 @@ def _show_plan(request: Request, display: Display) -> None:
     from semblance.protocols.sage.cost import forecast
     from semblance.protocols.sage.plan import NoCalls, make_plan
     from semblance.runs.forecast import in_words, table
+    from semblance.systems.remote import keyless
 
-    forecasts = forecast(make_plan(request, ledger=NoCalls()))
+    with keyless():
+        forecasts = forecast(make_plan(request, ledger=NoCalls()))
     if display.json:
         import json
 

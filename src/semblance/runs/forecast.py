@@ -185,24 +185,25 @@ def remote_seconds(encoder: RemoteEncoder, requests: int, tokens: int) -> float:
 
 
 def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows for the terminal."""
+    """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
         "task",
         "dataset",
         "system",
-        "items",
         "texts",
-        "kept",
         "tokens",
-        "requests",
         "cost",
         "time",
+        "requests",
+        "kept",
+        "items",
         "disk",
     ]
     return titles, [
-        [cell.task, cell.dataset, cell.system, f"{cell.items:,}", f"{cell.texts:,}", f"{cell.cached:,}",
-         ("" if cell.exact else "~") + f"{cell.tokens:,}", "" if cell.requests is None else f"{cell.requests:,}",
-         dollars(cell.usd), "?" if cell.seconds is None else f"{cell.seconds:,.1f} s",
+        [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
+         ("" if cell.exact else "~") + f"{cell.tokens:,}", dollars(cell.usd),
+         "?" if cell.seconds is None else f"{cell.seconds:,.1f} s",
+         "" if cell.requests is None else f"{cell.requests:,}", f"{cell.cached:,}", f"{cell.items:,}",
          f"{cell.disk_bytes / 1e6:,.1f} MB"]
         for cell in forecasts.cells
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from semblance.errors import ModelError, UsageError
-from semblance.systems.remote import Address, read_key, redacted
+from semblance.systems.remote import Address, keyless, read_key, redacted
 
 
 def test_the_first_that_is_set(monkeypatch):
@@ -73,3 +73,12 @@ def test_no_secret_in_an_address(url):
     with pytest.raises(UsageError, match="holds more than the address") as caught:
         Address.of(url)
     assert "secret" not in str(caught.value)
+
+
+def test_a_plan_needs_no_key(monkeypatch):
+    """Inside `keyless` a missing key is no error; outside it is one again."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with keyless():
+        assert read_key("OpenAI", ["OPENAI_API_KEY"])
+    with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
+        read_key("OpenAI", ["OPENAI_API_KEY"])

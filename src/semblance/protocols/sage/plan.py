@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from semblance.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
+from semblance.data.shapes import check_targets
 from semblance.errors import DataError, ModelError, UsageError
 from semblance.protocols.sage import work
 from semblance.protocols.sage.request import VERSION, Request
@@ -98,6 +99,9 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     """
     for name in request.tasks:
         TASKS.get(name)
+    for spec in request.systems:
+        SYSTEMS.parse(spec)
+    check_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
     specs = dict.fromkeys((*request.systems, *REFERENCES))
     systems = _distinct([_planned_system(spec, tokenizer, request.seed, ledger) for spec in specs])

@@ -4,7 +4,7 @@ from semblance.systems.remote.address import Address
 from semblance.systems.remote.calls import Answer, Calls, Limits
 from semblance.systems.remote.failures import Malformed, Refused
 from semblance.systems.remote.home import as_finished, wait_for
-from semblance.systems.remote.keys import read_key, redacted
+from semblance.systems.remote.keys import keyless, read_key, redacted
 from semblance.systems.remote.ledger import Ledger, ModelTotals
 from semblance.systems.remote.price import Price
 
@@ -19,6 +19,7 @@ __all__ = [
     "Price",
     "Refused",
     "as_finished",
+    "keyless",
     "read_key",
     "redacted",
     "wait_for",

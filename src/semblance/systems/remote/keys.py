@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from semblance.errors import ModelError, UsageError
 
@@ -16,6 +18,17 @@ _LIKE_A_KEY = re.compile(
 _DUMMY = "none-needed"
 _read: set[str] = set()
 """Every key this process has read, so that none is ever shown."""
+_needed: ContextVar[bool] = ContextVar("needed", default=True)
+
+
+@contextmanager
+def keyless() -> Iterator[None]:
+    """Inside, models open without their keys: for a plan, which sends nothing."""
+    token = _needed.set(False)
+    try:
+        yield
+    finally:
+        _needed.reset(token)
 
 
 def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local: bool = False) -> str:
@@ -36,7 +49,7 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
         if value:
             _read.add(value)
             return value
-    if local and key is None:
+    if (local and key is None) or not _needed.get():
         return _DUMMY
     raise ModelError(
         f"{vendor} needs a key, and {' or '.join(wanted)} is not set.", mend=f"export {wanted[0]}=..."
