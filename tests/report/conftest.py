@@ -502,9 +502,10 @@ def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "plain", made)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A Chromium; tests are skipped where there is none."""
+    """A Chromium; tests are skipped where there is none. Not for the session: while it is open its driver keeps an
+    event loop running, and no other test of the process could start one."""
     path = (
         os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     )

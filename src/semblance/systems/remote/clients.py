@@ -1,4 +1,4 @@
-"""The official OpenAI client, made once per process and server."""
+"""The official OpenAI client, made for each process and server."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from semblance.errors import ModelError
 from semblance.systems.remote.address import Address
 from semblance.systems.remote.keys import read_key
+from semblance.systems.remote.turns import Turns
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 OPENAI = "https://api.openai.com/v1"
 
-_clients: dict[tuple[int, str, str], AsyncOpenAI] = {}
-"""By process, server and key. They are kept: one that is collected leaves its connections open behind it."""
+_clients: dict[tuple[int, str, str], Turns[AsyncOpenAI]] = {}
+"""By process, server and key."""
 
 
 def openai_address(base_url: str | None) -> Address:
@@ -42,12 +43,13 @@ class OpenAIClient:
         """The client, to be used in the loop of `home`."""
         place = (os.getpid(), self._address.url, self._key)
         if place not in _clients:
-            from openai import AsyncOpenAI
+            _clients[place] = Turns(self._made)
+        return _clients[place].next()
 
-            _clients[place] = AsyncOpenAI(
-                api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None
-            )
-        return _clients[place]
+    def _made(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None)
 
 
 def _check_installed() -> None:

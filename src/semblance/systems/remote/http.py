@@ -10,8 +10,9 @@ from typing import Any
 
 from semblance.errors import ModelError
 from semblance.systems.remote.failures import Malformed, Refused
+from semblance.systems.remote.turns import Turns
 
-_clients: dict[int, Any] = {}
+_clients: dict[int, Turns[Any]] = {}
 
 
 async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
@@ -44,12 +45,17 @@ def check_installed() -> None:
 
 
 def _client() -> Any:
-    """One client per process, made and used in the loop of `home`."""
+    """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
-        check_installed()
-        import httpx
+        _clients[os.getpid()] = Turns(_made)
+    return _clients[os.getpid()].next()
 
-        # The time limit is that of Calls; how many connections are open follows from its pace.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=512)
-        _clients[os.getpid()] = httpx.AsyncClient(timeout=None, limits=limits)
-    return _clients[os.getpid()]
+
+def _made() -> Any:
+    check_installed()
+    import httpx
+
+    # The time limit is that of Calls; how many connections are open follows from its pace.
+    return httpx.AsyncClient(
+        timeout=None, limits=httpx.Limits(max_connections=None, max_keepalive_connections=512)
+    )

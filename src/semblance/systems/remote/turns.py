@@ -1,0 +1,28 @@
+"""Clients that take turns, because the pool of one looks through all its connections at every request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_MOST = 8
+_REQUESTS_EACH = 16
+
+
+class Turns(Generic[T]):
+    """Up to eight clients made by `make`, one more with every sixteen requests: a few calls need no second one, and
+    of hundreds at once each client has its share. They are kept: one that is collected leaves its connections open."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._clients: list[T] = []
+        self._requests = 0
+
+    def next(self) -> T:
+        """The client whose turn it is."""
+        self._requests += 1
+        if len(self._clients) < min(_MOST, 1 + self._requests // _REQUESTS_EACH):
+            self._clients.append(self._make())
+        return self._clients[self._requests % len(self._clients)]
