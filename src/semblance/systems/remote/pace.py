@@ -70,6 +70,7 @@ _FEW = 4
 _TOLERATED = 1 / 20
 _PLAIN = 0.5
 _GAIN = 0.2
+_STOOD = 0.95
 _LONGEST_REST = 16
 
 
@@ -218,7 +219,10 @@ class _Growth:
         borne = int(self.limit * (1 - share)) if share < _PLAIN else self.limit
         # Doubling went far beyond the level that had stood.
         stood = self._proven[0] if self._doubling else self.limit
-        self._cut(max(1, min(self.limit - 1, self._lowest - 1, borne, stood)))
+        # A few refusals in a burst are a poor measure of a level that had stood: not far below that at once.
+        level, seconds = self._proven
+        floor = int(_STOOD * level) if seconds and not self._doubling else 1
+        self._cut(max(1, min(self.limit - 1, max(floor, min(self._lowest - 1, borne, stood)))))
         return None
 
     def _endure(self) -> None:
