@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from semblance.cli.terminal import progress_bars
 from semblance.protocols.sage.session import Silent
 
 if TYPE_CHECKING:
@@ -116,17 +117,7 @@ class Bars(_Tally):
 
     def __init__(self) -> None:
         super().__init__()
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}"),
-            console=Console(stderr=True),
-            refresh_per_second=4,
-            transient=True,
-        )
+        self._progress = progress_bars()
         self._bars: dict[str, Any] = {}
         self._lock = threading.Lock()
 

@@ -6,7 +6,10 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,18 @@ def show_table(
         for i, title in enumerate(titles)
     ]
     show(render_table(columns, rows, width=here.width, wide=wide, unicode=here.unicode))
+
+
+def progress_bars() -> Progress:
+    """Bars on stderr with a description and a state, rewritten at most four times a second, gone at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[state]}"),
+        console=Console(stderr=True),
+        refresh_per_second=4,
+        transient=True,
+    )

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from semblance.cli.progress import PERIOD, in_words
+from semblance.cli.terminal import progress_bars
 
 QUIET = 2.0
 """Seconds in which nothing is shown: most work is over by then."""
@@ -45,17 +46,7 @@ class Waiting:
 
     def _show(self, doing: str, done: int, total: int, state: str) -> None:
         if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.fields[state]}"),
-                console=Console(stderr=True),
-                refresh_per_second=4,
-                transient=True,
-            )
+            self._bar = progress_bars()
             self._task = self._bar.add_task(doing, total=total or None, state=state)
             self._bar.start()
         self._bar.update(self._task, description=doing, completed=done, total=total or None, state=state)

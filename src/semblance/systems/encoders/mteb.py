@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from semblance.contracts import Role
 from semblance.errors import ModelError, UsageError
 from semblance.systems.encoders.truncation import TokenLimit
+from semblance.systems.libraries import first_line, model_library
 from semblance.systems.weights import find_weights
 
 _SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
@@ -72,7 +73,7 @@ class Mteb:
             try:
                 found = thread.submit(self._encoded, texts, role).result()
             except Exception as error:  # a model of the registry may raise anything
-                raise ModelError(f"{self.name!r} failed while encoding: {_line(error)}") from error
+                raise ModelError(f"{self.name!r} failed while encoding: {first_line(error)}") from error
         return np.asarray(found.float().cpu() if isinstance(found, torch.Tensor) else found, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -99,7 +100,7 @@ class Mteb:
                 f"{error.args[0]}".splitlines()[0], mend="`mteb available-models` lists all."
             ) from error
         except ValueError as error:
-            raise UsageError(_line(error)) from error
+            raise UsageError(first_line(error)) from error
         if "API" in meta.framework:
             raise UsageError(
                 f"{self.target} is a service that mteb would call itself, past every limit and account of a run.",
@@ -112,7 +113,7 @@ class Mteb:
             model = meta.load_model(device=self.device)
         except Exception as error:  # a model of the registry may raise anything
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {_line(error)}",
+                f"{self.name!r} cannot be loaded: {first_line(error)}",
                 mend="If it needs a package, install that; if files, let mteb load it once with a network.",
             ) from error
         if not callable(getattr(model, "encode", None)):
@@ -128,19 +129,4 @@ def _task(library: Any, name: str) -> Any:
 
 
 def _library() -> Any:
-    try:
-        import mteb
-        from transformers.utils import logging
-    except ImportError as error:
-        raise ModelError(
-            f"mteb's models need the package {error.name}, which is not installed.",
-            mend="Install it: pip install 'semblance[mteb]'",
-        ) from error
-    # A bar of its own for weights that load in a second would cut through the run's.
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return mteb
-
-
-def _line(error: Exception) -> str:
-    """The first line of what a library says."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."
+    return model_library("mteb", what="mteb's models", mend="Install it: pip install 'semblance[mteb]'")

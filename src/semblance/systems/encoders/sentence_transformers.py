@@ -18,6 +18,7 @@ from semblance.errors import ModelError, UsageError
 from semblance.systems.encoders.batches import Batch, of_similar_length, on_all_cores
 from semblance.systems.encoders.prompts import Prompts, choose_prompts
 from semblance.systems.encoders.truncation import TokenLimit
+from semblance.systems.libraries import first_line, model_library
 from semblance.systems.models import known_model
 from semblance.systems.weights import Weights, find_weights, foreign_code, is_pinned
 
@@ -135,7 +136,7 @@ class SentenceTransformer:
             mend = "Check that it is a sentence-transformers model and that its files are complete."
             if "trust_remote_code" in str(error) and not self.trust_remote_code:
                 mend = "It comes with its own code: read that, then add trust_remote_code=true and revision=COMMIT."
-            raise ModelError(f"{self.name!r} cannot be loaded: {_line(error)}", mend=mend) from error
+            raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
         return model
 
     def _prompts(self, weights: Weights) -> Prompts:
@@ -168,7 +169,9 @@ class SentenceTransformer:
             )
         except Exception as error:
             mend = "Try a smaller batch_size or max_length." if "out of memory" in str(error).lower() else ""
-            raise ModelError(f"{self.name!r} failed while encoding: {_line(error)}", mend=mend) from error
+            raise ModelError(
+                f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
+            ) from error
         return np.asarray(found, dtype=np.float32)
 
     def _identity(self, library: Any, weights: Weights) -> str:
@@ -185,17 +188,11 @@ class SentenceTransformer:
 
 
 def _library() -> Any:
-    try:
-        import sentence_transformers
-        from transformers.utils import logging
-    except ImportError as error:
-        raise ModelError(
-            f"sentence-transformers models need the package {error.name}, which is not installed.",
-            mend="Install it: pip install 'semblance[torch]'; or use onnx:./folder, which needs no torch.",
-        ) from error
-    # A bar of its own for weights that load in a second would cut through the run's.
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return sentence_transformers
+    return model_library(
+        "sentence_transformers",
+        what="sentence-transformers models",
+        mend="Install it: pip install 'semblance[torch]'; or use onnx:./folder, which needs no torch.",
+    )
 
 
 def _need_backend(backend: str) -> None:
@@ -209,8 +206,3 @@ def _need_backend(backend: str) -> None:
             f"The backend {backend} needs the package {package}, which is not installed.",
             mend=f"Install it: pip install 'sentence-transformers[{backend}]'; or leave backend out.",
         )
-
-
-def _line(error: Exception) -> str:
-    """The first line of what a library says."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import ModelError, UsageError
+from semblance.systems.libraries import first_line, model_library
 from semblance.systems.weights import Weights, find_weights, is_pinned
 
 
@@ -62,7 +63,7 @@ class CrossEncoder:
                 show_progress_bar=False,
             )
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"The cross-encoder {self._target} failed: {_line(error)}") from error
+            raise ModelError(f"The cross-encoder {self._target} failed: {first_line(error)}") from error
         return _one_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
@@ -79,17 +80,9 @@ def _check(target: str, revision: str | None, *, trust_remote_code: bool) -> Non
 
 
 def _library() -> Any:
-    try:
-        import sentence_transformers
-        from transformers.utils import logging
-    except ImportError as error:
-        raise ModelError(
-            f"Cross-encoders need the package {error.name}, which is not installed.",
-            mend="pip install 'semblance[torch]'",
-        ) from error
-    # A bar of its own for weights that load in a second would cut through the run's.
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return sentence_transformers
+    return model_library(
+        "sentence_transformers", what="Cross-encoders", mend="Install it: pip install 'semblance[torch]'"
+    )
 
 
 def _loaded(library: Any, weights: Weights, **options: Any) -> Any:
@@ -99,7 +92,7 @@ def _loaded(library: Any, weights: Weights, **options: Any) -> Any:
         )
     except Exception as error:  # hub, safetensors, transformers and torch have no root in common
         raise ModelError(
-            f"The cross-encoder {weights.location} cannot be loaded: {_line(error)}",
+            f"The cross-encoder {weights.location} cannot be loaded: {first_line(error)}",
             mend="Check that it is a model for ranking and that its files are complete.",
         ) from error
 
@@ -115,8 +108,3 @@ def _one_each(scores: NDArray[np.float32], n: int, target: str) -> NDArray[np.fl
     if not np.isfinite(scores).all():
         raise ModelError(f"The cross-encoder {target} gave scores that are not finite.")
     return scores
-
-
-def _line(error: Exception) -> str:
-    """The first line of what a library says, with its full stop."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
