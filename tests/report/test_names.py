@@ -23,6 +23,14 @@ def test_the_organisation_goes_first() -> None:
     assert labels([name])[name] == "model-large-v2?dims=256"
 
 
+def test_how_a_model_is_served_goes_too() -> None:
+    """Address and price say nothing of what it answers; two servers of one model are still told apart."""
+    name = "openai:embedding-model?base_url=http://127.0.0.1:8000/v1&dimensions=64&price=2"
+    assert labels([name])[name] == "openai:embedding-model?dimensions=64"
+    other = name.replace("8000", "9000")
+    assert len(set(labels([name, other]).values())) == 2
+
+
 def test_the_organisation_stays_where_it_tells_two_apart() -> None:
     """Two names that would share a label keep more."""
     names = ["st:first-organisation/embedding-model", "st:second-organisation/embedding-model"]

@@ -7,10 +7,24 @@ from collections.abc import Sequence
 
 LONG = 28
 LONGEST = 44
+SERVING = {
+    "base_url",
+    "key",
+    "price",
+    "price_output",
+    "rpm",
+    "tpm",
+    "concurrency",
+    "timeout",
+    "device",
+    "batch_size",
+}
+"""Parameters that say where and how a model is asked, and not what it answers."""
 
 
 def labels(names: Sequence[str]) -> dict[str, str]:
-    """A label per name: names over 28 characters lose the organisation first, then their end.
+    """A label per name: names over 28 characters lose the organisation and how the model is served first, then
+    their end.
 
     Labels are distinct: names that would share one keep more, or get their number.
 
@@ -34,4 +48,5 @@ def _without_organisation(name: str) -> str:
     if len(name) <= LONG:
         return name
     target, question, parameters = name.partition("?")
-    return target.rstrip("/").rpartition("/")[2] + question + parameters
+    kept = "&".join(part for part in parameters.split("&") if part.partition("=")[0] not in SERVING)
+    return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")

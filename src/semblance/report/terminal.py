@@ -111,7 +111,7 @@ def _board(board: Board, width: int, wide: bool, unicode: bool) -> Text:
     rows: list[list[str | Text]] = [
         [
             row.rank or numbers.NONE,
-            row.system.name,
+            row.system.name if wide else row.label,
             _lead(row, unicode),
             *(_value(row.tasks[i], unicode) for i in places),
         ]

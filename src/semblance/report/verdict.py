@@ -96,7 +96,8 @@ def _heading(board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
             return (name(first[0]), f" beats every other system{on}")
         return ("Only ", name(first[0]), f" may be first{on}")
     if len(first) == len(board.ranked):
-        return (f"No system stands out{on}: all {numbers.in_words(len(first))} may be first",)
+        all_of_them = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
+        return (f"No system stands out{on}: {all_of_them} may be first",)
     return (f"{numbers.in_words(len(first)).capitalize()} {noun_of(first)}s may be first{on}",)
 
 
