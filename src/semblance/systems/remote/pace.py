@@ -71,6 +71,7 @@ _TOLERATED = 1 / 20
 _PLAIN = 0.5
 _GAIN = 0.2
 _STOOD = 0.95
+_NEAR = (0.9, 1.1)
 _LONGEST_REST = 16
 
 
@@ -182,6 +183,7 @@ class _Growth:
         self._answers, self._refusals = 0, 0
         self._tolerated, self._suspicions = _TOLERATED, 0
         self._lowest = limit
+        self._refused_at = 0
         self._calm = True
         self._severity = 0
         self._proven = (limit, 0.0)
@@ -261,7 +263,9 @@ class _Growth:
         self._rise()
 
     def _rise(self) -> None:
-        self._step = 1 if self._at_ceiling() else min(2 * self._step, max(1, self.limit // 4))
+        # Near a level that was refused a leap would be refused too; well above it, it says nothing any more.
+        near = _NEAR[0] * self._refused_at <= self.limit <= _NEAR[1] * self._refused_at
+        self._step = 1 if near or self._at_ceiling() else min(2 * self._step, max(1, self.limit // 4))
         step = self.limit if self._doubling else self._step
         target = self.limit + step
         if self._ceiling is not None and not self._at_ceiling():
@@ -272,6 +276,7 @@ class _Growth:
         if self._ceiling is not None and self.limit >= self._ceiling:
             self._hold = min(2 * self._hold, _LONGEST_HOLD)
         self._doubling, self._calm, self._ceiling, self._step = False, False, limit + 1, 1
+        self._refused_at = self._lowest
         self._move(limit)
         self._last_cut = self.stage
         self._proven = (limit, 0.0)
