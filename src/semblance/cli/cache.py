@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from semblance.cli.options import Json
 from semblance.errors import UsageError
+
+if TYPE_CHECKING:
+    from semblance.runs.store import Store
 
 app = typer.Typer(
     help="The caches of embeddings and of language models' answers.", no_args_is_help=True,
@@ -48,8 +50,8 @@ def clear(
     from semblance.runs.embedding_cache import EmbeddingCache
 
     vectors, answers = EmbeddingCache.open(None), AnswerCache.open(None)
-    _check_kept("encoder", encoder, vectors.info().encoders)
-    _check_kept("llm", llm, answers.info().models)
+    _check_kept("encoder", encoder, vectors)
+    _check_kept("llm", llm, answers)
     freed = 0
     if encoder is not None or llm is None:
         freed += vectors.clear(encoder)
@@ -58,9 +60,9 @@ def clear(
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 
-def _check_kept(option: str, name: str | None, kept: Iterable[str]) -> None:
-    """UsageError when nothing is kept under the name, or under an identity that begins with it."""
-    if name is not None and not any(one == name or one.startswith(f"{name}:") for one in kept):
+def _check_kept(option: str, name: str | None, cache: Store) -> None:
+    """UsageError when nothing is kept of the model."""
+    if name is not None and not cache.has_any(name):
         raise UsageError(
             f"The cache holds nothing of {name!r} (--{option}).",
             mend="`semblance cache info` shows what it holds.",

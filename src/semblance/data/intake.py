@@ -60,6 +60,24 @@ class Intake:
             raise nothing_usable(source, len(seen), self.tally.skipped())
         return draw.taken()
 
+    def drawn(
+        self,
+        source: Source,
+        items: Iterable[tuple[str, T]],
+        is_usable: Callable[[str, T], bool],
+        draw: Draw[tuple[str, T]],
+    ) -> list[tuple[str, T]]:
+        """The drawn ones of the usable among items put together from rows. DataError when none is usable."""
+        usable = 0
+        for key, item in items:
+            if is_usable(key, item):
+                usable += 1
+                draw.offer(key, (key, item))
+        if not usable:
+            skipped = self.tally.skipped()
+            raise nothing_usable(source, sum(left.count for left in skipped), skipped)
+        return draw.taken()
+
     def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
         """The texts of these columns; None, and the row is counted, where one is missing or blank."""
         found: list[str] = []

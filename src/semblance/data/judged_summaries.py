@@ -10,7 +10,7 @@ import numpy as np
 
 from semblance.data.cells import key_of, number_of, text_of, texts_of, wrong
 from semblance.data.faults import fault
-from semblance.data.intake import Intake, nothing_usable
+from semblance.data.intake import Intake
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw
 from semblance.data.views import distinct
@@ -33,21 +33,10 @@ def summaries(source: Source, intake: Intake, limit: int | None, seed: int) -> J
     its `references`, one `summary` and its `relevance`; rows of one `doc_id`, without it of one text, belong
     together. Skipped are texts that lack either kind, and machine summaries that are blank or not rated.
     """
-    draw = Draw[tuple[str, _Item]](limit, seed)
-    usable = 0
     items = _nested(source, intake) if "summaries" in source.columns() else _gathered(source, intake)
-    for key, item in items:
-        if not item.references or not item.summaries:
-            kind = "reference" if not item.references else "rated summary"
-            intake.tally.skip(f"texts without a {kind}", key)
-            continue
-        usable += 1
-        draw.offer(key, (key, item))
-    if not usable:
-        raise nothing_usable(
-            source, sum(left.count for left in intake.tally.skipped()), intake.tally.skipped()
-        )
-    taken = draw.taken()
+    taken = intake.drawn(
+        source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
+    )
     return JudgedSummaries(
         tuple(key for key, _ in taken),
         tuple(item.text for _, item in taken),
@@ -110,3 +99,11 @@ def _add(item: _Item, key: str, row: Row, intake: Intake) -> None:
         return
     item.summaries.append(summary)
     item.relevance.append(relevance)
+
+
+def _is_usable(key: str, item: _Item, intake: Intake) -> bool:
+    if item.references and item.summaries:
+        return True
+    kind = "reference" if not item.references else "rated summary"
+    intake.tally.skip(f"texts without a {kind}", key)
+    return False

@@ -9,7 +9,7 @@ import numpy as np
 
 from semblance.data.cells import key_of, number_of, text_of, texts_of, wrong
 from semblance.data.faults import fault
-from semblance.data.intake import Intake, nothing_usable
+from semblance.data.intake import Intake
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw
 from semblance.data.views import distinct
@@ -31,18 +31,10 @@ def reranking(source: Source, intake: Intake, limit: int | None, seed: int) -> R
     and its `label` (0 = not relevant); rows of one `query_id`, without it of one query, belong together.
     Skipped are queries without text, without a relevant or without an irrelevant candidate, and blank candidates.
     """
-    draw = Draw[tuple[str, _Item]](limit, seed)
-    usable = 0
     items = _nested(source, intake) if "positive" in source.columns() else _gathered(source, intake)
-    for key, item in items:
-        if _is_usable(key, item, intake):
-            usable += 1
-            draw.offer(key, (key, item))
-    if not usable:
-        raise nothing_usable(
-            source, sum(left.count for left in intake.tally.skipped()), intake.tally.skipped()
-        )
-    taken = draw.taken()
+    taken = intake.drawn(
+        source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
+    )
     return RerankingSet(
         tuple(key for key, _ in taken),
         tuple(tuple(item.queries) for _, item in taken),

@@ -46,6 +46,7 @@ class AnswerCache(Store):
     file = "answers.sqlite"
     tables = (_ANSWERS,)
     main = "answers"
+    owner = "model"
 
     def read(self, key: bytes) -> Completion | None:
         """The answer kept under `key`, without its parsed object; None when there is none, or a damaged one."""
@@ -72,25 +73,10 @@ class AnswerCache(Store):
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", key, model, seal(key, content), content
         )
 
-    def drop(self, key: bytes) -> None:
-        """Forget the answer under `key`."""
-        self._change("DELETE FROM answers WHERE key = ?", key)
-
     def info(self) -> AnswersInfo:
         """What the cache holds now; zeros where it cannot be read."""
         rows = self._all("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
         return AnswersInfo(self.path, self._size(), sum(n for _, n in rows), dict(rows))
-
-    def clear(self, model: str | None = None) -> int:
-        """Drop the answers of the model with this identity or its beginning up to a colon, or all; the bytes
-        freed on disk."""
-        before = self._size()
-        if model is None:
-            self._change("DELETE FROM answers")
-        else:
-            named = "model = ?1 OR substr(model, 1, length(?1) + 1) = ?1 || ':'"
-            self._change(f"DELETE FROM answers WHERE {named}", model)
-        return max(0, before - self._shrink())
 
 
 def answer_key(

@@ -47,6 +47,7 @@ class EmbeddingCache(Store):
     file = "embeddings.sqlite"
     tables = (_CHUNKS, _CUTS)
     main = "chunks"
+    owner = "encoder"
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`, shape `shape`; None when there are none, or damaged ones."""
@@ -55,7 +56,7 @@ class EmbeddingCache(Store):
             return None
         texts, dim, checksum, content = row
         if (texts, dim) != shape or checksum != seal(key, content) or len(content) != 4 * texts * dim:
-            self._change("DELETE FROM chunks WHERE key = ?", key)
+            self.drop(key)
             return None
         return np.frombuffer(content, dtype="<f4").reshape(shape)
 
@@ -90,13 +91,5 @@ class EmbeddingCache(Store):
             encoders={encoder: texts for encoder, _, texts in rows},
         )
 
-    def clear(self, encoder: str | None = None) -> int:
-        """Drop the vectors of the encoder with this name or identity, or all; the bytes freed on disk."""
-        before = self._size()
-        if encoder is None:
-            self._change("DELETE FROM chunks")
-        else:
-            named = "encoder = ?1 OR substr(encoder, 1, length(?1) + 1) = ?1 || ':'"
-            self._change(f"DELETE FROM chunks WHERE {named}", encoder)
+    def _sweep(self) -> None:
         self._change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
-        return max(0, before - self._shrink())

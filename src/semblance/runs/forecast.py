@@ -135,6 +135,11 @@ class Needs:
         self._seen = set() if seen is None else seen
         self._so_far = Need()
 
+    @property
+    def chunk_size(self) -> int:
+        """Texts per chunk."""
+        return self._cached.chunk_size
+
     def hear(self, texts: Sequence[str], role: Role | None) -> None:
         """The encoder will be asked for these texts together."""
         fresh: list[str] = []

@@ -34,12 +34,14 @@ def seal(key: bytes, content: bytes | memoryview) -> bytes:
 
 class Store:
     """One file, its first table the main one. Safe to share between threads, and between processes that open it
-    each. A subclass says what it is called, its file and its tables."""
+    each. A subclass says what it is called, its file and its tables, and which column of the `main` one has the
+    identity of the model that a row is of (`owner`)."""
 
     title: ClassVar[str]
     file: ClassVar[str]
     tables: ClassVar[tuple[str, ...]]
     main: ClassVar[str]
+    owner: ClassVar[str]
 
     def __init__(self, path: Path, connection: sqlite3.Connection | None) -> None:
         self.path = path
@@ -58,6 +60,32 @@ class Store:
             store = cls(file, cls._connect_read_only(file))
             store._warn("opened for writing", error)
             return store
+
+    def drop(self, key: bytes) -> None:
+        """Forget what is kept under `key`."""
+        self._change(f"DELETE FROM {self.main} WHERE key = ?", key)
+
+    def has_any(self, owner: str) -> bool:
+        """Whether anything is kept of the model with this identity, or its beginning up to a colon."""
+        return self._first(f"SELECT 1 FROM {self.main} WHERE {self._of_owner()} LIMIT 1", owner) is not None
+
+    def clear(self, owner: str | None = None) -> int:
+        """Drop what is kept of the model with this identity, or its beginning up to a colon; or all. The bytes
+        freed on disk."""
+        before = self._size()
+        if owner is None:
+            self._change(f"DELETE FROM {self.main}")
+        else:
+            self._change(f"DELETE FROM {self.main} WHERE {self._of_owner()}", owner)
+        self._sweep()
+        return max(0, before - self._shrink())
+
+    @classmethod
+    def _of_owner(cls) -> str:
+        return f"({cls.owner} = ?1 OR substr({cls.owner}, 1, length(?1) + 1) = ?1 || ':')"
+
+    def _sweep(self) -> None:
+        """Drop what other tables say of rows of the main one that are gone."""
 
     def close(self) -> None:
         """Release the file; the store then holds nothing and keeps nothing."""

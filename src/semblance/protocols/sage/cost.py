@@ -111,11 +111,11 @@ class _Forecaster:
         if heard:
             return taken
         # The task's versions are estimated from the originals.
-        return {name: self._scaled(one, need.encoder) for name, need in self.needs.items()}
+        return {name: self._scaled(one, need) for name, need in self.needs.items()}
 
-    def _scaled(self, one: _Task, encoder: Encoder) -> Need:
+    def _scaled(self, one: _Task, needs: Needs) -> Need:
         texts = one.planned.texts
-        return Need(texts, 0, one.tokens, -(-texts // getattr(encoder, "chunk_size", 64)), exact=False)
+        return Need(texts, 0, one.tokens, -(-texts // needs.chunk_size), exact=False)
 
     def _cell(self, one: _Task, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
         head = Forecast(
