@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from semblance.protocols.estimates import estimate
 from semblance.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
-from semblance.protocols.sage.context import estimate
 from semblance.protocols.sage.preference import Preferences
 from semblance.records import Comparisons, Documents, LabelledTexts, Ratings, RetrievalSet
 from semblance.systems.cosine import Cosine

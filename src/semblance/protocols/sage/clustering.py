@@ -13,8 +13,9 @@ from semblance.contracts import Similarity
 from semblance.data import draw_stratified
 from semblance.measures import v_measure
 from semblance.measures.linkage import complete_linkage
-from semblance.protocols.sage.context import Context, Items, estimate, undefined
-from semblance.protocols.sage.lost import Lost
+from semblance.protocols.estimates import Items, estimate, undefined
+from semblance.protocols.lost import Lost
+from semblance.protocols.sage.context import Context
 from semblance.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"

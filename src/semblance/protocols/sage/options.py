@@ -2,60 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-from semblance.errors import UsageError
-
-
-def _option(default: Any, help: str) -> Any:
-    """A field that carries its own help text, for the command line and the docs."""
-    return field(default=default, metadata={"help": help})
+from semblance.protocols.options import check_options, option
 
 
 @dataclass(frozen=True)
 class SageOptions:
     """Options of the five tasks. `[An]` is the ambiguity of the paper each one settles (docs/sage.md)."""
 
-    preference_ties: Literal["second", "half"] = _option(
+    preference_ties: Literal["second", "half"] = option(
         "second", "Where a tie in a comparison goes [A9]: to summary 2, or half a point."
     )
-    positive: Literal["second", "first"] = _option(
+    positive: Literal["second", "first"] = option(
         "second", "The positive class of precision and recall [A10]."
     )
-    robustness_edits: Literal["all", "mean"] = _option(
+    robustness_edits: Literal["all", "mean"] = option(
         "all", "Compare with the extreme edit of each kind, or with their average [A14]."
     )
-    numerize_both_cases: bool = _option(False, "Numerize capital letters too.")
-    delete_next_if_space: bool = _option(
+    numerize_both_cases: bool = option(False, "Numerize capital letters too.")
+    delete_next_if_space: bool = option(
         False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
     )
-    curve: Literal["hyperbolic", "linear"] = _option(
+    curve: Literal["hyperbolic", "linear"] = option(
         "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."
     )
-    string_cap: int = _option(
+    string_cap: int = option(
         2_000, "Largest clustering set for classical metrics; larger ones are sampled, stratified by label."
     )
-    embedding_cap: int = _option(10_000, "The same for embedding models.")
-    retrieval_headline: Literal["augmented", "replaced"] = _option(
+    embedding_cap: int = option(10_000, "The same for embedding models.")
+    retrieval_headline: Literal["augmented", "replaced"] = option(
         "augmented", "Which corpus the headline keeps its share in [A19]."
     )
-    ties: Literal["original", "worst"] = _option(
+    ties: Literal["original", "worst"] = option(
         "original", "Order of equal scores in an augmented corpus [A18]: the original first, or the copy."
     )
-    dataset_mean: Literal["arithmetic", "harmonic"] = _option(
+    dataset_mean: Literal["arithmetic", "harmonic"] = option(
         "arithmetic", "Mean of the retrieval shares over datasets [A20]."
     )
-    gain: Literal["linear", "exponential"] = _option("linear", "Gain of nDCG [A21].")
-    resamples: int = _option(2_000, "Bootstrap resamples behind every interval.")
+    gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG [A21].")
+    resamples: int = option(2_000, "Bootstrap resamples behind every interval.")
 
     def __post_init__(self) -> None:
-        for name, hint in get_type_hints(type(self)).items():
-            allowed, value = get_args(hint), getattr(self, name)
-            if allowed and value not in allowed:
-                raise UsageError(f"{name} is {value!r}.", mend=f"Use one of {', '.join(map(str, allowed))}.")
-            if hint is int and value < 1:
-                raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
+        check_options(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest."""

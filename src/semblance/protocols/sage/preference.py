@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
-from semblance.protocols.sage.context import Context, Estimate, Items, combine, estimate, undefined
-from semblance.protocols.sage.lost import Lost
+from semblance.protocols.estimates import Estimate, Items, combine, estimate, undefined
+from semblance.protocols.lost import Lost
+from semblance.protocols.sage.context import Context
 from semblance.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
 
 HEADLINE = "human_preference"

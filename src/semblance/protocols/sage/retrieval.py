@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from semblance.contracts import Ranked, Similarity
 from semblance.measures import ndcg_arrays
-from semblance.protocols.sage.context import Context, Estimate, Items, Statistic, estimate, undefined
+from semblance.protocols.estimates import Estimate, Items, Statistic, estimate, undefined
+from semblance.protocols.lost import Lost
+from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
-from semblance.protocols.sage.lost import Lost
 from semblance.records import Component, RetrievalSet, Skipped, TaskOutcome
 from semblance.search import merge
 

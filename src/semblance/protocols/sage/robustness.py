@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
-from semblance.protocols.sage.context import Context, Items, estimate
+from semblance.protocols.estimates import Items, estimate
+from semblance.protocols.lost import Lost
+from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.edits import EDITS, edited
-from semblance.protocols.sage.lost import Lost
 from semblance.records import Documents, Score, TaskOutcome
 from semblance.text import SEMANTIC, SUPERFICIAL
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
-from semblance.protocols.sage.context import Context, Estimate, Items, combine, estimate
+from semblance.protocols.estimates import Estimate, Items, combine, estimate
+from semblance.protocols.lost import Lost
+from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.edits import INSERTED, INSERTIONS, POSITIONS, REMOVALS, REMOVED, edited
-from semblance.protocols.sage.lost import Lost
 from semblance.randomness import generator
 from semblance.records import Documents, Score, Skipped, TaskOutcome
 

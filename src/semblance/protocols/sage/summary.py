@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.protocols.sage.context import DEFINED, interval
+from semblance.protocols.estimates import DEFINED, interval
 from semblance.protocols.sage.plan import Plan
 from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.protocols.sage.work import task as task_called

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
-from semblance.protocols.sage.context import Items, undefined
+from semblance.protocols.estimates import Items, undefined
 from semblance.records import Skipped, TaskOutcome
 
 MOST_LOST = 0.05

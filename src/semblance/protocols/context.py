@@ -1,0 +1,52 @@
+"""What a task of any protocol gets besides the system and the data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Tokenizer
+from semblance.randomness import generator
+from semblance.stats import resample_means
+
+Columns = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Context(ABC):
+    """The seed and the run's tokenizer; `dataset` names the random streams. Protocols add their options."""
+
+    dataset: str
+    tokenizer: Tokenizer
+    seed: int = 1337
+
+    @property
+    @abstractmethod
+    def resamples(self) -> int:
+        """Bootstrap resamples behind every interval."""
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """The random stream of the bootstrap: of the seed, the dataset and the purpose but not of the system, so
+        that the same rows are drawn for every system and their differences are paired."""
+        return generator(self.seed, "bootstrap", self.dataset, purpose)
+
+    def bootstrap(self, columns: Columns, purpose: str) -> Columns:
+        """Bootstrap means of the columns (n, m) over their rows: (resamples, m).
+
+        Rows of NaN (lost items) are drawn too, and left out of the means.
+        """
+        rng, n, lost = self.stream(purpose), self.resamples, lost_rows(columns)
+        if not lost.any():
+            return resample_means(columns, n_resamples=n, rng=rng)
+        filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
+        means = resample_means(filled, n_resamples=n, rng=rng)
+        with np.errstate(invalid="ignore"):
+            return means[:, :-1] / means[:, -1:]
+
+
+def lost_rows(columns: Columns) -> NDArray[np.bool_]:
+    """Which rows of (n, m) hold a NaN, (n,)."""
+    return np.asarray(np.isnan(columns).any(axis=1))

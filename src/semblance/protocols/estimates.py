@@ -1,0 +1,100 @@
+"""Values with their bootstrap replicates, and the rows and per-item columns that tasks make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.protocols.context import Columns, Context, lost_rows
+from semblance.records import Component, Score
+from semblance.stats import percentile_interval
+
+DEFINED = 0.95
+"""Share of resamples that must have a value for there to be an interval."""
+
+Statistic = Callable[[Columns], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it."""
+
+    value: float
+    n: int
+    replicates: NDArray[np.float64]
+    method: str
+
+    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
+        """As a row of results."""
+        low, high = interval(self.replicates)
+        return Score(
+            measure, self.value, self.n, low, high, variant=variant, subset=subset, method=self.method
+        )
+
+    def component(self) -> Component:
+        """As a part of the task's headline."""
+        return Component(self.value, self.n, self.replicates)
+
+
+def estimate(
+    columns: Columns,
+    statistic: Statistic,
+    context: Context,
+    purpose: str,
+    method: str = "bootstrap over documents",
+) -> Estimate:
+    """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more.
+
+    The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
+    NaN is a lost item: it does not count.
+    """
+    lost = lost_rows(columns)
+    kept = columns[~lost] if lost.any() else columns
+    n = len(kept)
+    value = float(statistic(kept.mean(axis=0)))
+    replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
+    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method)
+
+
+def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
+    """The mean of several estimates; replicates are paired by position, missing if any is missing."""
+    value = float(np.mean([part.value for part in estimates]))
+    has_interval = all(len(part.replicates) for part in estimates)
+    replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
+    return Estimate(value, max(part.n for part in estimates), replicates, method)
+
+
+def interval(replicates: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The 95% percentile interval of the replicates, or (None, None) where there is none.
+
+    A resample on which the statistic is undefined (a correlation of equal ratings) is left out; when that happens to
+    more than one in twenty there are too few items for an interval.
+    """
+    defined = replicates[np.isfinite(replicates)]
+    if not len(replicates) or len(defined) < DEFINED * len(replicates):
+        return None, None
+    low, high = percentile_interval(defined, 0.95)
+    return float(low), float(high)
+
+
+def undefined(measure: str, n: int, reason: str, *, variant: str = "", method: str = "") -> Score:
+    """A row that says why there is no value."""
+    return Score(measure, None, n, variant=variant, method=method, reason=reason)
+
+
+class Items:
+    """Collects per-item values as the long-form columns of an items file."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
+
+    def add(self, ids: Sequence[str], values: NDArray[Any], measure: str, variant: str = "") -> None:
+        """One value (float; NaN is kept as missing) per id."""
+        self.columns["item_id"] += ids
+        self.columns["variant"] += [variant] * len(ids)
+        self.columns["measure"] += [measure] * len(ids)
+        self.columns["value"] += [None if v != v else float(v) for v in np.asarray(values).tolist()]
