@@ -13,9 +13,10 @@ from semblance.records import Component, Score, Skipped, TaskOutcome
 
 @dataclass(frozen=True)
 class Cell:
-    """One system on one dataset for one task. `key` is a digest of everything its values depend on; `job` is what
-    the protocol's work function needs, and travels to worker processes. A `remote` cell waits for a server that may
-    want money: it is done in the process that keeps the accounts."""
+    """One system on one dataset for one task, in one `variant` of the texts where a protocol has several. `key` is a
+    digest of everything its values depend on; `job` is what the protocol's work function needs, and travels to worker
+    processes. A `remote` cell waits for a server that may want money: it is done in the process that keeps the
+    accounts."""
 
     task: str
     dataset: str
@@ -25,6 +26,7 @@ class Cell:
     """Texts the system will see, for progress and time left."""
     job: Any = field(compare=False, repr=False)
     remote: bool = False
+    variant: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class CellRecord:
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    variant: str = ""
 
     @property
     def done(self) -> bool:
@@ -54,13 +57,24 @@ def finished(cell: Cell, outcome: TaskOutcome, seconds: float) -> CellRecord:
     """The record of a cell that was evaluated."""
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
-        outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts,
+        outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,
     )  # fmt: skip
 
 
 def failed(cell: Cell, reason: str, seconds: float) -> CellRecord:
     """The record of a cell that could not be evaluated, with the reason in plain words."""
-    return CellRecord(cell.key, cell.task, cell.dataset, cell.system, "failed", reason, seconds, (), {})
+    return CellRecord(
+        cell.key,
+        cell.task,
+        cell.dataset,
+        cell.system,
+        "failed",
+        reason,
+        seconds,
+        (),
+        {},
+        variant=cell.variant,
+    )
 
 
 def record_to_json(record: CellRecord) -> dict[str, Any]:

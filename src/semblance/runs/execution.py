@@ -72,10 +72,7 @@ def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> Cell
     start = time.perf_counter()
     try:
         outcome = work(cell.job, advance)
-        write_columns(folder.items_path(cell.task, cell.dataset, cell.system), outcome.items)
-        if outcome.rankings:
-            path = folder.items_path(cell.task, cell.dataset, cell.system, ".rankings")
-            write_columns(path, outcome.rankings)
+        _write_items(cell, outcome, folder)
         record = finished(cell, outcome, time.perf_counter() - start)
     except BudgetExceeded:
         raise
@@ -84,6 +81,13 @@ def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> Cell
         record = failed(cell, _in_words(error), time.perf_counter() - start)
     folder.write_cell(cell, record)
     return record
+
+
+def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
+    for suffix, columns in (("", outcome.items), (".rankings", outcome.rankings)):
+        if columns:
+            where = (cell.task, cell.dataset, cell.system, suffix)
+            write_columns(folder.items_path(*where, variant=cell.variant), columns)
 
 
 def _in_words(error: Exception) -> str:

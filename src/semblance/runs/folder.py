@@ -96,9 +96,16 @@ class RunFolder:
         """Keep a cell's record: from here on it counts as done."""
         write_atomic(self._cell_path(cell), to_json(record_to_json(record)) + "\n")
 
-    def items_path(self, task: str, dataset: str, system: str, suffix: str = "") -> Path:
-        """Where the per-item values of a cell are."""
-        return self.path / "items" / task / slug(dataset) / f"{slug(system)}{suffix}.parquet"
+    def items_path(
+        self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
+    ) -> Path:
+        """Where the per-item values of a cell are; those of a variant in a folder of the system."""
+        place = self.path / "items" / task / slug(dataset) / slug(system)
+        return (
+            place / f"{slug(variant)}{suffix}.parquet"
+            if variant
+            else place.with_name(f"{place.name}{suffix}.parquet")
+        )
 
     def texts_path(self, task: str, dataset: str) -> Path:
         """Where the texts that a task judged on a dataset are."""

@@ -1,0 +1,1 @@
+"""Step 2: which language model to paraphrase with (spec/pteb, section 7)."""

@@ -1,0 +1,1 @@
+"""Do people find that paraphrases keep the meaning? (spec/pteb, section 10)"""
