@@ -8,7 +8,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["judged", "ranking", "registry", "clusters", "correlation", "choices"])
+@pytest.mark.parametrize(
+    "name", ["judged", "ranking", "registry", "clusters", "correlation", "choices", "edit"]
+)
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"semblance.measures.{name}"))

@@ -3,6 +3,7 @@
 from semblance.measures.choices import BinaryScores, binary_classification
 from semblance.measures.clusters import ami, ari, v_measure
 from semblance.measures.correlation import pearson, spearman
+from semblance.measures.edit import edit_distance, edit_distances
 from semblance.measures.judged import Judged, judge, judge_arrays
 from semblance.measures.ranking import (
     average_precision,
@@ -24,6 +25,8 @@ __all__ = [
     "ari",
     "average_precision",
     "binary_classification",
+    "edit_distance",
+    "edit_distances",
     "evaluate",
     "judge",
     "judge_arrays",
