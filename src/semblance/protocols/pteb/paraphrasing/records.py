@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Outcome = Literal[
     "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing"
@@ -18,11 +18,15 @@ USABLE: frozenset[Outcome] = frozenset({"ok", "copied"})
 @dataclass(frozen=True)
 class Asked:
     """A text to be put in other words. `lang` is its language (`und`: not known). `place` is empty where equal texts
-    share their wording; else it tells occurrences of one text apart."""
+    share their wording; else it tells occurrences of one text apart, and gives each a seed of its own [A3].
+
+    `multilingual` says that the dataset is not English only: then the prompt's addition is sent for English texts too.
+    """
 
     text: str
     lang: str
     place: str = ""
+    multilingual: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,28 @@ class Paraphraser(Protocol):
         """Whether it asks a server that may want money."""
         ...
 
-    def seeds(self, runs: int, first: int) -> tuple[int, ...]:
-        """The seeds of `runs` runs: first, first + 1 ... for one that draws. UsageError when a set has fewer."""
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
+        """The seeds of `runs` runs on a dataset: first, first + 1 ... for one that draws; those it was written with for
+        a stored set. UsageError when a set has fewer."""
+        ...
+
+    def about(self) -> Mapping[str, Any]:
+        """What a manifest says of it: `model` as the server names it, `sampling`, `licence` ..., as far as it is known;
+        complete after the last `write`."""
         ...
 
     def write(
-        self, asked: Sequence[Asked], *, seed: int, run: int, hear: Callable[[int], None] = lambda _: None
+        self,
+        asked: Sequence[Asked],
+        *,
+        seed: int,
+        run: int,
+        dataset: str = "",
+        hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
-        """One run, number `run` from 0: each text by its position, as soon as it is there, in any order; every
-        position once. `hear` gets the number of texts that are done, now and then. What cannot be worded comes as a
+        """One run on a dataset, number `run` from 0: each text by its position, as soon as it is there, in any order;
+        every position once. `dataset` tells a set which of its wordings are meant; without it, all of them are.
+        `hear` gets the number of texts that are done, now and then. What cannot be worded comes as a
         Paraphrase with its outcome; ModelError for a model that cannot be had, BudgetExceeded when the money ends,
         both after what was in flight has been yielded (and kept in the answer cache)."""
         ...
