@@ -21,7 +21,8 @@ def demo(
     wide: Wide = False,
 ) -> None:
     """Run SAGE on the sample data with the bundled systems, and minilm where it is installed."""
-    from semblance.cli.running import Display, run_sage
+    from semblance.cli.running import Display
+    from semblance.cli.sage import run_sage
     from semblance.protocols.sage import Request
 
     systems = list(BUNDLED)
@@ -34,7 +35,7 @@ def demo(
         err=True,
     )
     request = Request(tuple(systems), tokenizer=TOKENIZER)
-    run_sage(request, out, workers=workers, dry_run=False, display=Display(False, wide))
+    run_sage(request, out, Display(False, wide), workers=workers)
 
 
 def _minilm_problem() -> str | None:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from semblance.cli.terminal import progress_bars
-from semblance.protocols.sage.session import Silent
+from semblance.protocols.session import Silent
 
 if TYPE_CHECKING:
-    from semblance.protocols.sage.plan import Plan
+    from semblance.protocols.planning import Plan
     from semblance.runs.cells import Cell, CellRecord
 
 SHOWN = 5
@@ -55,12 +55,24 @@ class _Tally(Silent):
     def planning(self, plan: Plan) -> None:
         _say(f"counting what {len(plan.cells)} cells will take")
 
+    def paraphrasing(self, title: str, total: int) -> None:
+        self.asked, self.answered, self.title = total, 0, title
+        self.asking = time.monotonic()
+
+    def advanced_by(self, texts: int) -> None:
+        self.answered += texts
+
+    def until_answered(self) -> str:
+        """How long the answers that are asked for will still take, in words."""
+        return time_left(time.monotonic() - self.asking, self.answered / max(1, self.asked))
+
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
         self.timed = all(cell.key in seconds for cell in waiting)
         self.weights = {
             cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units) for cell in waiting
         }
         self.total, self.cells = sum(self.weights.values()), len(waiting)
+        self.done, self.ended_cells = 0.0, 0
         self.start = time.monotonic()
 
     def started(self, cell: Cell) -> None:
@@ -94,6 +106,17 @@ class Lines(_Tally):
         super().__init__()
         self._last = 0.0
 
+    def paraphrasing(self, title: str, total: int) -> None:
+        super().paraphrasing(title, total)
+        self._last = time.monotonic()
+        _say(f"{title}: {total:,} texts")
+
+    def advanced_by(self, texts: int) -> None:
+        super().advanced_by(texts)
+        if time.monotonic() - self._last >= PERIOD:
+            self._last = time.monotonic()
+            _say(f"{self.title}: {self.answered:,} of {self.asked:,} texts  {self.until_answered()}".rstrip())
+
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
         _say(f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already")
@@ -119,10 +142,31 @@ class Bars(_Tally):
         super().__init__()
         self._progress = progress_bars()
         self._bars: dict[str, Any] = {}
+        self._asked: Any = None
+        self._all: Any = None
         self._lock = threading.Lock()
+
+    def paraphrasing(self, title: str, total: int) -> None:
+        super().paraphrasing(title, total)
+        self._no_more_asked()
+        self._asked = self._progress.add_task(title, total=total, state=f"{total:,} texts")
+        self._progress.start()
+
+    def advanced_by(self, texts: int) -> None:
+        super().advanced_by(texts)
+        state = f"{self.answered:,} of {self.asked:,} texts  {self.until_answered()}"
+        self._progress.update(self._asked, completed=self.answered, state=state)
+
+    def _no_more_asked(self) -> None:
+        if self._asked is not None:
+            self._progress.remove_task(self._asked)
+            self._asked = None
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
+        self._no_more_asked()
+        if self._all is not None:
+            self._progress.remove_task(self._all)
         done = len(plan.cells) - len(waiting)
         self._all = self._progress.add_task(
             "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"

@@ -5,17 +5,21 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
 from semblance.cli.progress import listener as progress
 from semblance.cli.terminal import screen, show, show_table
 from semblance.errors import BudgetExceeded, Interrupted, ModelError
-from semblance.protocols.sage import Request
 from semblance.runs.spending import in_one_line
+
+if TYPE_CHECKING:
+    from semblance.runs.forecast import Forecasts
+    from semblance.systems.remote import Ledger
 
 
 @dataclass(frozen=True)
@@ -26,29 +30,27 @@ class Display:
     wide: bool
 
 
-def run_sage(
-    request: Request,
-    out: Path,
-    *,
-    workers: int,
-    dry_run: bool,
-    display: Display,
-    max_usd: float | None = None,
-) -> None:
-    """Carry out a SAGE run; raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when
-    a system failed."""
-    if dry_run:
-        _show_plan(request, display)
-        return
-    from semblance.protocols.sage.session import carry_out
+class Run(Protocol):
+    """A run on disk."""
 
+    @property
+    def path(self) -> Path: ...
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+
+def carry_out(
+    do: Callable[..., Run], out: Path, *, display: Display, report: bool = True, **arguments: Any
+) -> Run:
+    """Do a run and show it. `do` is called with `arguments`, a listener and the command that resumes it.
+
+    Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
+    """
     command = _with_out(shlex.join(["semblance", *sys.argv[1:]]), out)
     heard = progress()
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        run = carry_out(
-            request, out, workers=workers, listener=heard, command=command, max_usd=max_usd
-        )  # fmt: skip
+        run = do(out=out, listener=heard, command=command, **arguments)
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {command}"
@@ -60,9 +62,16 @@ def run_sage(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    _show(run.path, display)
+    if report:
+        _show(run.path, display)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
+    _check_cells(run, out)
+    return run
+
+
+def _check_cells(run: Run, out: Path) -> None:
+    """ModelError if a cell failed."""
     failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
     if failed:
         first = failed[0]
@@ -90,14 +99,13 @@ def _show(path: Path, display: Display) -> None:
     show(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
 
 
-def _show_plan(request: Request, display: Display) -> None:
-    from semblance.protocols.sage.cost import forecast
-    from semblance.protocols.sage.plan import NoCalls, make_plan
+def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:
+    """Show what would run and what it takes. `forecast` gets a ledger that lets no request through."""
     from semblance.runs.forecast import in_words, table
-    from semblance.systems.remote import keyless
+    from semblance.systems.remote import NoCalls, keyless
 
     with keyless():
-        forecasts = forecast(make_plan(request, ledger=NoCalls()))
+        forecasts = forecast(NoCalls())
     if display.json:
         import json
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import typer
 
 from semblance.cli import options as given
 from semblance.cli.options import column_map, default_out, settings
 from semblance.protocols.sage.options import SageOptions
+
+if TYPE_CHECKING:
+    from semblance.cli.running import Display
+    from semblance.protocols.sage import Request
 
 app = typer.Typer(
     help="SAGE: preference, robustness, sensitivity, clustering and retrieval.", no_args_is_help=True,
@@ -40,14 +48,32 @@ def run(
     options: SageOptions = SageOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Evaluate systems on datasets. The same command with the same --out resumes a run that was cut short."""
-    from semblance.cli.running import Display, run_sage
+    from semblance.cli.running import Display
     from semblance.protocols.sage import Request
 
     request = Request(
         tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
         limit, seed, tokenizer, options,
     )  # fmt: skip
-    run_sage(
-        request, out or default_out("sage"), workers=workers, dry_run=dry_run, display=Display(json, wide),
-        max_usd=max_cost,
-    )  # fmt: skip
+    display, out = Display(json, wide), out or default_out("sage")
+    if dry_run:
+        plan_sage(request, display)
+    else:
+        run_sage(request, out, display, workers=workers, max_usd=max_cost)
+
+
+def run_sage(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
+    """Carry out a request."""
+    from semblance.cli.running import carry_out
+    from semblance.protocols.sage.session import carry_out as carry_out_sage
+
+    carry_out(partial(carry_out_sage, request), out, display=display, report=report, **arguments)
+
+
+def plan_sage(request: Request, display: Display) -> None:
+    """Show what a request would take."""
+    from semblance.cli.running import show_plan
+    from semblance.protocols.sage.cost import forecast
+    from semblance.protocols.sage.plan import make_plan
+
+    show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)

@@ -13,10 +13,11 @@ import pytest
 
 import semblance as sb
 from semblance.errors import BudgetExceeded, UsageError
+from semblance.protocols import opening
 from semblance.protocols.sage import Request, make_plan
 from semblance.protocols.sage.cost import forecast
-from semblance.protocols.sage.plan import NoCalls
 from semblance.runs.folder import RunFolder
+from semblance.systems.remote import NoCalls
 from stub import Problem, StubServer
 
 pytest.importorskip("openai")
@@ -53,7 +54,7 @@ def test_the_limit_stops_and_a_higher_one_goes_on(stub, tmp_path, monkeypatch):
     total, requests = whole.manifest["spent"]["usd"], asked(stub)
     monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
     stub.forget()
-    sb.protocols.sage.work.open_cache.cache_clear()
+    opening.open_cache.cache_clear()
     with pytest.raises(BudgetExceeded, match="cost limit"):
         sb.sage.run([one], out=tmp_path / "run", max_usd=0.6 * total, **SMALL)
     manifest = RunFolder(tmp_path / "run").read_manifest()

@@ -10,9 +10,11 @@ from typing import Any
 
 from semblance.contracts import Encoder, Similarity, Tokenizer
 from semblance.errors import ModelError
+from semblance.protocols import opening
+from semblance.protocols.planning import PlannedSystem, PlannedTask
 from semblance.protocols.sage import work
 from semblance.protocols.sage.context import Context
-from semblance.protocols.sage.plan import Plan, PlannedSystem, PlannedTask
+from semblance.protocols.sage.plan import Plan
 from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.records import Loaded
 from semblance.runs.forecast import (
@@ -61,11 +63,11 @@ class _Forecaster:
         self.plan, self.measure = plan, measure
         self.tokenizer: Tokenizer = open_tokenizer(request.tokenizer)
         self.systems: dict[str, Similarity] = {
-            one.name: work.describe(one.spec, self.tokenizer, request.seed)
+            one.name: opening.describe(one.spec, self.tokenizer, request.seed)
             for one in plan.systems
             if one.remote is None
         }
-        cache, seen = work.open_cache(plan.cells[0].job.cache), set[bytes]()
+        cache, seen = opening.open_cache(plan.cells[0].job.cache), set[bytes]()
         self.needs = {
             one.name: Needs(one.remote or _innermost(self.systems[one.name]), cache, self.tokenizer, seen)
             for one in plan.systems

@@ -2,70 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from semblance.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from semblance.data.shapes import check_targets
-from semblance.errors import DataError, ModelError, UsageError
+from semblance.protocols import opening
+from semblance.protocols.planning import (
+    PlannedDataset,
+    PlannedSystem,
+    PlannedTask,
+    check_names,
+    joined_tasks,
+    planned_systems,
+    planned_task,
+)
 from semblance.protocols.sage import work
 from semblance.protocols.sage.request import VERSION, Request
 from semblance.protocols.sage.tasks import TASK_NAMES, TASKS
-from semblance.records import Loaded, Skipped
 from semblance.runs.cells import Cell
 from semblance.runs.files import digest
-from semblance.runs.forecast import served
-from semblance.systems import SYSTEMS
-from semblance.systems.remote.ledger import Ledger, Reservation
+from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
-
-REFERENCES = ("constant", "random")
-
-
-class NoCalls(Ledger):
-    """The ledger of a plan that is only looked at: whoever would send a request is stopped."""
-
-    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:  # noqa: ARG002 - what a ledger hears
-        raise ModelError(
-            f"A plan sends no request, and only one could tell how many dimensions {model!r} has.",
-            mend="Leave dims= out, or say dimensions=NUMBER.",
-        )
-
-
-@dataclass(frozen=True)
-class PlannedSystem:
-    """A system of the run, as far as it is known without computing anything."""
-
-    spec: str
-    name: str
-    identity: str
-    kind: Kind
-    facts: dict[str, Any]
-    remote: RemoteEncoder | None = None
-
-
-@dataclass(frozen=True)
-class PlannedTask:
-    """A task on a dataset: its size, and what was left out at the door."""
-
-    task: str
-    n: int
-    texts: int
-    skipped: tuple[Skipped, ...]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PlannedDataset:
-    """A dataset of the run and the tasks it joins."""
-
-    source: str
-    name: str
-    lang: str
-    fingerprint: str
-    tasks: tuple[PlannedTask, ...]
 
 
 @dataclass(frozen=True)
@@ -99,14 +56,11 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     """
     for name in request.tasks:
         TASKS.get(name)
-    for spec in request.systems:
-        SYSTEMS.parse(spec)
     check_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
-    specs = dict.fromkeys((*request.systems, *REFERENCES))
-    systems = _distinct([_planned_system(spec, tokenizer, request.seed, ledger) for spec in specs])
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
-    _check_names([dataset.name for dataset in datasets])
+    check_names(dataset.name for dataset in datasets)
     cells = tuple(
         _cell(request, system, dataset, one, tokenizer.identity, cache)
         for name in TASK_NAMES
@@ -118,72 +72,15 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     return Plan(request, tuple(systems), tuple(datasets), tokenizer.identity, cells)
 
 
-def _planned_system(spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None) -> PlannedSystem:
-    with work.charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
-        system = work.describe(spec, tokenizer, seed, ledger)
-        encoder, remote = getattr(system, "encoder", None), served(system)
-        facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
-    if remote is not None:
-        facts["usd_per_million_tokens"] = remote.price
-    return PlannedSystem(spec, system.name, system.identity, system.kind, facts, remote)
-
-
-def _dims(encoder: Encoder, ledger: Ledger | None) -> int | None:
-    """The dimensions of a system; None where only a request could tell, and none may be sent."""
-    try:
-        return encoder.dim
-    except ModelError:
-        if isinstance(ledger, NoCalls):
-            return None
-        raise
-
-
-def _distinct(systems: list[PlannedSystem]) -> list[PlannedSystem]:
-    """The systems without those that another spelling has named already."""
-    return list({system.name: system for system in systems}.values())
-
-
 def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     how = request.dataset(source)
-    dataset = work.dataset(how)
-    wanted = request.tasks or TASK_NAMES
-    lacking = {name: _missing(name, dataset) for name in wanted}
-    joined = [name for name in TASK_NAMES if name in wanted and not lacking[name]]
-    if not joined:
-        needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
-        raise UsageError(
-            f"The dataset {source!r} joins none of the requested tasks: {needs}.",
-            mend="Name its columns with --map, for example --map text=body,label=topic, or choose another task.",
-        )
-    tasks = [_planned_task(name, work.load(name, how, request.limit, request.seed)) for name in joined]
+    dataset = opening.dataset(how)
+    wanted = [work.task(name) for name in TASK_NAMES if name in (request.tasks or TASK_NAMES)]
+    tasks = []
+    for task in joined_tasks(source, dataset, wanted):
+        loaded = work.load(task.name, how, request.limit, request.seed)
+        tasks.append(planned_task(task.name, loaded, task.size, task.size(loaded.data) * task.texts_per_item))
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks))
-
-
-def _missing(task: str, dataset: Any) -> tuple[str, ...]:
-    """The columns the dataset lacks for the task: none if it has one of the task's shapes."""
-    by_shape = [tuple(dataset.missing(shape)) for shape in work.task(task).shapes]
-    return () if () in by_shape else min(by_shape, key=len)
-
-
-def _planned_task(name: str, loaded: Loaded[Any]) -> PlannedTask:
-    task = work.task(name)
-    n = task.size(loaded.data)
-    if not n:
-        raise DataError(
-            f"the dataset {loaded.dataset!r} has no usable item for the task {name}",
-            expected="at least one",
-            found="; ".join(f"{skip.count} with {skip.reason}" for skip in loaded.skipped) or "none",
-        )
-    return PlannedTask(name, n, n * task.texts_per_item, loaded.skipped, loaded.warnings)
-
-
-def _check_names(names: list[str]) -> None:
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise UsageError(
-                f"Two datasets are called {name!r}.",
-                mend="Rename one file, or give it a description with a name.",
-            )
 
 
 def _cell(
@@ -213,9 +110,3 @@ def _cell(
     )
     units = task.texts if system.kind == "embedding" else 0
     return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
-
-
-def facts_of(system: PlannedSystem) -> dict[str, Any]:
-    """What the registry and the encoder say of a system, for its card."""
-    entry = SYSTEMS.get(SYSTEMS.style.parse(system.spec).name)
-    return {**dict(entry.facts), **system.facts, "summary": entry.summary}

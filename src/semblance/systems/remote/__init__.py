@@ -5,7 +5,7 @@ from semblance.systems.remote.calls import Answer, Calls, Limits
 from semblance.systems.remote.failures import Malformed, Refused
 from semblance.systems.remote.home import as_finished, wait_for
 from semblance.systems.remote.keys import keyless, read_key, redacted
-from semblance.systems.remote.ledger import Ledger, ModelTotals
+from semblance.systems.remote.ledger import Ledger, ModelTotals, NoCalls
 from semblance.systems.remote.price import Price
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Limits",
     "Malformed",
     "ModelTotals",
+    "NoCalls",
     "Price",
     "Refused",
     "as_finished",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from semblance.contracts import Journal, Usage
-from semblance.errors import BudgetExceeded, UsageError
+from semblance.errors import BudgetExceeded, ModelError, UsageError
 
 
 @dataclass(frozen=True)
@@ -133,4 +133,15 @@ class Ledger:
             f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent, and the next request "
             f"to {model} may cost ${usd:.4f}.",
             mend="Everything finished is kept; the same command resumes, further with a higher limit.",
+        )
+
+
+class NoCalls(Ledger):
+    """The ledger of a plan that is only looked at: whoever would send a request is stopped."""
+
+    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:  # noqa: ARG002 - what a ledger hears
+        """ModelError, always."""
+        raise ModelError(
+            f"A plan sends no request, and only one could tell how many dimensions {model!r} has.",
+            mend="Leave dims= out, or say dimensions=NUMBER.",
         )

@@ -1,4 +1,4 @@
-"""What a SAGE run's manifest says: what was asked for, on what, with what, how it went and what it took."""
+"""What a run's manifest says: what was asked for, on what, with what, how it went and what it took."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from semblance import __version__
-from semblance.protocols.sage.plan import Plan, PlannedDataset, facts_of
+from semblance.protocols.planning import Plan, PlannedDataset, facts_of
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.provenance import hardware, versions
 from semblance.runs.spending import Spending
@@ -16,12 +16,12 @@ from semblance.runs.spending import Spending
 Plain = dict[str, Any]
 
 
-def manifest(plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]) -> Plain:
+def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]) -> Plain:
     """The manifest of a plan of which `records` (by cell key) have ended; `now` are the fields of the session."""
     head = ("name", "status", "created", "updated", "command")
     return {
         "semblance": __version__,
-        "protocol": "sage",
+        "protocol": protocol,
         **{key: now[key] for key in head},
         "arguments": plan.request.as_dict(),
         "tokenizer": {"name": plan.request.tokenizer, "identity": plan.tokenizer_identity},
@@ -64,6 +64,7 @@ def moment(precision: Literal["seconds", "milliseconds"] = "seconds") -> str:
 
 def _cell(cell: Cell, record: CellRecord | None) -> Plain:
     where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
+    where |= {"variant": cell.variant} if cell.variant else {}
     if record is None:
         empty: Plain = {"counts": {}, "skipped": [], "warnings": []}
         return {**where, "status": "not run", "reason": "", "seconds": None, **empty}

@@ -1,0 +1,111 @@
+"""Opening what a cell names, once per process: data, caches, and systems whose calls are kept and charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from semblance.contracts import Encoder, Role, Similarity, Tokenizer
+from semblance.data import Dataset, open_dataset
+from semblance.protocols.request import DatasetRequest
+from semblance.runs.cached_encoder import CachedEncoder
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.rehearsal import Hear
+from semblance.runs.spending import Spending, Spent
+from semblance.systems import open_system
+from semblance.systems.remote import Ledger
+
+
+@lru_cache(maxsize=8)
+def dataset(request: DatasetRequest) -> Dataset:
+    """The dataset, opened once per process."""
+    return open_dataset(
+        request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades
+    )
+
+
+@lru_cache(maxsize=1)
+def open_cache(path: Path | None) -> EmbeddingCache:
+    """The embedding cache of this process."""
+    return EmbeddingCache.open(path)
+
+
+def describe(text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None) -> Similarity:
+    """The system that a spec string names, without a cache: for its name, kind and identity."""
+    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger)
+
+
+class CachedSystem:
+    """A system whose encoder, where it has one, keeps its vectors in the cache and tells what it does."""
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        tokenizer: Tokenizer,
+        seed: int,
+        cache: Path | None,
+        advance: Callable[[int], None],
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.encoders: list[CachedEncoder] = []
+        journal = journal_of(ledger)
+        kept = journal.encoded if journal is not None else None
+
+        def cached(encoder: Encoder) -> Encoder:
+            self.encoders.append(CachedEncoder(encoder, open_cache(cache), progress=advance, kept=kept))
+            return self.encoders[-1]
+
+        self.system = open_system(spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger)
+
+    def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
+        """Ask a server for the vectors of all calls that `rehearse` tells of at once: one call alone seldom keeps it
+        busy."""
+        for encoder in self.encoders:
+            if hasattr(encoder.encoder, "encode_chunks"):
+                asked: list[tuple[Sequence[str], Role | None]] = []
+                rehearse(lambda texts, role, asked=asked: asked.append((texts, role)))  # type: ignore[misc]
+                encoder.prefetch(asked)
+
+    def counts(self) -> dict[str, int]:
+        """Texts encoded, taken from the cache, cut and failed; empty without an encoder."""
+        if not self.encoders:
+            return {}
+        return {
+            "texts_encoded": sum(encoder.counts.encoded for encoder in self.encoders),
+            "texts_cached": sum(encoder.counts.cached for encoder in self.encoders),
+            "texts_truncated": sum(encoder.counts.truncated for encoder in self.encoders),
+            "texts_failed": sum(len(encoder.failures) for encoder in self.encoders),
+        }
+
+
+@contextmanager
+def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+    """Charge calls to the account; the mapping holds at the end what they came to."""
+    calls: dict[str, int] = {}
+    journal = journal_of(ledger)
+    if journal is None:
+        yield calls
+        return
+    before = journal.by_account().get(account, Spent())
+    outer, journal.account = journal.account, account
+    try:
+        yield calls
+    finally:
+        journal.account = outer
+    came_to = journal.by_account().get(account, Spent()).since(before)
+    calls |= {
+        "requests": came_to.requests,
+        "retries": came_to.retries,
+        "calls_failed": came_to.failed,
+        "input_tokens": came_to.input_tokens,
+    }
+
+
+def journal_of(ledger: Ledger | None) -> Spending | None:
+    """The journal of a run's ledger; None for a ledger that keeps none."""
+    journal: Any = ledger.journal if ledger else None
+    return journal if isinstance(journal, Spending) else None

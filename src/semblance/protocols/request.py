@@ -1,0 +1,49 @@
+"""What a run was asked to do: which systems, on which data, with which tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DatasetRequest:
+    """A dataset as the user named it, and how to read it."""
+
+    source: str
+    mapping: tuple[tuple[str, str], ...] = ()
+    split: str | None = None
+    grades: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments that runs of all protocols have; two runs with equal requests on equal data give equal bytes."""
+
+    systems: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
+    """Empty: every task that the datasets have columns for."""
+    datasets: tuple[str, ...] = ("sample",)
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    split: str | None = None
+    grades: str | None = None
+    limit: int | None = None
+    seed: int = 1337
+    tokenizer: str = "cl100k"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = {**asdict(self), "mapping": dict(self.mapping)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+    def dataset(self, source: str) -> DatasetRequest:
+        """How to read one of the datasets.
+
+        Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
+        and says that it takes none.
+        """
+        named = not Path(source).exists() or Path(source).suffix in (".yaml", ".yml")
+        mapping = {} if named and len(self.datasets) > 1 else self.mapping
+        return DatasetRequest(source, tuple(sorted(mapping.items())), self.split, self.grades)
