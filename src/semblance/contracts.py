@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from semblance.errors import TextRefused
 
 Role = Literal["query", "document"]
-Kind = Literal["embedding", "classical", "reference"]
+Kind = Literal["embedding", "classical", "reference", "llm"]
+"""What a row of results is of; `llm` is a language model that judges or paraphrases."""
 
 
 class Tokenizer(Protocol):
