@@ -1,10 +1,12 @@
 """How well it did: pure functions, floats for one item, arrays for many; and the registry of their names."""
 
+from semblance.measures.agreement import krippendorff_alpha
 from semblance.measures.choices import BinaryScores, binary_classification
 from semblance.measures.clusters import ami, ari, v_measure
 from semblance.measures.correlation import pearson, spearman
 from semblance.measures.edit import edit_distance, edit_distances
 from semblance.measures.judged import Judged, judge, judge_arrays
+from semblance.measures.pairs import pair_average_precision
 from semblance.measures.ranking import (
     average_precision,
     ndcg,
@@ -30,8 +32,10 @@ __all__ = [
     "evaluate",
     "judge",
     "judge_arrays",
+    "krippendorff_alpha",
     "ndcg",
     "ndcg_arrays",
+    "pair_average_precision",
     "pearson",
     "precision",
     "recall",

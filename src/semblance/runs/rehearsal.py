@@ -28,6 +28,18 @@ class Rehearsal:
         self.hear(b, None)
         return np.zeros(len(a), dtype=np.float32)
 
+    def between(
+        self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Zeros, (n,)."""
+        self.hear(texts, None)
+        return np.zeros(np.broadcast_shapes(left.shape, right.shape), dtype=np.float32)
+
+    def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """Zeros of one dimension, (n, 1): little work for what learns from them."""
+        self.hear(texts, role)
+        return np.zeros((len(texts), 1), dtype=np.float32)
+
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Zeros, condensed."""
         self.hear(texts, None)

@@ -20,7 +20,7 @@ class Cosine:
     """The cosine of two texts' vectors, in [-1, 1]; higher is more similar.
 
     Equal texts have exactly 1, two empty ones too; an empty text, or one whose vector is zero, has 0 with
-    every other (SAGE spec, section 2). `pairs` and `distances` give the encoder no role, `search` tells it
+    every other (SAGE spec, section 2). `pairs`, `between` and `distances` give the encoder no role, `search` tells it
     queries from documents.
 
     A text among `failures` has NaN with every text, itself too; as a document it is never found, as a query it
@@ -49,14 +49,23 @@ class Cosine:
             raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
         # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
         left, right = self._unit(a), self._unit(b)
-        similarity = np.empty(len(a), dtype=np.float32)
-        for start in range(0, len(a), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            similarity[rows] = (left[rows] * right[rows]).sum(axis=1)
-        np.clip(similarity, -1, 1, out=similarity)
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
-        similarity[equal & ~np.isnan(similarity)] = 1
-        return similarity
+        return _cosines(left, right, np.arange(len(a)), np.arange(len(b)), equal)
+
+    def between(
+        self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Cosine of `texts[left[i]]` and `texts[right[i]]`, shape (n,), as `pairs` has it; each of the texts, which
+        are distinct, is encoded once, however many pairs it is in."""
+        unit = self._unit(texts)
+        return _cosines(unit, unit, left, right, left == right)
+
+    def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """The texts' vectors as the encoder gives them, (n, dim), not normalised: what a classifier learns from. Zeros
+        for an empty text, NaN for one among `failures`."""
+        vectors = np.array(self.encoder.encode(texts, role=role), dtype=np.float32)
+        vectors[np.array([not text for text in texts], dtype=bool)] = 0
+        return vectors
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - cosine of every two texts, in [0, 2], condensed; equal texts have exactly 0.
@@ -98,6 +107,23 @@ class Cosine:
         unit = np.asarray(vectors / lengths[:, None], dtype=np.float32)
         unit[np.array([not text for text in texts], dtype=bool)] = 0
         return unit
+
+
+def _cosines(
+    left: NDArray[np.float32],
+    right: NDArray[np.float32],
+    rows_left: NDArray[np.int64],
+    rows_right: NDArray[np.int64],
+    equal: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Products of these rows of unit vectors, (n,), block by block; 1 where the texts are equal and have a vector."""
+    similarity = np.empty(len(rows_left), dtype=np.float32)
+    for start in range(0, len(similarity), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        similarity[part] = (left[rows_left[part]] * right[rows_right[part]]).sum(axis=1)
+    np.clip(similarity, -1, 1, out=similarity)
+    similarity[equal & ~np.isnan(similarity)] = 1
+    return similarity
 
 
 def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> Ranked:

@@ -1,5 +1,76 @@
-"""The seven tasks of PTEB (spec/pteb, section 5)."""
+"""The seven tasks of PTEB (spec/pteb, section 5), made when they are asked for: `TASKS.build("sts")`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from semblance.protocols.pteb.tasks.task import Reworded, Task, Wording
+from semblance.records import Loaded
+from semblance.registry import Registry
 
-__all__ = ["Reworded", "Task", "Wording"]
+if TYPE_CHECKING:
+    from semblance.data import Dataset
+
+__all__ = ["TASKS", "TASK_NAMES", "Reworded", "Task", "Wording"]
+
+
+def sts() -> Task:
+    """Does similarity rank pairs as people do?"""
+    return _task("sts", "Semantic textual similarity", "pairs")
+
+
+def classification() -> Task:
+    """Can a classifier tell the labels apart by the vectors?"""
+    return _task("classification", "Classification", "classification", vectors=True)
+
+
+def clustering() -> Task:
+    """Do clusters of the vectors agree with the labels?"""
+    return _task("clustering", "Clustering", "labelled", vectors=True)
+
+
+def pair_classification() -> Task:
+    """Does similarity tell pairs that belong together from others?"""
+    return _task("pair_classification", "Pair classification", "labelled_pairs")
+
+
+def reranking() -> Task:
+    """Are the relevant candidates most similar to the query?"""
+    return _task("reranking", "Reranking", "reranking")
+
+
+def retrieval() -> Task:
+    """Are relevant documents found with a paraphrased query?"""
+    return _task("retrieval", "Retrieval", "retrieval")
+
+
+def summarization() -> Task:
+    """Are the machine summaries that people rate highest most similar to people's own?"""
+    return _task("summarization", "Summarization", "summaries")
+
+
+def _task(name: str, title: str, shape: str, *, vectors: bool = False) -> Task:
+    """The task whose parts are in the module of its name."""
+    module: Any = import_module(f"{__name__}.{name}")
+
+    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+        return dataset.load(shape, limit=limit, seed=seed)
+
+    return Task(
+        name,
+        title,
+        (shape,),
+        module.HEADLINE,
+        module.evaluate,
+        load,
+        module.texts,
+        module.reword,
+        vectors=vectors,
+    )
+
+
+TASKS: Registry[Task] = Registry("task")
+for _factory in (sts, classification, clustering, pair_classification, reranking, retrieval, summarization):
+    TASKS.register(_factory.__name__)(_factory)
+TASK_NAMES = tuple(entry.name for entry in TASKS)

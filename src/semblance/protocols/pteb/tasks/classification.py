@@ -1,0 +1,132 @@
+"""PTEB task 2: accuracy of a classifier trained on the vectors of the training texts (PTEB section 5).
+
+Training and test texts are paraphrased, labels are kept; no label is sampled down, so figures are higher than those
+of today's mteb (8 texts per label, 10 repetitions). A system without vectors classifies by nearest neighbours: the
+label most of the `neighbours` training texts most similar to a test text have, and of labels that equally many have
+that of the nearest; equally similar training texts come in the order of the data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Similarity
+from semblance.protocols.estimates import Items, estimate
+from semblance.protocols.lost import Lost
+from semblance.protocols.pteb.context import Context
+from semblance.protocols.pteb.tasks.comparison import Embedding
+from semblance.protocols.pteb.tasks.outcomes import outcome
+from semblance.protocols.pteb.tasks.rewording import Place, places, reworded, rows_reworded
+from semblance.protocols.pteb.tasks.task import Reworded, Wording
+from semblance.records import Classification, LabelledTexts, TaskOutcome
+
+HEADLINE = "accuracy"
+ITERATIONS = 100
+
+Labels = NDArray[np.str_]
+Vectors = NDArray[np.float32]
+
+
+def evaluate(system: Similarity, data: Classification, context: Context) -> TaskOutcome:
+    """Score one system; items say of each test text whether its label was `correct`."""
+    if not isinstance(system, Embedding):
+        k = context.options.neighbours
+        predicted = neighbours(system, data, k)
+        lost = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
+        return _outcome(data, predicted, lost, context, f"{k} nearest neighbours")
+    vectors = system.vectors(data.train.texts), system.vectors(data.test.texts)
+    lost = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
+    for side, texts_lost in zip((data.train, data.test), lost, strict=True):
+        texts_lost.see_texts(side.texts)
+        if texts_lost.too_many:
+            return texts_lost.without_score(HEADLINE, Items())
+    labels = np.array(data.train.labels)[~lost[0].mask]
+    if len(set(labels.tolist())) < 2:
+        reason = "the texts to train on have one label"
+        return outcome(HEADLINE, reason, Items(), n=len(data.test), counts={})
+    predicted = np.full(len(data.test), "", dtype=labels.dtype)
+    asked = ~lost[1].mask
+    predicted[asked], notes = regression(vectors[0][~lost[0].mask], labels, vectors[1][asked], context.seed)
+    return _outcome(data, predicted, lost, context, "logistic regression", notes)
+
+
+def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tuple[Labels, list[str]]:
+    """The label of each test vector (m, dim) by logistic regression on `train` (n, dim), scikit-learn's defaults but
+    for the seed; and what it has to say, such as that it did not converge."""
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # One thread, so that the last bits do not depend on how many cells run at once.
+    with warnings.catch_warnings(record=True) as said, threadpool_limits(limits=1):
+        warnings.simplefilter("always")
+        classifier = LogisticRegression(random_state=seed, max_iter=ITERATIONS)
+        predicted = classifier.fit(train, labels).predict(test)
+    notes = [f"logistic regression: {str(one.message).partition(chr(10))[0].rstrip('.')}" for one in said]
+    return np.asarray(predicted), list(dict.fromkeys(notes))
+
+
+def neighbours(system: Similarity, data: Classification, k: int) -> Labels:
+    """The label of each test text by the `k` training texts most similar to it."""
+    names, codes = np.unique(np.array(data.train.labels), return_inverse=True)
+    found = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
+    near = np.where(found < 0, -1, codes[found])
+    votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
+    votes[near < 0] = 0
+    # The first of the most frequent: neighbours are in order of similarity.
+    winner = near[np.arange(len(near)), votes.argmax(axis=1)]
+    return np.asarray(names[winner])
+
+
+def texts(data: Classification) -> Iterator[Place]:
+    """The training texts at `train:ID`, the test texts at `test:ID`."""
+    yield from places("train", data.train.ids, data.train.texts)
+    yield from places("test", data.test.ids, data.test.texts)
+
+
+def reword(data: Classification, wording: Wording) -> Reworded:
+    """Both sides in other words; a text that has none drops its row."""
+    train, test = (_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test)))
+    whole = train.whole and test.whole
+    return Reworded(
+        data if whole else Classification(train.original, test.original),
+        Classification(train.paraphrased, test.paraphrased),
+        train.kept + test.kept,
+        train.items + test.items,
+        (*train.lost, *test.lost),
+    )
+
+
+def _side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
+    said = reworded(places(name, side.ids, side.texts), wording)
+    rows = [row for row, text in enumerate(said) if text is not None]
+    return rows_reworded(side, {"texts": said}, rows, "training texts" if name == "train" else "test texts")
+
+
+def _outcome(
+    data: Classification,
+    predicted: Labels,
+    lost: tuple[Lost, Lost],
+    context: Context,
+    method: str,
+    notes: Sequence[str] = (),
+) -> TaskOutcome:
+    train, test = lost
+    items = Items()
+    correct = (predicted == np.array(data.test.labels)).astype(np.float64)
+    correct[test.mask] = np.nan
+    items.add(data.test.ids, correct, "correct")
+    found = estimate(
+        correct[:, None],
+        lambda means: means[..., 0],
+        context,
+        "test texts",
+        f"{method}, bootstrap over test texts",
+    )
+    return outcome(
+        HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(data.train) - len(train.rows), "test": found.n},
+    )  # fmt: skip

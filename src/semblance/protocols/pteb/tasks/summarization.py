@@ -1,0 +1,118 @@
+"""PTEB task 7: Spearman's correlation of how similar a machine's summary is to people's, and how people rated it
+(PTEB section 5).
+
+People's and machines' summaries are paraphrased. A machine summary has its highest similarity to any of people's
+summaries of its text. `pooled`, the default, is one correlation over all summaries, as in the reference code;
+`per-text` is the mean of one correlation per text, as in mteb [A10]. Texts are what is resampled: summaries of one text
+depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Similarity
+from semblance.measures import spearman
+from semblance.protocols.estimates import Estimate, Items, estimate
+from semblance.protocols.lost import Lost
+from semblance.protocols.pteb.context import Context
+from semblance.protocols.pteb.tasks.comparison import nearest
+from semblance.protocols.pteb.tasks.outcomes import outcome
+from semblance.protocols.pteb.tasks.resampling import correlated
+from semblance.protocols.pteb.tasks.rewording import Groups, Place, left_out, several_places
+from semblance.protocols.pteb.tasks.task import Reworded, Wording
+from semblance.records import JudgedSummaries, Skipped, TaskOutcome
+
+HEADLINE = "spearman"
+BARE = "texts left without a reference or a summary"
+
+Values = NDArray[np.float64]
+
+
+def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> TaskOutcome:
+    """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER."""
+    items = Items()
+    similar = nearest(system, data.references, data.summaries)
+    ids = [
+        f"{one}:{i}" for one, group in zip(data.ids, data.summaries, strict=True) for i in range(len(group))
+    ]
+    flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
+    lost = Lost(system, ids, "summaries")
+    lost.see(flat, [text for group in data.summaries for text in group])
+    items.add(ids, flat, "similarity")
+    items.add(ids, gold, "gold")
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
+    skipped = [*lost.skipped]
+    if context.options.summaries == "per-text":
+        found = _per_text(similar, data, context, skipped)
+    else:
+        of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
+        method = f"pooled, bootstrap over {len(data)} texts"
+        found = correlated(flat, gold, context, "texts", within=of_text, method=method)
+    n = len(ids) - len(lost.rows)
+    counts = {"texts": len(data), "summaries": n}
+    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+
+
+def texts(data: JudgedSummaries) -> Iterator[Place]:
+    """People's summaries of every text, then the machines'."""
+    for row, one in enumerate(data.ids):
+        yield from several_places("reference", (one,), (data.references[row],))
+        yield from several_places("summary", (one,), (data.summaries[row],))
+
+
+def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
+    """Both kinds of summaries in other words. One that has none drops itself, and a text without any of either kind
+    drops out."""
+    people = Groups.of("reference", "references", data.ids, data.references, wording)
+    machines = Groups.of("summary", "summaries", data.ids, data.summaries, wording)
+    references, summaries = people.kept, machines.kept
+    rows = [row for row in range(len(data)) if references[row] and summaries[row]]
+    kept = _Kept(rows, references, summaries)
+    lost = (*people.lost(), *machines.lost(), *left_out(BARE, data.ids, rows))
+    original = kept.of(data, data.references, data.summaries) if lost else data
+    return Reworded(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Which texts stay, and by the number of a text which of its summaries."""
+
+    rows: Sequence[int]
+    references: Sequence[Sequence[int]]
+    summaries: Sequence[Sequence[int]]
+
+    def of(self, data: JudgedSummaries, references: Any, summaries: Any) -> JudgedSummaries:
+        """The data with these summaries."""
+        return JudgedSummaries(
+            tuple(data.ids[row] for row in self.rows),
+            tuple(data.texts[row] for row in self.rows),
+            tuple(tuple(references[row][i] for i in self.references[row]) for row in self.rows),
+            tuple(tuple(summaries[row][i] for i in self.summaries[row]) for row in self.rows),
+            tuple(data.relevance[row][self.summaries[row]] for row in self.rows),
+        )
+
+
+def _per_text(
+    similar: Sequence[Values], data: JudgedSummaries, context: Context, skipped: list[Skipped]
+) -> Estimate | str:
+    """The mean of one correlation per text; texts of constant similarity or rating have none, and are counted."""
+    values = np.full(len(data), np.nan)
+    for row, (found, gold) in enumerate(zip(similar, data.relevance, strict=True)):
+        known = ~np.isnan(found)
+        values[row] = spearman(found[known], gold[known])
+    constant = [one for one, value in zip(data.ids, values, strict=True) if np.isnan(value)]
+    if constant:
+        skipped.append(
+            Skipped("texts whose ratings or similarities do not vary", len(constant), tuple(constant[:5]))
+        )
+    if len(constant) == len(data):
+        return "no text has ratings and similarities that vary"
+    method = "mean per text, bootstrap over texts"
+    return estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)
