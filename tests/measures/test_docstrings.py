@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "name", ["judged", "ranking", "registry", "clusters", "correlation", "choices", "edit"]
+    "name", ["judged", "ranking", "registry", "clusters", "correlation", "choices", "edit", "agreement"]
 )
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
