@@ -9,13 +9,16 @@ from semblance.stats.bootstrap import (
 )
 from semblance.stats.estimate import Estimate, Significance
 from semblance.stats.intervals import fisher_z, wilson
+from semblance.stats.mixed import MixedMean, mixed_mean
 from semblance.stats.multiple import holm
 from semblance.stats.randomization import randomization_test
 from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges
 from semblance.stats.signed_rank import hodges_lehmann, wilcoxon
+from semblance.stats.stability import kendall_tau, rank_quantiles, win_probabilities
 
 __all__ = [
     "Estimate",
+    "MixedMean",
     "PairTest",
     "Significance",
     "bootstrap_ci",
@@ -23,13 +26,17 @@ __all__ = [
     "fisher_z",
     "hodges_lehmann",
     "holm",
+    "kendall_tau",
+    "mixed_mean",
     "paired_bootstrap",
     "percentile_interval",
     "randomization_test",
     "rank_intervals",
+    "rank_quantiles",
     "rank_ranges",
     "resample_means",
     "stratified_means",
     "wilcoxon",
     "wilson",
+    "win_probabilities",
 ]

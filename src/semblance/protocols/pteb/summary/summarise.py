@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from semblance.protocols.comparisons import ALPHA, CORRECTION, METHOD, compared
+from semblance.protocols.pteb.summary.baseline import against_baseline
+from semblance.protocols.pteb.summary.drops import drop_rows
 from semblance.protocols.pteb.summary.layout import Layout
+from semblance.protocols.pteb.summary.rows import level_rows, original_row
+from semblance.protocols.pteb.summary.scopes import Scope, scopes
+from semblance.protocols.pteb.summary.scores import Scores
+from semblance.protocols.pteb.summary.stability import rank_stability
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
 
@@ -25,11 +32,45 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
       the sources, and the sd within a source.
     - variant of a source's label (`by=NAME`), where there are several sources: the same of each source.
     - dataset "", variant `original`: the original score over datasets; `overall` likewise.
-    - dataset "", variant "": `delta_mixed`, the drop with an interval for other datasets and runs, and its `sd:datasets`,
-      `sd:runs`, `sd:residual`.
+    - dataset "", variant "": `delta_mixed`, the drop with an interval for other datasets and runs, and what that comes
+      from, `delta_sd:datasets`, `delta_sd:runs`, `delta_sd:residual`.
 
-    The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside it
-    `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9: tables 7
-    and 14) and `rank_stability`, both by scope.
+    The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside
+    it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
+    tables 7 and 14; `against_baseline`) and `rank_stability` (`rank_stability`), both by scope.
     """
-    raise NotImplementedError
+    scores = Scores(layout, records)
+    every = list(scopes(layout))
+    comparisons = {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": f"{METHOD}; of the PTEB score, items and runs resampled",
+        "scopes": {scope.name: _compared(scores, scope) for scope in every},
+        "baseline": {
+            "system": layout.compared_with,
+            "scopes": {scope.name: against_baseline(scores, scope) for scope in every},
+        },
+        "rank_stability": {scope.name: rank_stability(scores, scope) for scope in every},
+    }
+    return list(_rows(scores)), comparisons
+
+
+def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:
+    return compared([scores.in_scope(scope.task, system).score for system in scope.systems])
+
+
+def _rows(scores: Scores) -> Iterator[Result]:
+    layout = scores.layout
+    for task in layout.tasks:
+        for dataset in layout.of_task(task.name):
+            for system in layout.systems:
+                for label in scores.labels:
+                    level = scores.on_dataset(task.name, dataset.name, system.name, label)
+                    yield from level_rows(layout, task.name, task.headline, level, label, dataset)
+    for name, headline in scores.scopes:
+        for system in layout.systems:
+            for label in scores.labels:
+                level = scores.in_scope(name, system.name, label)
+                yield from level_rows(layout, name, headline, level, label)
+            yield original_row(layout, name, headline, scores.original(name, system.name))
+            yield from drop_rows(scores, name, system.name)

@@ -42,7 +42,8 @@ def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
     there) is not waited for, as more runs would not mend it; so without any other the answer is no.
     Raises UsageError for other shapes, no runs, or `points` that are not positive.
 
-    >>> more_runs_needed([[-0.010, -0.012, -0.014]], points=0.4), more_runs_needed([[-0.010, -0.012, -0.014]], points=0.5)
+    >>> drops = [[-0.010, -0.012, -0.014]]
+    >>> more_runs_needed(drops, points=0.4), more_runs_needed(drops, points=0.5)
     (True, False)
     """
     if not points > 0:

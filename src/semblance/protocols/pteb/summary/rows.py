@@ -1,0 +1,51 @@
+"""Levels as rows of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from semblance.protocols.comparisons import Headline
+from semblance.protocols.estimates import interval
+from semblance.protocols.pteb.summary.layout import ORIGINAL, Layout, RunDataset
+from semblance.protocols.pteb.summary.levels import Level
+from semblance.records import Result
+
+ONE_RUN = "one run has no standard deviation"
+
+
+def level_rows(
+    layout: Layout, task: str, headline: str, level: Level, label: str, dataset: RunDataset | None = None
+) -> Iterator[Result]:
+    """The PTEB score, the drop, and the standard deviation over runs of a system at one level."""
+    name, lang = (dataset.name, dataset.lang) if dataset else ("", "")
+    for measure, part in ((headline, level.score), ("delta", level.delta)):
+        yield row(layout, task, measure, part, dataset=name, lang=lang, variant=label)
+    sd, runs = level.sd, min(map(len, level.runs), default=0)
+    reason = "" if sd is not None else level.score.reason or ONE_RUN
+    yield Result(
+        "pteb", task, name, "", lang, label, level.system, "sd", sd, runs if sd is not None else 0,
+        method=_spread(level) if sd is not None else "", seed=layout.seed, reason=reason,
+    )  # fmt: skip
+
+
+def original_row(layout: Layout, task: str, headline: str, original: Headline) -> Result:
+    """The original score over datasets or tasks."""
+    return row(layout, task, headline, original, variant=ORIGINAL)
+
+
+def row(
+    layout: Layout, task: str, measure: str, part: Headline, *,
+    dataset: str = "", lang: str = "", variant: str = "",
+) -> Result:  # fmt: skip
+    """A value with the interval of its replicates."""
+    low, high = interval(part.replicates)
+    return Result(
+        "pteb", task, dataset, "", lang, variant, part.system, measure, part.value, part.n, low, high,
+        part.method, layout.seed, part.reason,
+    )  # fmt: skip
+
+
+def _spread(level: Level) -> str:
+    runs = min(map(len, level.runs))
+    words = f"sample standard deviation over {runs} runs"
+    return words + (f", root mean square of {len(level.runs)} sources" if len(level.runs) > 1 else "")

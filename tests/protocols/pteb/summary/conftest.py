@@ -1,0 +1,103 @@
+"""Cells of PTEB runs that were never run: scores as a test wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from semblance.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
+from semblance.records import Component, Score
+from semblance.runs.cells import CellRecord
+
+RESAMPLES = 200
+
+
+class Made:
+    """Makes layouts and cell records. The replicates of all systems on a dataset share their resamples: a value plus
+    the dataset's noise `items`, the same for originals and paraphrases."""
+
+    def __init__(self) -> None:
+        self.items = 0.01
+
+    def layout(
+        self,
+        datasets: Mapping[str, str | Sequence[str]],
+        systems: Sequence[str] = ("a", "b"),
+        *,
+        runs: int | Mapping[str, int] = 3,
+        labels: Sequence[str] = ("",),
+        **more: object,
+    ) -> Layout:
+        """`datasets` maps names to tasks; a system called `lexical...` has no vectors, `constant` is a reference."""
+        tasks = {
+            name: (given,) if isinstance(given, str) else tuple(given) for name, given in datasets.items()
+        }
+        counts = dict.fromkeys(datasets, runs) if isinstance(runs, int) else runs
+        seeds = {name: tuple(range(1337, 1337 + counts[name])) for name in datasets}
+        headlines = {"sts": "spearman", "classification": "accuracy", "clustering": "v_measure"}
+        return Layout(
+            tuple(self._system(name) for name in systems),
+            tuple(RunDataset(name, "eng", of) for name, of in tasks.items()),
+            tuple(
+                RunTask(task, headlines.get(task, "score"), task in ("classification", "clustering"))
+                for task in dict.fromkeys(task for of in tasks.values() for task in of)
+            ),
+            tuple(RunSource(label, seeds) for label in labels),
+            resamples=RESAMPLES,
+            **more,
+        )
+
+    @staticmethod
+    def _system(name: str) -> RunSystem:
+        if name.startswith("lexical"):
+            return RunSystem(name, "classical", vectors=False)
+        return RunSystem(name, "reference" if name == "constant" else "embedding")
+
+    def records(
+        self,
+        layout: Layout,
+        score: Callable[[str, str, str, int], float],
+        original: Callable[[str, str], float] = lambda dataset, system: 0.8,
+        *,
+        fixed: Sequence[str] = (),
+    ) -> list[CellRecord]:
+        """All cells; `score(dataset, system, label, run)`. Datasets in `fixed` have no replicates."""
+        records = []
+        for task in layout.tasks:
+            for dataset in layout.of_task(task.name):
+                for system in layout.systems:
+                    where = (task, dataset.name, system.name)
+                    before = self.component(
+                        dataset.name, original(dataset.name, system.name), dataset.name in fixed
+                    )
+                    records.append(self._record(*where, "original", {"score": before}))
+                    for source in layout.sources:
+                        for run, seed in enumerate(source.seeds[dataset.name]):
+                            value = score(dataset.name, system.name, source.label, run)
+                            part = self.component(dataset.name, value, dataset.name in fixed)
+                            parts = {"score": part, "original": before}
+                            records.append(self._record(*where, source.variant(seed), parts))
+        return records
+
+    def component(self, dataset: str, value: float, fixed: bool = False) -> Component:
+        """100 items with replicates around the value."""
+        noise = np.random.default_rng(len(dataset) + sum(map(ord, dataset))).normal(0, self.items, RESAMPLES)
+        return Component(value, 100, np.empty(0) if fixed else value + noise)
+
+    @staticmethod
+    def _record(
+        task: RunTask, dataset: str, system: str, variant: str, parts: dict[str, Component]
+    ) -> CellRecord:
+        row = Score(task.headline, parts["score"].value, 100, method="bootstrap over pairs")
+        return CellRecord(
+            f"{task.name}{dataset}{system}{variant}", task.name, dataset, system, "done", "", 1.0, (row,), parts,
+            variant=variant,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def made() -> Made:
+    """A maker of cells."""
+    return Made()
