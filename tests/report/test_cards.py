@@ -23,12 +23,13 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     cards = {card.row.label: card for card in system_cards(record, make_board(record)) or ()}
     aster = cards["aster-large"]
     assert aster.about == "An embedding model, compared by cosine, 256 dimensions, reads up to 512 tokens."
-    assert plain(aster.place).startswith(
+    assert plain(aster.standings[0].place).startswith(
         "Rank 1 of 3 ranked systems overall; best or not told apart from the best on"
     )
-    assert aster.standings[0].title == "Overall"
-    assert len(aster.standings) == 6
-    assert plain(cards["birch-base"].place) == "Mean of the 4 finished tasks 0.554."
+    scores = aster.standings[0].scores
+    assert scores[0].title == "Overall"
+    assert len(scores) == 6
+    assert plain(cards["birch-base"].standings[0].place) == "Mean of the 4 finished tasks 0.554."
     assert ("texts cut at the input limit", "7.1% (856 of 12,000)") in cards["birch-base"].facts
 
 

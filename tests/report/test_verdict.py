@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from semblance.report import numbers
 from semblance.report.board import make_board
 from semblance.report.record import Pair, Record, Scope, read_record
-from semblance.report.sage.tasks import TASKS, item_count
+from semblance.report.sage.tasks import TASKS
 from semblance.report.sage.verdict import sage_verdict
+from semblance.report.tasks import item_count
 from semblance.report.verdict import Name, Verdict, board_verdict, plain
 
 MakeRun = Callable[..., Path]

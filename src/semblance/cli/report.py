@@ -1,4 +1,4 @@
-"""`semblance report`: write the HTML report of a run again."""
+"""`semblance report`: write the HTML report of one run or several."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import typer
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of runs.", metavar="DIR...")],
-    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; for a single run.")] = None,
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of runs, at most one of a kind.", metavar="DIR...")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Where to write it; report.html in the folder, or in the one that holds all."
+        ),
+    ] = None,
 ) -> None:
-    """Write report.html of each run: one self-contained file."""
-    from semblance.errors import UsageError
+    """Write one report of all the runs: one self-contained file."""
     from semblance.report import write_report
 
-    if out is not None and len(folders) > 1:
-        raise UsageError("--out takes the report of one run.", mend="Leave it out, or name one run.")
-    for folder in folders:
-        typer.echo(str(write_report(folder, out=out)))
+    typer.echo(str(write_report(folders, out=out)))

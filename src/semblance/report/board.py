@@ -9,8 +9,9 @@ from typing import Literal
 from semblance.records import Result
 from semblance.report import numbers
 from semblance.report.names import labels
-from semblance.report.record import FEW, OVERALL, Cell, Record, System
-from semblance.report.sage.tasks import Task, item_count, present
+from semblance.report.numbers import SCORE, Unit
+from semblance.report.record import APART, FEW, OVERALL, Cell, Record, System
+from semblance.report.tasks import Task, item_count, present
 
 State = Literal["value", "failed", "running", "partial", "not run", "undefined", "none"]
 WORDS: dict[State, str] = {
@@ -29,6 +30,7 @@ class Value:
     reason: str = ""
     few: bool = False
     """Whether so few items stand behind the value that it is shown grey."""
+    unit: Unit = SCORE
 
     @property
     def value(self) -> float | None:
@@ -37,8 +39,8 @@ class Value:
 
     @property
     def text(self) -> str:
-        """The value to three decimals, or the word of its state."""
-        return WORDS[self.state] if self.value is None else numbers.score(self.value)
+        """The value with the decimals of its unit, or the word of its state."""
+        return WORDS[self.state] if self.value is None else self.unit.text(self.value)
 
     @property
     def interval(self) -> str:
@@ -47,7 +49,7 @@ class Value:
         return (
             ""
             if row is None or row.ci_low is None or row.ci_high is None
-            else numbers.interval(row.ci_low, row.ci_high)
+            else self.unit.interval(row.ci_low, row.ci_high)
         )
 
 
@@ -71,9 +73,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Board:
-    """The systems: ranked ones best first, then those with a task missing, then references.
+    """The systems: ranked ones best first, those ranked apart because another method stands behind their score, those
+    with a task missing, references.
 
-    `lead` names the scope of the leading score: `overall`, or the first task when no system has all five.
+    `lead` names the scope of the leading score: `overall`, or the first task when no system can have that.
     """
 
     lead: str
@@ -82,11 +85,13 @@ class Board:
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
     references: tuple[Row, ...]
+    apart: tuple[Row, ...] = ()
+    unit: Unit = SCORE
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """All rows, in the order of the board."""
-        return self.ranked + self.unranked + self.references
+        return self.ranked + self.apart + self.unranked + self.references
 
     @property
     def has_ranks(self) -> bool:
@@ -118,29 +123,37 @@ def make_board(record: Record) -> Board:
     label_of = labels([system.name for system in record.systems])
     rows = [_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
-    order = {name: place for place, name in enumerate(record.scope(lead).systems)}
-    complete.sort(key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
+    complete = _in_order(record, lead, complete)
+    aside = () if record.scope(lead).name.endswith(APART) else record.scope(lead + APART).systems
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
     references = [row for row in rows if not row.system.ranked]
-    return Board(lead, title, tasks, tuple(complete), tuple(missing), tuple(references))
+    return Board(
+        lead, title, tasks,
+        tuple(row for row in complete if row.system.name not in aside),
+        tuple(missing), tuple(references),
+        tuple(row for row in complete if row.system.name in aside),
+        tasks[0].printed if tasks else SCORE,
+    )  # fmt: skip
+
+
+def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
+    """Complete rows in the order of their scope, then by value."""
+    names = (*record.scope(lead).systems, *record.scope(lead + APART).systems)
+    order = {name: place for place, name in reversed(list(enumerate(names)))}
+    return sorted(rows, key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
 
 
 def leading_scope(record: Record) -> str:
-    """`overall`, or in a run of fewer than five tasks the first that a ranked system has finished."""
-    names = [system.name for system in record.ranked_systems]
-    if any(record.value(OVERALL, name, OVERALL) is not None for name in names):
+    """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
+    tasks, names = present(record), [system.name for system in record.ranked_systems]
+    if len(tasks) >= (5 if record.kind == "sage" else 2):
         return OVERALL
     done = (
         task.name
-        for task in present(record)
+        for task in tasks
         if any(record.value(task.name, name, task.headline) is not None for name in names)
     )
-    return next(done, OVERALL) if _asked_for_less(record) else OVERALL
-
-
-def _asked_for_less(record: Record) -> bool:
-    """Whether the run has no cells for one of the five tasks, so that no system can have an overall score."""
-    return len(present(record)) < 5
+    return next(done, OVERALL)
 
 
 def task_value(record: Record, system: System, task: Task) -> Value:
@@ -148,7 +161,8 @@ def task_value(record: Record, system: System, task: Task) -> Value:
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
         best = system.ranked and system.name in record.scope(task.name).best
-        return Value("value", row, best, few=item_count(record, task, system.name) < FEW)
+        few = item_count(record, task, system.name) < FEW
+        return Value("value", row, best, few=few, unit=task.printed)
     return missing_value(record, record.cells_of(task.name, system.name), row)
 
 
@@ -173,7 +187,7 @@ def missing_value(record: Record, cells: Sequence[Cell], row: Result | None) -> 
 
 def _row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], label: str) -> Row:
     values = tuple(task_value(record, system, task) for task in tasks)
-    ranges = record.scope(lead).ranges.get(system.name)
+    ranges = record.placed(lead, system.name)
     rank = numbers.rank(*ranges) if ranges and system.ranked else ""
     if lead != OVERALL:
         place = [task.name for task in tasks].index(lead)
@@ -181,7 +195,8 @@ def _row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], lab
     row = record.find(OVERALL, system.name, OVERALL)
     if row is not None and row.value is not None:
         best = system.ranked and system.name in record.scope(OVERALL).best
-        return Row(system, label, rank, Value("value", row, best), values)
+        unit = tasks[0].printed if tasks else SCORE
+        return Row(system, label, rank, Value("value", row, best, unit=unit), values)
     return Row(
         system,
         label,

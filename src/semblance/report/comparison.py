@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semblance.report.board import Board, Row
+from semblance.report.numbers import Unit
 from semblance.report.record import Pair, Record
 from semblance.report.scale import Scale, scale_of
 
@@ -20,24 +21,26 @@ class ForestRow:
 
 @dataclass(frozen=True)
 class Forest:
-    """All systems against `base` in the scope `title`."""
+    """All systems against `base` in the scope `title`, printed in `unit`."""
 
     base: Row
     title: str
     scale: Scale
     rows: tuple[ForestRow, ...]
+    unit: Unit
 
 
 def forest_of(record: Record, board: Board) -> Forest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
     scope = record.scope(board.lead)
-    if not scope.pairs:
+    if not scope.pairs or not board.ranked:
         return None
     base = board.ranked[0]
     found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
     rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in found if pair is not None]
     edges = [edge for one in rows for edge in (one.pair.ci_low, one.pair.ci_high)]
-    return Forest(base, board.lead_title, scale_of([*edges, 0.0], within=None), tuple(rows))
+    scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
+    return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
 
 
 def word(pair: Pair, alpha: float) -> str:

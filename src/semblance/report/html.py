@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -16,8 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from semblance.report import marks, numbers
-from semblance.report.board import Value, make_board
-from semblance.report.record import Record, read_record
+from semblance.report.board import Value
+from semblance.report.gathered import Run, read_runs, systems_of
+from semblance.report.record import APART
 from semblance.report.sections import SECTIONS
 from semblance.report.verdict import Command, Part, plain
 from semblance.runs.files import write_atomic
@@ -27,24 +29,26 @@ STYLE_PLACE, SCRIPT_PLACE = "/*style*/", "/*script*/"
 SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js")
 
 
-def write(run: Path, target: Path) -> Path:
-    """Write the report of the run folder to `target`, in one step."""
-    write_atomic(target, render(read_record(run)))
+def write(folders: Sequence[Path], target: Path) -> Path:
+    """Write the report of the run folders to `target`, in one step."""
+    write_atomic(target, render(read_runs(folders)))
     return target
 
 
-def render(record: Record) -> str:
+def render(runs: Sequence[Run]) -> str:
     """The whole page."""
-    board = make_board(record)
-    built = [(section, section.build(record, board)) for section in SECTIONS]
+    pages = [page for section in SECTIONS if (page := section.build(runs)) is not None]
     style, script = asset(STYLES), asset(SCRIPTS)
-    page = environment().get_template("frame.html")
-    html = page.render(
-        record=record,
-        board=board,
-        sections=[(section, content) for section, content in built if content is not None],
-        policy=policy(style, script),
-        data=json_block(page_data(record, board)),
+    html = (
+        environment()
+        .get_template("frame.html")
+        .render(
+            runs=runs,
+            name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
+            pages=pages,
+            policy=policy(style, script),
+            data=json_block(page_data(runs)),
+        )
     )
     return tight(html).replace(STYLE_PLACE, style, 1).replace(SCRIPT_PLACE, script, 1)
 
@@ -81,35 +85,40 @@ def packed(value: Any) -> str:
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
 
 
-def page_data(record: Record, board: Any) -> dict[str, Any]:
+def page_data(runs: Sequence[Run]) -> dict[str, Any]:
     """What the script needs on every page: the systems and the paired comparisons, systems by their index."""
-    label = {row.system.index: row.label for row in board.rows}
+    return {
+        "run": runs[0].record.manifest.get("name", ""),
+        "alpha": runs[0].record.alpha,
+        "systems": [
+            {"name": system.name, "label": label, "kind": system.kind} for system, label in systems_of(runs)
+        ],
+        "scopes": [scope for run in runs for scope in _scopes(run, several=len(runs) > 1)],
+    }
+
+
+def _scopes(run: Run, *, several: bool) -> list[dict[str, Any]]:
+    record, board = run.record, run.board
     index = {system.name: system.index for system in record.systems}
     titles = {"overall": "Overall"} | {task.name: task.title for task in board.tasks}
-    scopes = [
+    titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
+    return [
         {
-            "name": name,
-            "title": title,
-            "systems": [index[system] for system in record.scope(name).systems],
+            "name": f"{record.kind}.{name}" if run.mark else name,
+            "title": f"{run.title}: {title}" if several else title,
+            "factor": board.unit.factor,
+            "digits": board.unit.decimals,
+            "systems": [index[system] for system in record.scopes[name].systems],
             "pairs": [
                 [index[pair.a], index[pair.b],
                  *(float(f"{number:.6g}") for number in
                    (pair.difference, pair.ci_low, pair.ci_high, pair.p, pair.p_adjusted))]
-                for pair in record.scope(name).pairs
+                for pair in record.scopes[name].pairs
             ],
         }
         for name, title in titles.items()
-        if record.scope(name).pairs
+        if name in record.scopes and record.scopes[name].pairs
     ]  # fmt: skip
-    return {
-        "run": record.manifest.get("name", ""),
-        "alpha": record.alpha,
-        "systems": [
-            {"name": system.name, "label": label[system.index], "kind": system.kind}
-            for system in record.systems
-        ],
-        "scopes": scopes,
-    }
 
 
 @lru_cache(maxsize=1)
@@ -141,12 +150,16 @@ def sentence(parts: tuple[Part, ...]) -> Markup:
 
 
 def exact(value: Value | None) -> Markup:
-    """A value (and its interval) as an attribute for sorting and CSV; else the reason."""
+    """A value (and its interval) in its unit, as an attribute for sorting and CSV; else the reason."""
     if value is None or value.row is None or value.row.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
-    row = value.row
-    ends = "" if row.ci_low is None or row.ci_high is None else f" {row.ci_low:.6g} {row.ci_high:.6g}"
-    return Markup(f' data-v="{numbers.exact(row.value or 0.0)}{ends}"')
+    row, factor = value.row, value.unit.factor
+    ends = (
+        ""
+        if row.ci_low is None or row.ci_high is None
+        else f" {row.ci_low * factor:.6g} {row.ci_high * factor:.6g}"
+    )
+    return Markup(f' data-v="{numbers.exact((row.value or 0.0) * factor)}{ends}"')
 
 
 def _part(part: Part) -> Markup:

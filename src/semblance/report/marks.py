@@ -13,13 +13,13 @@ from semblance.contracts import Kind
 from semblance.records import Result
 from semblance.report.scale import Scale
 
-CLASSES: dict[Kind, str] = {"embedding": "e", "classical": "c", "reference": "r"}
+CLASSES: dict[Kind, str] = {"embedding": "e", "classical": "c", "reference": "r", "llm": "l"}
 THINNEST = 3
 GAP_FROM = 16
 
 
 def shape(kind: Kind) -> Markup:
-    """The sign by a system's name: filled circle, hollow square, or a dash for a reference."""
+    """The sign by a system's name: filled circle, hollow square, a dash for a reference, a triangle for an LLM."""
     return Markup(f'<i class="sh {CLASSES[kind]}"></i>')
 
 

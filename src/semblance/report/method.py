@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.cost import Cost, costs, paid
+from semblance.report.gathered import Run
 from semblance.report.notes import Note, notes_of
 from semblance.report.record import Record
-from semblance.report.sage.tasks import Task
+from semblance.report.tasks import PLACES, Task
 
+
+@dataclass(frozen=True)
+class Wording:
+    """What the page says of a protocol: how its overall score is made, its page of choices, its source."""
+
+    overall: str
+    intervals: str
+    pages: str
+    source: str
+    citation: str
+
+
+WORDINGS = {
+    "sage": Wording(
+        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
+        "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
+        "95%, percentile bootstrap over the items of each dataset; what is resampled is named in the results "
+        "(documents, queries, comparisons, sets). A dataset of one clustering set has no interval and is held fixed.",
+        "docs/sage.md",
+        "SAGE is by Goel, Lee and Ramchandran, “SAGE: A Realistic Benchmark for Semantic Understanding”, NeurIPS 2025 "
+        "workshop.",
+        "@inproceedings{goel2025sage,\n"
+        "title = {{SAGE}: A Realistic Benchmark for Semantic Understanding},\n"
+        "author = {Goel and Lee and Ramchandran},\n"
+        "booktitle = {NeurIPS 2025 Workshop},\nyear = {2025}\n}",
+    ),
+    "pteb": Wording(
+        "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
+        "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
+        "95%. Score and drop of a dataset: bootstrap on two levels, items (paired between the original and its "
+        "paraphrases) and runs. The drop over datasets also has an interval from a mixed model with dataset and run as "
+        "random effects. A dataset of one clustering set has no interval over sets.",
+        "docs/pteb.md",
+        "PTEB is by Frank and Afli, “PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at "
+        "Evaluation Time with LLMs”, EACL 2026.",
+        "@inproceedings{frank2026pteb,\n"
+        "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
+        "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
+    ),
+}
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),
@@ -28,6 +69,18 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "gain": ("linear", "gain of nDCG [A21]"),
     "resamples": (2000, "bootstrap resamples behind every interval"),
 }
+PTEB_DEFAULTS: Mapping[str, tuple[Any, str]] = {
+    "languages": ("each", "languages one by one, or as one problem [A9]"),
+    "classification_texts": ("both", "whether training texts are paraphrased too"),
+    "summaries": ("pooled", "one correlation over all summaries, or one per text [A10]"),
+    "own_document": ("before", "when a query’s own document is left out [A8]"),
+    "exclude_own": (False, "leave a query’s own document out on every dataset, not on ArguAna alone"),
+    "normalize_punctuation": (False, "blanks before punctuation taken out of both sides [A19]"),
+    "neighbours": (10, "neighbours that classify for a system without vectors"),
+    "clustering_cap": (10_000, "largest clustering set for systems without vectors"),
+    "resamples": (1000, "bootstrap resamples behind every interval"),
+}
+DEFAULTS = {"sage": PAPER_DEFAULTS, "pteb": PTEB_DEFAULTS}
 
 
 @dataclass(frozen=True)
@@ -64,8 +117,11 @@ class Session:
 
 @dataclass(frozen=True)
 class MethodPage:
-    """The content of the page."""
+    """The part of one run; `mark` ends the ids of its headings."""
 
+    title: str
+    mark: str
+    wording: Wording
     datasets: tuple[DatasetFacts, ...]
     notes: tuple[Note, ...]
     tasks: tuple[Task, ...]
@@ -77,14 +133,30 @@ class MethodPage:
     versions: tuple[tuple[str, str], ...]
     command: str
     test: str
+    alpha: float
+    correction: str
+    semblance: str
+
+    @property
+    def named(self) -> str:
+        """The end of a label that must tell runs apart."""
+        return f", {self.title}" if self.mark else ""
 
 
-def method_page(record: Record, board: Board) -> MethodPage:
-    """The page of a record."""
+def methods_of(runs: Sequence[Run]) -> tuple[MethodPage, ...]:
+    """The page of all runs, one part each."""
+    return tuple(method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs)
+
+
+def method_page(record: Record, board: Board, *, mark: str = "", title: str = "") -> MethodPage:
+    """The part of a record."""
     return MethodPage(
+        title=title,
+        mark=mark,
+        wording=WORDINGS.get(record.kind, WORDINGS["pteb"]),
         datasets=tuple(_dataset(one) for one in record.manifest.get("datasets", ())),
         notes=notes_of(record),
-        tasks=board.tasks,
+        tasks=board.tasks if record.kind in PLACES else (),
         choices=_choices(record),
         sessions=tuple(_session(one) for one in record.manifest.get("sessions", ())),
         costs=costs(record),
@@ -93,6 +165,9 @@ def method_page(record: Record, board: Board) -> MethodPage:
         versions=tuple(record.manifest.get("versions", {}).items()),
         command=record.manifest.get("command", ""),
         test=record.test,
+        alpha=record.alpha,
+        correction=record.correction,
+        semblance=record.manifest.get("semblance", ""),
     )
 
 
@@ -115,7 +190,7 @@ def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
     return tuple(
         Choice(name, words, _said(options.get(name, default)), options.get(name, default) == default)
-        for name, (default, words) in PAPER_DEFAULTS.items()
+        for name, (default, words) in DEFAULTS.get(record.kind, {}).items()
     )
 
 

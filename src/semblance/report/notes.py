@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from semblance.report import numbers
 from semblance.report.board import leading_scope
+from semblance.report.gathered import Run
 from semblance.report.names import labels
 from semblance.report.record import FEW, OVERALL, Record
-from semblance.report.sage.tasks import BY_NAME, TASKS
+from semblance.report.tasks import all_tasks
 
 SMALL = 30
+GRAVITY = ("failed", "not run", "partial", "lost", "truncated")
+"""The kinds of note that come first when those of several runs are put together."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,22 @@ class Note:
         return " ".join(part for part in (self.what, self.consequence, self.mend) if part)
 
 
+def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:
+    """The notes of all runs, each with its run where there are several; the gravest first."""
+    found = [(run, note) for run in runs for note in notes_of(run.record)]
+    if len(runs) == 1:
+        return tuple(note for _, note in found)
+    named = [replace(note, what=f"{run.title}: {note.what}") for run, note in found]
+    return tuple(
+        sorted(named, key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY))
+    )
+
+
 def notes_of(record: Record) -> tuple[Note, ...]:
     """All notes, the gravest first."""
     return (
-        *_failed(record), *_waiting(record), *_no_overall(record), *_truncated(record), *_small(record),
+        *_failed(record), *_waiting(record), *_no_overall(record), *_of_protocol(record), *_truncated(record),
+        *_small(record),
         *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
     )  # fmt: skip
 
@@ -43,8 +58,8 @@ def _failed(record: Record) -> Iterator[Note]:
     failed = sorted((c for c in record.cells if c.status == "failed"), key=lambda c: (c.system, c.reason))
     for (system, reason), group in groupby(failed, key=lambda cell: (cell.system, cell.reason)):
         cells = list(group)
-        where = ", ".join(f"{cell.task} on {cell.dataset}" for cell in cells[:4])
-        where += f" and {len(cells) - 4} more" if len(cells) > 4 else ""
+        places = list(dict.fromkeys(f"{cell.task} on {cell.dataset}" for cell in cells))
+        where = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
         yield Note(
             "failed",
             f"{len(cells)} of {numbers.counted(len(record.cells), 'cell')} failed: "
@@ -68,11 +83,20 @@ def _waiting(record: Record) -> Iterator[Note]:
 
 
 def _no_overall(record: Record) -> Iterator[Note]:
-    absent = [task.name for task in TASKS if not record.datasets(task.name)]
-    if absent and leading_scope(record) != OVERALL:
+    absent = [task.name for task in all_tasks(record) if not record.datasets(task.name)]
+    if record.kind == "sage" and absent and leading_scope(record) != OVERALL:
         verb = "was" if len(absent) == 1 else "were"
         what = f"No overall score: {' and '.join(absent)} {verb} not part of the run."
         yield Note("partial", what, "Overall is the mean of all five tasks.")
+
+
+def _of_protocol(record: Record) -> Iterator[Note]:
+    """What only this protocol has to say."""
+    if record.kind == "pteb":
+        from semblance.report.pteb.notes import pteb_notes
+
+        for kind, what, consequence, mend in pteb_notes(record):
+            yield Note(kind, what, consequence, mend)
 
 
 def _truncated(record: Record) -> Iterator[Note]:
@@ -97,8 +121,9 @@ def _truncated(record: Record) -> Iterator[Note]:
 
 def _small(record: Record) -> Iterator[Note]:
     seen = set()
+    by_name = {task.name: task for task in all_tasks(record)}
     for row in record.rows.values():
-        task = BY_NAME.get(row.task)
+        task = by_name.get(row.task)
         is_headline = task is not None and row.measure == task.headline and not row.variant and not row.subset
         if is_headline and row.dataset and row.value is not None and row.n < SMALL:
             seen.add((row.task, row.dataset, row.n))
@@ -109,11 +134,10 @@ def _small(record: Record) -> Iterator[Note]:
 
 def _few_sets(record: Record) -> Iterator[Note]:
     """Clustering is resampled over sets: with few of them its intervals and tests are rough."""
-    task = BY_NAME["clustering"]
     counts = {
         row.n
         for system in record.ranked_systems
-        if (row := record.find(task.name, system.name, task.headline)) is not None and row.value is not None
+        if (row := record.find("clustering", system.name, "v_measure")) is not None and row.value is not None
     }
     if counts and max(counts) < FEW:
         what = f"Clustering intervals come from {numbers.counted(max(counts), 'set')}."
@@ -149,7 +173,8 @@ def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, 
     found: dict[tuple[str, str, str], dict[str, int]] = {}
     for cell in record.cells:
         for skip in cell.skipped:
-            found.setdefault((cell.task, cell.dataset, skip["reason"]), {})[cell.system] = skip["count"]
+            counts = found.setdefault((cell.task, cell.dataset, skip["reason"]), {})
+            counts[cell.system] = max(counts.get(cell.system, 0), skip["count"])
     return found
 
 

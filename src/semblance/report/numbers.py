@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 MINUS = "−"
@@ -168,3 +169,41 @@ def plain(text: str) -> str:
     for sign, instead in ((MINUS, "-"), ("–", ".."), ("…", "..."), ("·", "|"), ("’", "'"), ("×", "x")):
         text = text.replace(sign, instead)
     return text
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How values of a measure are printed: times `factor`, with fixed decimals; `prose` decimals in sentences.
+
+    >>> POINTS.text(0.8142), POINTS.change(-0.0412), POINTS.interval(0.8, 0.82), POINTS.said(0.8142)
+    ('81.42', '−4.12', '80.00–82.00', '81.4')
+    """
+
+    factor: float
+    decimals: int
+    prose: int
+
+    def text(self, value: float) -> str:
+        """The value, in a table."""
+        return score(value * self.factor, self.decimals)
+
+    def said(self, value: float) -> str:
+        """The value, in a sentence or a chart."""
+        return score(value * self.factor, self.prose)
+
+    def change(self, value: float) -> str:
+        """A difference, signed, in a table."""
+        return change(value * self.factor, self.decimals)
+
+    def interval(self, low: float, high: float) -> str:
+        """An interval, in a table."""
+        return interval(low * self.factor, high * self.factor, self.decimals)
+
+    def said_interval(self, low: float, high: float) -> str:
+        """An interval, in a sentence."""
+        return interval(low * self.factor, high * self.factor, self.prose)
+
+
+SCORE = Unit(1.0, 3, 3)
+POINTS = Unit(100.0, 2, 1)
+"""PTEB's points: a hundred times the measure."""

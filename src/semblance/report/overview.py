@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 from semblance.report import numbers
-from semblance.report.board import Board, ends
+from semblance.report.board import Board
 from semblance.report.comparison import Forest, forest_of
-from semblance.report.notes import Note, notes_of
-from semblance.report.record import Record
-from semblance.report.sage.tasks import Task
-from semblance.report.sage.verdict import sage_verdict
-from semblance.report.scale import Scale, scale_of
+from semblance.report.gathered import Run
+from semblance.report.notes import Note, gathered_notes
+from semblance.report.shown import Shown, shown
+from semblance.report.tasks import PLACES
 from semblance.report.verdict import Verdict, board_verdict
 
+QUESTIONS = {
+    "sage": ("Similarity under change", "semblance.report.sage.verdict:sage_verdict"),
+    "pteb": ("Paraphrased at evaluation time", "semblance.report.pteb.verdict:pteb_verdict"),
+    "judge": ("Language models that rate", "semblance.report.pteb.judges:judge_verdict"),
+    "paraphrasers": ("Language models that paraphrase", "semblance.report.pteb.selection:selection_verdict"),
+    "validation": ("People on the paraphrases", "semblance.report.pteb.validation:validation_verdict"),
+}
+"""What each kind of run asks, and where its verdict is made."""
 MOST_NOTES = 3
 
 
@@ -29,60 +38,63 @@ class Card:
 
 @dataclass(frozen=True)
 class Overview:
-    """The content of the page. `columns` are the tasks beside the leading score, with their place."""
+    """The content of the page: the first run's verdict and board, and what each run says."""
 
     facts: tuple[str, ...]
     verdict: Verdict
     notes: tuple[Note, ...]
     more_notes: int
-    columns: tuple[tuple[int, Task, Scale], ...]
-    lead_scale: Scale
+    shown: Shown
     cards: tuple[Card, ...]
     forest: Forest | None
     unrounded: bool
     footer: tuple[str, ...]
 
 
-def overview(record: Record, board: Board) -> Overview:
-    """The page of a record."""
-    notes = notes_of(record)
-    columns = tuple(
-        (i, task, scale_of(ends(row.tasks[i] for row in board.rows)))
-        for i, task in enumerate(board.tasks)
-        if task.name != board.lead
-    )
-    forest = forest_of(record, board)
+def overview(runs: Sequence[Run]) -> Overview:
+    """The page of a report."""
+    first = runs[0]
+    notes = gathered_notes(runs)
     return Overview(
-        facts=_facts(record),
-        verdict=board_verdict(record, board),
+        facts=_facts(runs),
+        verdict=board_verdict(first.record, first.board),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
-        columns=columns,
-        lead_scale=scale_of(ends(row.lead for row in board.rows)),
-        cards=_cards(record, board),
-        forest=forest,
-        unrounded=_rounds_apart(board),
-        footer=_footer(record),
+        shown=shown(first.board),
+        cards=tuple(card for run in runs for card in _cards(run)),
+        forest=forest_of(first.record, first.board),
+        unrounded=_rounds_apart(first.board),
+        footer=_footer(runs),
     )
 
 
-def _facts(record: Record) -> tuple[str, ...]:
-    datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
+def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
+    records = [run.record for run in runs]
+    systems = {one.name for record in records if record.kind in PLACES for one in record.ranked_systems}
+    datasets = list(
+        dict.fromkeys(one["name"] for record in records for one in record.manifest.get("datasets", ()))
+    )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
-    seed = record.arguments.get("seed")
+    seeds = {record.arguments.get("seed") for record in records}
+    seed = next(iter(seeds)) if len(seeds) == 1 else None
     facts = (
-        numbers.counted(len(record.ranked_systems), "system"),
+        numbers.counted(len(systems), "system"),
+        " and ".join(run.title for run in runs) if len(runs) > 1 else "",
         named,
-        numbers.date(record.manifest.get("updated", "")),
+        numbers.date(max(record.manifest.get("updated", "") for record in records)),
         f"seed {seed}" if seed is not None else "",
     )
     return tuple(fact for fact in facts if fact)
 
 
-def _cards(record: Record, board: Board) -> tuple[Card, ...]:
-    if "sage" not in record.protocols or not board.rows:
-        return ()
-    return (Card("sage", "SAGE", "Similarity under change", sage_verdict(record, board)),)
+def _cards(run: Run) -> list[Card]:
+    """The card of a run that has something to say; its verdict is that of its page."""
+    if run.record.kind not in QUESTIONS or not run.record.rows:
+        return []
+    question, place = QUESTIONS[run.record.kind]
+    module, _, name = place.partition(":")
+    verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
+    return [Card(run.record.kind, run.title, question, verdict)]
 
 
 def _rounds_apart(board: Board) -> bool:
@@ -90,15 +102,18 @@ def _rounds_apart(board: Board) -> bool:
     if len(board.ranked) < 2:
         return False
     a, b = (row.lead.value or 0.0 for row in board.ranked[:2])
-    return numbers.score(a - b) != numbers.score(round(a, 3) - round(b, 3))
+    places, factor = board.unit.prose, board.unit.factor
+    apart = round(a * factor, places) - round(b * factor, places)
+    return numbers.score((a - b) * factor, places) != numbers.score(apart, places)
 
 
-def _footer(record: Record) -> tuple[str, ...]:
-    sessions = record.manifest.get("sessions", ())
+def _footer(runs: Sequence[Run]) -> tuple[str, ...]:
+    manifest = runs[0].record.manifest
+    sessions = [session for run in runs for session in run.record.manifest.get("sessions", ())]
     texts = sum(session.get("texts_encoded", 0) for session in sessions)
     seconds = sum(session.get("seconds") or 0 for session in sessions)
-    cores = record.manifest.get("hardware", {}).get("cores")
-    parts = [f"semblance {record.manifest.get('semblance', '')}"]
+    cores = manifest.get("hardware", {}).get("cores")
+    parts = [f"semblance {manifest.get('semblance', '')}"]
     parts += [f"{numbers.count(texts)} texts encoded"] if texts else []
     if seconds:
         parts.append(numbers.duration(seconds) + (f" on {numbers.counted(cores, 'core')}" if cores else ""))

@@ -15,6 +15,10 @@ from semblance.records import Result
 from semblance.runs.folder import RunFolder
 
 OVERALL = "overall"
+KINDS = ("sage", "pteb", "judge", "paraphrasers", "validation")
+"""What a run can be, in the order of a report: a protocol, or one of PTEB's other commands."""
+APART = ":classical"
+"""Ends the name of a scope of systems that were compared by another method than those of the scope itself."""
 FEW = 10
 """Under so many items a value is shown grey and starts no sentence."""
 
@@ -91,6 +95,7 @@ class Cell:
     counts: Mapping[str, int] = field(default_factory=dict)
     skipped: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
+    variant: str = ""
 
 
 Key = tuple[str, str, str, str, str, str]
@@ -136,6 +141,13 @@ class Record:
         found = dict.fromkeys(row.protocol for row in self.rows.values())
         return tuple(found) or (self.manifest.get("protocol", ""),)
 
+    @cached_property
+    def kind(self) -> str:
+        """One of KINDS: the protocol, or for PTEB the command whose cells and rows these are."""
+        tasks = {cell.task for cell in self.cells} | {key[0] for key in self.rows}
+        other = next((kind for kind in KINDS[2:] if kind in tasks), None)
+        return other or self.manifest.get("protocol") or self.protocols[0]
+
     def find(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""
     ) -> Result | None:
@@ -163,7 +175,17 @@ class Record:
 
     def scope(self, name: str) -> Scope:
         """The comparisons of a task or `overall`; without any when there are none."""
-        return self.scopes.get(name) or Scope(name, reason="the run has no comparisons yet")
+        found = self.scopes.get(name)
+        if found is None or not found.systems:
+            found = self.scopes.get(name + APART) or found
+        return found or Scope(name, reason="the run has no comparisons yet")
+
+    def placed(self, name: str, system: str) -> tuple[int, int] | None:
+        """The places that the tests allow a system: among all of the scope, or among those compared its way."""
+        for scope in (self.scope(name), self.scope(name + APART)):
+            if system in scope.ranges:
+                return scope.ranges[system]
+        return None
 
     def cells_of(self, task: str, system: str) -> tuple[Cell, ...]:
         """The cells of a system for a task, one per dataset."""
@@ -240,5 +262,5 @@ def _cell(plain: Mapping[str, Any]) -> Cell:
     return Cell(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
-        tuple(plain.get("warnings") or ()),
+        tuple(plain.get("warnings") or ()), plain.get("variant") or "",
     )  # fmt: skip

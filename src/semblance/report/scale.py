@@ -11,11 +11,12 @@ PADDING = 0.08
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear scale from `low` to `high`, both multiples of `step`."""
+    """A linear scale from `low` to `high`, both multiples of `step`; labels are values times `factor`."""
 
     low: float
     high: float
     step: float
+    factor: float = 1.0
 
     @property
     def ticks(self) -> tuple[float, ...]:
@@ -29,8 +30,8 @@ class Scale:
 
     def label(self, value: float) -> str:
         """A tick's label with as many decimals as the step needs."""
-        decimals = max(0, -math.floor(math.log10(self.step) + 1e-9))
-        text = f"{value:.{decimals}f}"
+        decimals = max(0, -math.floor(math.log10(self.step * self.factor) + 1e-9))
+        text = f"{value * self.factor:.{decimals}f}"
         text = f"{float(text):.{decimals}f}" if float(text) else "0"
         return (
             text.replace("-", "−").removesuffix("." + "0" * decimals) if decimals else text.replace("-", "−")
@@ -38,7 +39,11 @@ class Scale:
 
 
 def scale_of(
-    values: Iterable[float], *, most: int = 4, within: tuple[float, float] | None = (0.0, 1.0)
+    values: Iterable[float],
+    *,
+    most: int = 4,
+    within: tuple[float, float] | None = (0.0, 1.0),
+    factor: float = 1.0,
 ) -> Scale:
     """The scale of pooled values (ends of intervals included): 8% padding, a step of 1, 2 or 5, at most
     `most` steps.
@@ -48,7 +53,7 @@ def scale_of(
     """
     pool = list(values)
     if not pool:
-        return Scale(0.0, 1.0, 0.5)
+        return Scale(0.0, 1.0, 0.5, factor)
     low, high = min(pool), max(pool)
     pad = PADDING * (high - low) or 0.02
     start, end = low - pad, high + pad
@@ -58,7 +63,7 @@ def scale_of(
     step = _step((end - start) / most)
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
-    return Scale(first, last if last > first else first + step, step)
+    return Scale(first, last if last > first else first + step, step, factor)
 
 
 def _step(least: float) -> float:

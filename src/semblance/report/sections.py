@@ -1,48 +1,66 @@
-"""The pages of a report. A protocol's page registers here and is shown when the run has results of it."""
+"""The pages of a report. A protocol's page registers here and is shown when the report has a run of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from semblance.report.board import Board
-from semblance.report.record import Record
-
-Build = Callable[[Record, Board], Any]
+from semblance.report.gathered import Run
 
 
 @dataclass(frozen=True)
 class Section:
     """A page: its place in the address (`#slug`), its name in the navigation, and where its content is made.
 
-    `builder` is "module:function", called with the record and the board; a page without content (None) is not
-    shown. `template` gets the content as `page`. A page with a `protocol` needs results of it; one with
-    `data` has data for its script, `page.data`, packed as `#slug-data`.
+    `builder` is "module:function". A page of one `kind` of run is called with that run's record and board; the others
+    with all runs. A page without content (None) is not shown. `template` gets the content as `page`; one with `data`
+    has data for its script, `page.data`, packed as `#slug-data`.
     """
 
     slug: str
     title: str
     template: str
     builder: str
-    protocol: str = ""
+    kind: str = ""
     data: bool = False
 
-    def build(self, record: Record, board: Board) -> Any:
-        """The content of the page, None when there is nothing to show."""
-        if self.protocol and self.protocol not in record.protocols:
+    def build(self, runs: Sequence[Run]) -> Page | None:
+        """The page, None when there is nothing to show."""
+        run = next((run for run in runs if run.record.kind == self.kind), None) if self.kind else runs[0]
+        if run is None or (self.kind and not run.record.rows):
             return None
         module, _, name = self.builder.partition(":")
-        build: Build = getattr(import_module(module), name)
-        return build(record, board)
+        build = getattr(import_module(module), name)
+        content = build(run.record, run.board) if self.kind else build(runs)
+        return None if content is None else Page(self, run, content)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A section with its content and the run it is of: the first one where it is of all."""
+
+    section: Section
+    run: Run
+    content: Any
 
 
 SECTIONS = (
     Section("overview", "Overview", "overview.html", "semblance.report.overview:overview"),
-    Section("sage", "SAGE", "sage.html", "semblance.report.sage.page:sage_page", protocol="sage"),
-    Section("systems", "Systems", "systems.html", "semblance.report.cards:system_cards"),
-    Section("items", "Items", "items.html", "semblance.report.items:item_page", data=True),
-    Section("method", "Method", "method.html", "semblance.report.method:method_page"),
-)
-"""In the order of the navigation; the pages of further protocols stand after SAGE."""
+    Section("sage", "SAGE", "sage.html", "semblance.report.sage.page:sage_page", kind="sage"),
+    Section("pteb", "PTEB", "pteb.html", "semblance.report.pteb.page:pteb_page", kind="pteb"),
+    Section("judge", "Judges", "judge.html", "semblance.report.pteb.judges:judge_page", kind="judge"),
+    Section(
+        "paraphrasers", "Paraphrasers", "paraphrasers.html", "semblance.report.pteb.selection:selection_page",
+        kind="paraphrasers",
+    ),
+    Section(
+        "validation", "Validation", "validation.html", "semblance.report.pteb.validation:validation_page",
+        kind="validation",
+    ),
+    Section("systems", "Systems", "systems.html", "semblance.report.cards:cards_of"),
+    Section("items", "Items", "items.html", "semblance.report.items:items_of", data=True),
+    Section("method", "Method", "method.html", "semblance.report.method:methods_of"),
+)  # fmt: skip
+"""In the order of the navigation; the pages of further protocols stand after these."""

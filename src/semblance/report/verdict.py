@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from semblance.report import numbers
 from semblance.report.board import Board, Row
+from semblance.report.numbers import POINTS
 from semblance.report.record import OVERALL, Record, Scope
 
-NOUNS = {"embedding": "encoder", "classical": "classical metric"}
+NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "language model"}
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Se
     pair = scope.pair(best.system.name, second.system.name)
     if pair is None:
         return ()
-    gap = f"{numbers.score(pair.difference)} (95% interval {numbers.interval(pair.ci_low, pair.ci_high)})"
-    values = (name(best), f" {best.lead.text}"), (name(second), f" {second.lead.text}")
+    gap = board.unit.said(pair.difference) + (" points" if board.unit is POINTS else "")
+    gap += f" (95% interval {board.unit.said_interval(pair.ci_low, pair.ci_high)})"
+    values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
     told = pair.p_adjusted < record.alpha
     others = [row for row in first if row is not best and (told or row is not second)]
     more: Sentence = (" ", *_names(others), " may also be first.") if others else ()

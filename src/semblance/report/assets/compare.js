@@ -24,8 +24,8 @@ function comparable() {
     const name = DATA.systems[base].label;
     for (const id of ["#compare-base", "#compare-base-2"]) $(id).replaceChildren(el("bdi", {}, name));
     $("#compare-scope").textContent = scope.title.toLowerCase();
-    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-    const tick = (value, anchor) => svg("text", { x: at(value), y: 11, "text-anchor": anchor }, fixed(value, digits));
+    const digits = Math.max(0, -Math.floor(Math.log10(step * scope.factor) + 1e-9));
+    const tick = (value, anchor) => svg("text", { x: at(value), y: 11, "text-anchor": anchor }, fixed(value * scope.factor, digits));
     $("#forest thead .bar").replaceChildren(svg("svg", { class: "ax", "aria-hidden": "true" }, tick(low, "start"), tick(high, "end")));
     const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
@@ -39,7 +39,7 @@ function comparable() {
       return el("tr", {},
         el("th", { scope: "row" }, shape(other.kind), el("a", { href: `#system-${row.other}` }, el("bdi", {}, other.label))),
         el("td", { className: "bar" }, mark),
-        el("td", { className: "num" }, signed(row.difference) + " ", el("small", {}, range(row.low, row.high))),
+        el("td", { className: "num" }, signed(row.difference * scope.factor, scope.digits) + " ", el("small", {}, range(row.low * scope.factor, row.high * scope.factor, scope.digits))),
         el("td", { className: "num" }, el(sure ? "b" : "span", {}, p)),
         el("td", {}, words, el("bdi", {}, name)));
     }));

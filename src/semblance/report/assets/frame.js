@@ -27,8 +27,8 @@ const fixed = (value, digits = 3) => {
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
 };
 const signed = (value, digits = 3) => (value > 0 && Number(value.toFixed(digits)) !== 0 ? "+" : "") + fixed(value, digits);
-const range = (low, high) => {
-  const ends = [fixed(low), fixed(high)];
+const range = (low, high, digits = 3) => {
+  const ends = [fixed(low, digits), fixed(high, digits)];
   return ends.join(ends.join("").includes("−") ? " to " : "–");
 };
 const shape = (kind) => el("i", { className: "sh " + kind[0] });

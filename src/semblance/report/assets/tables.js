@@ -128,7 +128,7 @@ function read(table) {
 }
 function asText(table) {
   const { heads, rows } = read(table);
-  const line = (cells) => cells.map((cell) => cell === null ? "" : cell.low === undefined ? cell.text : `${cell.text} (${range(Number(cell.low), Number(cell.high))})`).join("\t");
+  const line = (cells) => cells.map((cell) => cell === null ? "" : cell.low === undefined ? cell.text : `${cell.text} (${range(Number(cell.low), Number(cell.high), Number(table.dataset.digits || 3))})`).join("\t");
   return [heads.join("\t"), ...rows.filter(Array.isArray).map(line)].join("\n") + "\n";
 }
 function asCsv(table) {

@@ -109,6 +109,8 @@ class Group:
 
 def read_groups(record: Record) -> tuple[Group, ...]:
     """Every kind of item on every dataset that a ranked system has values for."""
+    if record.kind != "sage":
+        return ()
     langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
     found = (
         _read(record, kind, dataset, langs.get(dataset, ""))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from semblance.report import numbers
 from semblance.report.board import Board
+from semblance.report.gathered import Run
 from semblance.report.items.choice import kept, rooms
 from semblance.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
 from semblance.report.items.parts import PARTS, Source
@@ -48,21 +49,31 @@ class ItemPage:
 
 def item_page(record: Record, board: Board) -> ItemPage | None:
     """The page of a record; None when the run kept no items."""
-    groups = [group for group in read_groups(record) if group.ids]
-    if not groups:
+    return items_of((Run(record, board),))
+
+
+def items_of(runs: Sequence[Run]) -> ItemPage | None:
+    """The page of all runs; None when none kept items."""
+    found = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
+    if not found:
         return None
-    seed, excerpts = record.arguments.get("seed") or 0, Excerpts()
+    groups = [group for _, group in found]
+    seed, excerpts = runs[0].record.arguments.get("seed") or 0, Excerpts()
     sizes = rooms([(len(group.ids), len(group.systems) * len(group.measures)) for group in groups])
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
-    made = [_group(record, group, rows, excerpts) for group, rows in zip(groups, chosen, strict=True)]
+    made = [
+        _group(run, group, rows, excerpts, several=len(runs) > 1)
+        for (run, group), rows in zip(found, chosen, strict=True)
+    ]
     worst = [
         one
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
         for one in _worst(i, group, rows, made[i], excerpts)
     ]
     total = sum(len(group.ids) for group in groups)
+    systems = {system.name for group in groups for system in group.systems}
     return ItemPage(
-        facts=(numbers.counted(total, "item"), numbers.counted(len(board.ranked + board.unranked), "system")),
+        facts=(numbers.counted(total, "item"), numbers.counted(len(systems), "system")),
         left_out=tuple(_left_out(groups, chosen)),
         worst=tuple(worst),
         data={
@@ -75,14 +86,17 @@ def item_page(record: Record, board: Board) -> ItemPage | None:
     )
 
 
-def _group(record: Record, group: Group, rows: NDArray[np.int64], excerpts: Excerpts) -> dict[str, Any]:
+def _group(
+    run: Run, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
+) -> dict[str, Any]:
     """A group as the script reads it."""
+    record = run.record
     folder = RunFolder(record.path)
     ids = [group.ids[row] for row in rows.tolist()]
     judged = Judged(folder, group.kind.task, group.dataset)
     return {
         "kind": group.kind.name,
-        "title": f"{group.kind.title}, {group.dataset}",
+        "title": (f"{run.title}: " if several else "") + f"{group.kind.title}, {group.dataset}",
         "noun": group.kind.noun,
         "lang": group.lang,
         "total": len(group.ids),

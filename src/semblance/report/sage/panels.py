@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from semblance.report import numbers
 from semblance.report.board import Board, Row, Value, ends
 from semblance.report.record import Record
-from semblance.report.sage.tasks import Task, item_count, trivial_value
 from semblance.report.scale import Scale, scale_of
+from semblance.report.tasks import Task, item_count, trivial_value
 
 TOP = 12
 

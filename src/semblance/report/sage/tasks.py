@@ -2,28 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from semblance.report.record import Record
-
-
-@dataclass(frozen=True)
-class Task:
-    """One task in words. `trivial` is a value that needs no understanding, a constant or a reference's."""
-
-    name: str
-    title: str
-    short: str
-    headline: str
-    unit: str
-    items: str
-    superlative: str
-    how: str
-    caution: str = ""
-    trivial: float | None = None
-    trivial_label: str = ""
-    trivial_system: str = ""
-
+from semblance.report.tasks import Task
 
 TASKS = (
     Task(
@@ -81,24 +60,3 @@ TASKS = (
     ),
 )  # fmt: skip
 BY_NAME = {task.name: task for task in TASKS}
-
-
-def present(record: Record) -> tuple[Task, ...]:
-    """The tasks that the run has, in the order of the page."""
-    return tuple(task for task in TASKS if record.datasets(task.name))
-
-
-def trivial_value(record: Record, task: Task) -> float | None:
-    """The dashed line of the task's panel: its constant, or the score of a reference system."""
-    if task.trivial is not None:
-        return task.trivial
-    return record.value(task.name, task.trivial_system, task.headline)
-
-
-def item_count(record: Record, task: Task, system: str) -> int:
-    """How many items a system's score on a task rests on: the sum over its datasets."""
-    rows = (
-        record.find(task.name, system, task.headline, dataset=dataset)
-        for dataset in record.datasets(task.name)
-    )
-    return sum(row.n for row in rows if row is not None and row.value is not None)

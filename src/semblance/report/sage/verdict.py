@@ -8,7 +8,8 @@ from semblance.records import Result
 from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.record import Record
-from semblance.report.sage.tasks import BY_NAME, item_count
+from semblance.report.sage.tasks import BY_NAME
+from semblance.report.tasks import item_count
 from semblance.report.verdict import Part, Sentence, Verdict, listed, name, plain
 
 RELATION = "superficial_over_semantic"
