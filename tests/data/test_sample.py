@@ -79,13 +79,20 @@ def test_pairs_and_their_labels(sample: Dataset) -> None:
 
 
 def test_candidates_of_questions(sample: Dataset) -> None:
-    """Every question reranks the passages it grades; grade 4 is where relevance starts, as in spec rag 1.1."""
+    """Every question reranks the summaries of the documents on its subject and of those it grades; grade 4, of any
+    passage, is where relevance starts, as in spec rag 1.1."""
     retrieval, reranking = sample.load("retrieval").data, sample.load("reranking").data
-    text = dict(zip(retrieval.corpus.ids, retrieval.corpus.texts, strict=True))
+    documents = sample.load("summarised").data
+    summary = dict(zip(documents.ids, documents.summaries or (), strict=True))
+    assert sorted(reranking.ids) == sorted(retrieval.qrels)
     for place, key in enumerate(reranking.ids):
-        graded = retrieval.qrels[key]
-        assert reranking.candidates[place] == tuple(text[doc] for doc in graded)
-        assert reranking.relevance[place].tolist() == [float(gain >= 3) for gain in graded.values()]
+        graded = {doc.partition("#")[0] for doc in retrieval.qrels[key]}
+        relevant = {doc.partition("#")[0] for doc, gain in retrieval.qrels[key].items() if gain >= 3}
+        shown = [doc for doc in summary if doc.partition("-")[0] == key.partition("-")[0]]
+        shown += [doc for doc in summary if doc in graded and doc not in shown]
+        assert set(reranking.candidates[place]) == {summary[doc] for doc in shown}
+        found = dict(zip(reranking.candidates[place], reranking.relevance[place].tolist(), strict=True))
+        assert found == {summary[doc]: float(doc in relevant) for doc in shown}
 
 
 def test_summaries_against_the_preferred(sample: Dataset) -> None:
@@ -117,7 +124,10 @@ def test_every_text_of_pteb_has_three_paraphrases(sample: Dataset) -> None:
     texts.update(
         text for column in (summaries.references, summaries.summaries) for row in column for text in row
     )
-    texts.update(query for queries in sample.load("reranking").data.queries for query in queries)
+    reranking = sample.load("reranking").data
+    texts.update(
+        text for column in (reranking.queries, reranking.candidates) for row in column for text in row
+    )
     assert texts <= set(others)
 
 

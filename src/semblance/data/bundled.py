@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def sample_from(folder: Path) -> Dataset:
 
     Retrieval is over passages, the paragraphs of the documents, with the id `document#number`; the gain of a
     passage is its grade - 1, and 0 if the question does not grade it. The candidates of a question are the
-    passages it grades, and those of grade 4 and 5 are relevant. Pairs of a score of 3 (roughly equivalent) and
+    preferred summaries of the documents on its subject and of those it grades; relevant are those of documents with
+    a passage of grade 4 or 5. Pairs of a score of 3 (roughly equivalent) and
     more have the label 1. The preferred summary of a document is the reference for the other, whose relevance
     is its rating of coverage: how much of what matters it keeps.
     """
@@ -42,6 +44,8 @@ def sample_from(folder: Path) -> Dataset:
     reference = Renamed(Selected(preferred, ("doc_id", "summary")), {"references": "summary"})
     second = Renamed(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
     passages, grades = Passages(texts), Grades(questions)
+    judged = DocumentGrades(questions)
+    short = Renamed(Selected(preferred, ("doc_id", "summary", "lang")), {"id": "doc_id", "text": "summary"})
     parts: dict[str, Source] = {
         "documents": texts,
         "summarised": Renamed(preferred, {"id": "doc_id"}),
@@ -51,7 +55,7 @@ def sample_from(folder: Path) -> Dataset:
         "classification": labelled,
         "pairs": pairs,
         "labelled_pairs": Labelled(pairs, "score", 3),
-        "reranking": Labelled(Candidates(passages, questions, grades), "label", 4),
+        "reranking": Labelled(Candidates(short, questions, judged, Shown(judged, texts)), "label", 4),
         "corpus": passages,
         "queries": questions,
         "qrels": grades,
@@ -116,3 +120,42 @@ class Grades(View):
             for passage, grade in cells["grades"].items():
                 judgement = {"query_id": cells["id"], "doc_id": passage, "relevance": grade}
                 yield Row(path, line, {column: judgement.get(column) for column in columns})
+
+
+class DocumentGrades(Grades):
+    """The graded documents of each question: a document has the grade of its best passage."""
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """One row per question and document."""
+        for path, line, cells in self.source.rows(("id", "grades")):
+            best: dict[str, int] = {}
+            for passage, grade in cells["grades"].items():
+                document = passage.partition("#")[0]
+                best[document] = max(grade, best.get(document, 0))
+            for document, grade in best.items():
+                judgement = {"query_id": cells["id"], "doc_id": document, "relevance": grade}
+                yield Row(path, line, {column: judgement.get(column) for column in columns})
+
+
+@dataclass(frozen=True)
+class Shown(View):
+    """The documents to choose from for each question: all on its subject, and any other that it grades."""
+
+    documents: Source
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of candidates by document."""
+        return ("query_id", "doc_id")
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """One row per question and document."""
+        documents = [str(row.cells["id"]) for row in self.documents.rows(("id",))]
+        graded: dict[str, list[Row]] = {}
+        for row in self.source.rows(("query_id", "doc_id")):
+            graded.setdefault(str(row.cells["query_id"]), []).append(row)
+        for question, rows in graded.items():
+            subject = question.partition("-")[0]
+            shown = [one for one in documents if one.partition("-")[0] == subject]
+            for document in dict.fromkeys((*shown, *(str(row.cells["doc_id"]) for row in rows))):
+                cells = {"query_id": question, "doc_id": document}
+                yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
