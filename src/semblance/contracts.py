@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -191,12 +191,17 @@ class Sampling:
 @dataclass(frozen=True)
 class Usage:
     """What a call cost: tokens as the server counted them (by our count where it did not), requests sent
-    (retries and a repair included), US dollars (None where the price is not known)."""
+    (retries and a repair included), US dollars (None where the price is not known).
+
+    `seconds` is how long the answer took from its last request on, without waiting for a turn and, where the server
+    says it (Ollama), without loading the model. It is kept with a cached answer.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     requests: int = 0
     usd: float | None = None
+    seconds: float = field(default=0.0, compare=False)
 
 
 class Journal(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -30,9 +30,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Failure:
-    """A question without an answer, and why."""
+    """A question without an answer, and why; `error` as it was raised."""
 
     reason: str
+    error: ModelError | None = field(default=None, compare=False)
 
 
 @dataclass
@@ -189,4 +190,4 @@ class _Stop:
         self._hopeless = 0 if isinstance(error, TextRefused) else self._hopeless + 1
         if self._hopeless >= _HOPELESS:
             self.error = self.error or error
-        return Failure(str(error))
+        return Failure(str(error), error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -14,8 +15,10 @@ from semblance.systems.remote.failures import format_refused
 from semblance.systems.remote.vendors import Server
 
 _WAYS = ("json_schema", "json_object", "words")
-_WORDINGS = len(_WAYS)
-"""How often a request may be put in another way: two more for the schema, one for the longest answer."""
+_SETTABLE = ("temperature", "top_p", "seed")
+_WORDINGS = len(_WAYS) + len(_SETTABLE)
+"""How often a request may be put in another way: two more for the schema, one for the longest answer, and one for
+every part of the sampling that a model does not take."""
 
 
 class OpenAIChat(ServedChat):
@@ -25,7 +28,8 @@ class OpenAIChat(ServedChat):
     key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `Server`.
 
     A server that does not take a JSON schema is told it in words, and one that wants `max_tokens` by another
-    name gets that; each is found out once.
+    name gets that; each is found out once. So is what of the sampling a model does not take (reasoning models draw
+    as they please): it is `left_out` from then on, with a warning.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class OpenAIChat(ServedChat):
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._effort = target, effort
         self._way = 0
+        self.left_out: tuple[str, ...] = ()
         self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"
 
     async def request(
@@ -58,10 +63,12 @@ class OpenAIChat(ServedChat):
     ) -> Answer[Reply]:
         """One chat completion."""
         for _ in range(_WORDINGS):
-            way, longest = self._way, self._longest
+            way, longest, left_out = self._way, self._longest, self.left_out
             try:
                 return _answer(await self._create(messages, sampling, schema))
             except Exception as error:
+                if self._left_out(error, sampling, left_out):
+                    continue
                 if not self._adapted(error, way, longest, asked=schema is not None):
                     raise
         return _answer(await self._create(messages, sampling, schema))
@@ -80,13 +87,24 @@ class OpenAIChat(ServedChat):
             return True
         return False
 
+    def _left_out(self, error: Exception, sampling: Sampling, before: tuple[str, ...]) -> bool:
+        """Whether the model does not take a part of the sampling that was sent, which is then left out."""
+        if not format_refused(error, "nsupported", "not support"):
+            return False
+        sent = [name for name in _SETTABLE if getattr(sampling, name) is not None and name not in before]
+        minded = next((name for name in sent if format_refused(error, f"'{name}'", f"`{name}`")), None)
+        if minded is not None and minded not in self.left_out:
+            self.left_out = (*self.left_out, minded)
+            warnings.warn(
+                f"{self.model} does not take {minded}; it is asked without.", RuntimeWarning, stacklevel=2
+            )
+        return minded is not None
+
     async def _create(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
     ) -> Any:
         wanted: dict[str, Any] = {
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "seed": sampling.seed,
+            **{name: getattr(sampling, name) for name in _SETTABLE if name not in self.left_out},
             self._longest: sampling.max_tokens,
             "reasoning_effort": self._effort,
         }

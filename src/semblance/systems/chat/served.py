@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from semblance.contracts import Completion, Message, Sampling, Usage
 from semblance.errors import TextRefused
@@ -22,7 +22,7 @@ _PER_MESSAGE = 8
 @dataclass(frozen=True)
 class Reply:
     """What a server answered: `text` as it came, `model` as it names itself, why it stopped (`stop`, `length`,
-    `content_filter` ...), and the words of a refusal if it has a field for them."""
+    `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field for them."""
 
     text: str
     model: str
@@ -30,11 +30,21 @@ class Reply:
     refusal: str = ""
 
 
+class Unanswered(TextRefused):
+    """A server did its work and there is no answer: it was `cut` at its longest, `withheld` by a filter, `declined` by
+    the model, or `empty`. Another draw may bring one."""
+
+    def __init__(self, message: str, why: Literal["cut", "withheld", "declined", "empty"]) -> None:
+        super().__init__(message)
+        self.why = why
+
+
 class ServedChat(ABC):
     """A chat model whose subclass only asks the server: `request` sends messages and reads the reply.
 
     An answer that was cut (`length`), filtered, refused, empty, or that does not fit the schema even when asked
-    for once more, is a TextRefused with the reason: the failure of this call, not of the model.
+    for once more, is a TextRefused with the reason (Unanswered but for the schema): the failure of this call, not of
+    the model.
     """
 
     def __init__(
@@ -96,9 +106,10 @@ class ServedChat(ABC):
             answer = await self.request(messages, sampling, shape)
             usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
             reply = replace(answer.value, text=without_thinking(answer.value.text))
-            if not reply.text and reply.finish == "stop" and not reply.refusal:
+            # With a seed, the server would say nothing once more.
+            if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise Malformed("an empty answer", of_texts=True)
-            return Answer(reply, replace(answer.usage, requests=1, usd=usd))
+            return replace(answer, value=reply, usage=replace(answer.usage, requests=1, usd=usd))
 
         answer = await self._calls.ask(send, tokens=tokens + most, usd=self._usd(tokens, most))
         self._check(answer.value)
@@ -108,15 +119,18 @@ class ServedChat(ABC):
         return None if self.price is None else self.price.usd(input_tokens, output_tokens)
 
     def _check(self, reply: Reply) -> None:
-        reasons = {
-            "length": "the answer was cut at its longest (max_tokens)",
-            "content_filter": "the answer was withheld by the server's content filter",
-        }
-        reason = f"the model declined: {reply.refusal}" if reply.refusal else reasons.get(reply.finish)
-        if reason is None and not reply.text:
-            reason = f"an empty answer (finish: {reply.finish})"
-        if reason is not None:
-            raise TextRefused(f"{self.model}: {reason}.")
+        if reply.refusal:
+            raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
+        if reply.finish == "length":
+            raise Unanswered(f"{self.model}: the answer was cut at its longest (max_tokens).", "cut")
+        if reply.finish == "content_filter":
+            raise Unanswered(
+                f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
+            )
+        if reply.finish == "context":
+            raise TextRefused(f"{self.model}: the messages fill its context (num_ctx), so they were cut.")
+        if not reply.text:
+            raise Unanswered(f"{self.model}: an empty answer (finish: {reply.finish}).", "empty")
 
 
 def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
@@ -131,5 +145,9 @@ def _completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
 def _both(a: Usage, b: Usage) -> Usage:
     usd = None if a.usd is None or b.usd is None else a.usd + b.usd
     return Usage(
-        a.input_tokens + b.input_tokens, a.output_tokens + b.output_tokens, a.requests + b.requests, usd
+        a.input_tokens + b.input_tokens,
+        a.output_tokens + b.output_tokens,
+        a.requests + b.requests,
+        usd,
+        a.seconds + b.seconds,
     )

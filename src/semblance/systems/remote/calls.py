@@ -27,10 +27,12 @@ _POLL = 0.02
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What a request brought, and what it cost."""
+    """What a request brought, and what it cost; `idle` are seconds of it in which the server prepared something else
+    (loaded the model), which do not count as time for this answer."""
 
     value: T
     usage: Usage
+    idle: float = 0.0
 
 
 class Calls:
@@ -141,8 +143,9 @@ class _Call(Generic[T]):
             raise
         self._account(reservation, answer.usage, start)
         used = answer.usage.input_tokens + answer.usage.output_tokens
-        self.pace.succeeded(ticket, time.perf_counter() - start, correction=used - self.tokens)
-        return answer
+        seconds = time.perf_counter() - start
+        self.pace.succeeded(ticket, seconds, correction=used - self.tokens)
+        return replace(answer, usage=replace(answer.usage, seconds=max(0.0, seconds - answer.idle)))
 
     def _cost(self, failure: Failure | None) -> Usage:
         """What a failed request cost: what was put aside for it where the server may have done the work."""
