@@ -1,0 +1,93 @@
+"""What of an answer may stand for a text: pure, the same for every paraphraser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from semblance.protocols.pteb.paraphrasing.language import language_fault
+from semblance.protocols.pteb.paraphrasing.records import USABLE, Outcome
+
+TIMES_LONGER, ALWAYS_ALLOWED = 5, 40
+"""An answer may have so many times the characters of its text, and always so many: the paraphrase of one word is
+often longer than five."""
+
+_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(
+    r"</?(think|thinking|thought|reasoning)>|◁/?think▷|<\|channel\|>|\[/?THINK\]"
+    r"|\A(okay|ok|alright|hmm|first|so)?,? ?(the user (wants|asks|is asking|has asked|sent|gave|provided)"
+    r"|let me think|let's think|i need to (paraphrase|rephrase|reword)|we need to (paraphrase|rephrase|reword))",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"\bas an? (ai|artificial intelligence|large language)\b"
+    r"|\bi('m| am) (an ai|a language model|a large language model)\b"
+    r"|\bi (can('|no)t|am (not able|unable) to|'m (not able|unable) to|won't|will not|must decline to)"
+    r" (assist|help (you )?with (that|this)|fulfil|comply|paraphrase|rephrase|reword|process (that|this) request"
+    r"|provide (a|the|that|this) (paraphrase|content|text)|engage with|continue with (that|this)"
+    r"|create (that|this|such)|generate (that|this|such))"
+    r"|\A(i('m| am) )?(very )?sorry,? but i (can('|no)t|am (not able|unable))"
+    r"|\Alo siento,? pero no puedo|\Aje suis désolée?,? mais je ne peux"
+    r"|\Aes tut mir leid,? aber ich kann|\Ami dispiace,? ma non posso|\A(抱歉|对不起)[,，]?我(无法|不能)"
+    r"|\A(извините|простите),? (но )?я не могу|\Aعذر[اًا]+،? لا (يمكنني|أستطيع)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an answer is: `wording` where it is usable, else the `reason` why not."""
+
+    outcome: Outcome
+    wording: str = ""
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether `wording` may stand for the text."""
+        return self.outcome in USABLE
+
+
+def longest_allowed(text: str, *, strict: bool = False) -> int:
+    """The characters that an answer may have: 5 times those of the text, and 40 always unless `strict`.
+
+    >>> longest_allowed("Hello"), longest_allowed("Hello", strict=True)
+    (40, 25)
+    """
+    return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
+
+
+def judged(text: str, answer: str, *, lang: str = "und", strict_length: bool = False) -> Verdict:
+    """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
+
+    Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
+    `longest_allowed` (`too long`), sentences in which assistants decline (`refused`) and another language (`wrong
+    language`); marks that the text has itself do not count against its wording. The text again is `copied`, and usable.
+
+    >>> judged("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
+    'A crimson fox was running.'
+    >>> judged("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
+    'refused'
+    """
+    wording = answer.strip() if _THOUGHT.search(text) else _THOUGHT.sub("", answer).strip()
+    if not wording:
+        return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
+    if wording == text.strip():
+        return Verdict("copied", wording)
+    if found := _new(_THINKING, text, wording):
+        return Verdict("thinking", reason=f"it thinks aloud: {found!r}")
+    allowed = longest_allowed(text, strict=strict_length)
+    if len(wording) > allowed:
+        return Verdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
+    if found := _new(_REFUSAL, text, wording):
+        return Verdict("refused", reason=f"the model declined: {found!r}")
+    if fault := language_fault(text, wording, lang):
+        return Verdict("wrong language", reason=fault)
+    return Verdict("ok", wording)
+
+
+def _new(marks: re.Pattern[str], text: str, wording: str) -> str:
+    """What of the marks is in the wording and not in the text."""
+    # Typographic apostrophes are taken for plain ones.
+    found = marks.search(wording.replace("’", "'"))
+    return found[0] if found and not marks.search(text.replace("’", "'")) else ""
