@@ -1,0 +1,151 @@
+"""How ratings agree with gold scores on one dataset: rank correlation, and the error by gold score and by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Tokenizer
+from semblance.protocols import context
+from semblance.protocols.estimates import Estimate, Items, estimate, undefined
+from semblance.protocols.pteb.judging.bins import Bin, by_gold, by_words, on_common_scale, words_per_text
+from semblance.protocols.pteb.judging.failures import by_reason, too_many
+from semblance.protocols.pteb.judging.options import JudgeOptions, RatingOptions
+from semblance.protocols.pteb.judging.rating import Rating
+from semblance.protocols.pteb.tasks.resampling import correlated
+from semblance.records import Component, Score, ScoredPairs, TaskOutcome
+from semblance.text.words import Words
+
+HEADLINE = "spearman"
+ERROR = "mae"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Context(context.Context):
+    """The dataset and seed that name the random streams, and the options; no text is cut into tokens."""
+
+    tokenizer: Tokenizer = field(default_factory=Words)
+    options: RatingOptions = field(default_factory=RatingOptions)
+
+    @property
+    def resamples(self) -> int:
+        """Bootstrap resamples behind every interval."""
+        return self.options.resamples
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a dataset, in a `variant` of it: an estimate, or the reason why there is none of these `n` items."""
+
+    measure: str
+    variant: str
+    n: int
+    found: Estimate | str
+
+    @property
+    def name(self) -> str:
+        """What its component is called."""
+        return f"{self.measure} {self.variant}".strip()
+
+    @property
+    def score(self) -> Score:
+        """As a row of results."""
+        if isinstance(self.found, str):
+            return undefined(self.measure, self.n, self.found, variant=self.variant)
+        return self.found.score(self.measure, variant=self.variant)
+
+    @property
+    def component(self) -> Component:
+        """As a part of a mean over datasets."""
+        if isinstance(self.found, str):
+            return Component(None, self.n, reason=self.found)
+        return self.found.component()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Pairs with their gold scores and lengths: `gold` on 0 to 5, `words` the mean of both texts, (n,) each."""
+
+    ids: tuple[str, ...]
+    gold: Floats
+    words: Floats
+
+    @classmethod
+    def of(cls, data: ScoredPairs, low: float, high: float) -> Judged:
+        """The pairs of a dataset whose scores have this range."""
+        return cls(data.ids, on_common_scale(data.scores, low, high), words_per_text(data.first, data.second))
+
+
+def agreement(
+    ratings: Sequence[Rating], data: Judged, options: JudgeOptions, context: Context
+) -> TaskOutcome:
+    """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
+
+    Pairs without a rating are left out and counted; over 5% there is no score. Components are named as the rows:
+    `spearman`, `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
+    """
+    values = np.array([np.nan if one.value is None else one.value for one in ratings])
+    items = Items()
+    for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
+        items.add(data.ids, column, name)
+    lost = by_reason("pairs without a rating", data.ids, [one.reason for one in ratings])
+    reason = too_many("pairs had no rating", len(ratings), lost)
+    found = [
+        Figure(one.measure, one.variant, one.n, reason or one.found)
+        for one in _figures(values, data, options, context)
+    ]
+    failed = estimate(np.isnan(values)[:, None] * 1.0, _mean, context, "failed", "bootstrap over pairs")
+    found.append(Figure("failed", "", len(values), failed))
+    n = int(np.isfinite(values).sum())
+    return TaskOutcome(
+        scores=tuple(one.score for one in found),
+        components={one.name: one.component for one in found},
+        items=items.columns,
+        skipped=lost,
+        counts={
+            "ratings": n,
+            "ratings_failed": len(values) - n,
+            "further_attempts": sum(one.attempts - 1 for one in ratings),
+        },
+    )
+
+
+def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
+    """The correlation and the error, of all pairs (the headline first) and of every bin."""
+    whole = Bin("", np.ones(len(values), dtype=bool))
+    for one in (whole, *by_words(data.words, options.word_edges)):
+        least = options.smallest_bin if one.label else 2
+        yield _correlation(values, data.gold, one, least, context)
+    errors = np.abs(values - data.gold)
+    for one in (whole, *by_gold(data.gold, options.gold_edges)):
+        yield _error(errors, one, context)
+
+
+def _correlation(values: Floats, gold: Floats, one: Bin, least: int, context: Context) -> Figure:
+    rating, variant = values[one.members], f"words={one.label}" if one.label else ""
+    n = int(np.isfinite(rating).sum())
+    if n < least:
+        return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
+    found = correlated(
+        rating, gold[one.members], context, f"correlation {one.label}", method="bootstrap over pairs"
+    )
+    what = found.replace("similarity", "rating") if isinstance(found, str) else found
+    return Figure(HEADLINE, variant, n, what)
+
+
+def _error(errors: Floats, one: Bin, context: Context) -> Figure:
+    inside, variant = errors[one.members], f"gold={one.label}" if one.label else ""
+    n = int(np.isfinite(inside).sum())
+    if not n:
+        return Figure(ERROR, variant, 0, "no pair")
+    found = estimate(inside[:, None], _mean, context, f"error {one.label}", "bootstrap over pairs")
+    return Figure(ERROR, variant, n, found)
+
+
+def _mean(means: Floats) -> Floats:
+    return means[..., 0]

@@ -1,0 +1,109 @@
+"""From a judge request to the cells of a run, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semblance.data.shapes import check_targets
+from semblance.protocols import opening
+from semblance.protocols.planning import (
+    PlannedDataset,
+    PlannedSystem,
+    check_names,
+    joined_tasks,
+    planned_task,
+)
+from semblance.protocols.pteb.judging import work
+from semblance.protocols.pteb.judging.chats import planned_chats
+from semblance.protocols.pteb.judging.gold import Range, gold_range, parse_gold
+from semblance.protocols.pteb.judging.request import VERSION, JudgeRequest
+from semblance.protocols.pteb.paraphrasing.prompts import Prompt, judge_prompt
+from semblance.runs.cells import Cell
+from semblance.runs.files import digest
+from semblance.systems.remote import Ledger
+
+TASK = "judge"
+
+
+@dataclass(frozen=True)
+class OnPairs:
+    """A step that needs scored pairs, as planning knows tasks."""
+
+    name: str
+    shapes: tuple[str, ...] = ("pairs",)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a judge run will do, in its order."""
+
+    request: JudgeRequest
+    systems: tuple[PlannedSystem, ...]
+    datasets: tuple[PlannedDataset, ...]
+    cells: tuple[Cell, ...]
+    prompt: Prompt
+    tokenizer_identity: str = ""
+
+    def lang(self, dataset: str) -> str:
+        """The language of a dataset."""
+        return next(one.lang for one in self.datasets if one.name == dataset)
+
+
+def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    """Open every judge and dataset, and cut the work into cells, one per judge and dataset.
+
+    Raises UsageError for a dataset without scored pairs, for scores outside their range, and for a judge whose price
+    is not known where the cost is limited; ModelError for one that cannot be opened.
+    """
+    check_targets(request.mapping)
+    judges = planned_chats(request.systems, ledger)
+    prompt, ranges = judge_prompt(), parse_gold(request.gold)
+    datasets, cells = [], []
+    for source in dict.fromkeys(request.datasets):
+        dataset, gold = _planned_dataset(source, request, ranges)
+        datasets.append(dataset)
+        cells += [_cell(request, judge, dataset, gold, prompt, cache) for judge in judges]
+    check_names(dataset.name for dataset in datasets)
+    return Plan(request, tuple(judges), tuple(datasets), tuple(cells), prompt)
+
+
+def _planned_dataset(
+    source: str, request: JudgeRequest, ranges: Mapping[str, Range]
+) -> tuple[PlannedDataset, Range]:
+    how = request.dataset(source)
+    dataset = opening.dataset(how)
+    joined_tasks(source, dataset, [OnPairs(TASK)])
+    loaded = work.load(how, request.limit, request.seed)
+    gold, warning = gold_range(ranges, source, dataset.name, loaded.data.scores)
+    task = planned_task(TASK, loaded, len, 2 * len(loaded.data))
+    if warning:
+        task = replace(task, warnings=(*task.warnings, warning))
+    return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
+
+
+def _cell(
+    request: JudgeRequest,
+    judge: PlannedSystem,
+    dataset: PlannedDataset,
+    gold: Range,
+    prompt: Prompt,
+    cache: Path | None,
+) -> Cell:
+    how = request.dataset(dataset.source)
+    key = digest(
+        {
+            "protocol": "pteb",
+            "step": TASK,
+            "version": VERSION,
+            "system": [judge.name, judge.identity],
+            "prompt": prompt.identity,
+            "dataset": [dataset.name, dataset.fingerprint, *gold],
+            "limit": request.limit,
+            "seed": request.seed,
+            "options": request.options.as_dict(),
+        }
+    )
+    job = work.Job(judge.spec, how, gold, request.limit, request.seed, request.options, prompt, cache)
+    return Cell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
