@@ -9,6 +9,7 @@ from semblance.contracts import Kind
 from semblance.protocols.sage.edits import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from semblance.protocols.sage.preference import CHOICES
 from semblance.protocols.sage.robustness import JOINT, RELATIONS
+from semblance.protocols.tables import csv_text
 from semblance.records import Result
 
 GROUPS: tuple[tuple[Kind, str], ...] = (
@@ -37,10 +38,9 @@ class Table:
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
-        lines = [",".join(["kind", "system", *(_quoted(column) for column in self.columns)])]
-        for kind, system, values in self.rows:
-            lines.append(",".join([kind, _quoted(system), *("" if v is None else repr(v) for v in values)]))
-        return "\n".join(lines) + "\n"
+        return csv_text(
+            [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
+        )
 
     def as_markdown(self) -> str:
         """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
@@ -216,7 +216,3 @@ def _on(look: _Rows, task: str, measure: str, dataset: str, variant: str = "") -
 
 def _mean(look: _Rows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
