@@ -22,19 +22,25 @@ _PER_MESSAGE = 8
 @dataclass(frozen=True)
 class Reply:
     """What a server answered: `text` as it came, `model` as it names itself, why it stopped (`stop`, `length`,
-    `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field for them."""
+    `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field
+    for them."""
 
     text: str
     model: str
     finish: str
     refusal: str = ""
+    thought: bool = False
+    """Whether there was any text before its thinking was taken off."""
+
+
+Why = Literal["cut", "withheld", "declined", "empty", "thinking"]
 
 
 class Unanswered(TextRefused):
     """A server did its work and there is no answer: it was `cut` at its longest, `withheld` by a filter, `declined` by
-    the model, or `empty`. Another draw may bring one."""
+    the model, `empty`, or nothing but `thinking`. Another draw may bring one."""
 
-    def __init__(self, message: str, why: Literal["cut", "withheld", "declined", "empty"]) -> None:
+    def __init__(self, message: str, why: Why) -> None:
         super().__init__(message)
         self.why = why
 
@@ -105,7 +111,8 @@ class ServedChat(ABC):
         async def send() -> Answer[Reply]:
             answer = await self.request(messages, sampling, shape)
             usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
-            reply = replace(answer.value, text=without_thinking(answer.value.text))
+            said = answer.value.text.strip()
+            reply = replace(answer.value, text=without_thinking(said), thought=bool(said))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise Malformed("an empty answer", of_texts=True)
@@ -130,7 +137,9 @@ class ServedChat(ABC):
         if reply.finish == "context":
             raise TextRefused(f"{self.model}: the messages fill its context (num_ctx), so they were cut.")
         if not reply.text:
-            raise Unanswered(f"{self.model}: an empty answer (finish: {reply.finish}).", "empty")
+            why: Why = "thinking" if reply.thought else "empty"
+            what = "nothing but thinking" if reply.thought else "an empty answer"
+            raise Unanswered(f"{self.model}: {what} (finish: {reply.finish}).", why)
 
 
 def _fitting(answer: Answer[Reply], schema: Any) -> Completion:

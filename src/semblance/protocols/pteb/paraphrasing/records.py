@@ -92,7 +92,7 @@ class Paraphraser(Protocol):
     ) -> Iterator[tuple[int, Paraphrase]]:
         """One run on a dataset, number `run` from 0: each text by its position, as soon as it is there, in any order;
         every position once. `dataset` tells a set which of its wordings are meant; without it, all of them are.
-        `hear` gets the number of texts that are done, now and then. What cannot be worded comes as a
+        `hear` gets the number of texts that are done so far, now and then. What cannot be worded comes as a
         Paraphrase with its outcome; ModelError for a model that cannot be had, BudgetExceeded when the money ends,
         both after what was in flight has been yielded (and kept in the answer cache)."""
         ...
