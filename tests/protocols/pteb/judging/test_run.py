@@ -15,6 +15,7 @@ from semblance.protocols.pteb.judging.options import JudgeOptions
 from semblance.protocols.pteb.judging.plan import make_plan
 from semblance.protocols.pteb.judging.request import JudgeRequest
 from semblance.protocols.pteb.judging.run import judge
+from semblance.runs.folder import RunFolder
 from semblance.systems.remote import NoCalls
 
 from .conftest import rating
@@ -82,7 +83,7 @@ def test_all_tables_are_direct_computations(write_pairs, spec, tmp_path):
             assert lengths[label][row] == (
                 pytest.approx(100 * np.mean(direct)) if inside.sum() >= 10 else None
             )
-    assert run.read_manifest()["status"] == "finished"
+    assert run.manifest["status"] == "finished"
 
 
 def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_path):
@@ -91,7 +92,9 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
         [spec("sharp-27b"), spec("flat-1b")], datasets=[write_pairs("one", 80), write_pairs("two", 80)],
         out=tmp_path / "run", options=QUICK,
     )  # fmt: skip
-    rows = {(row.system, row.dataset, row.measure, row.variant): row for row in run.read_results()}
+    rows = {
+        (row.system, row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()
+    }
     mean = rows[spec("sharp-27b"), "", "spearman", ""]
     assert mean.ci_low < mean.value < mean.ci_high
     assert (mean.n, mean.seed, mean.protocol, mean.task) == (160, 1337, "pteb", "judge")
@@ -100,7 +103,7 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
     assert scope["pairs"][0]["p_adjusted"] < 0.001
     both = rows["mean of judges", "", "spearman", ""]
     assert both.value == pytest.approx((mean.value + rows[spec("flat-1b"), "", "spearman", ""].value) / 2)
-    warnings = run.read_manifest()["datasets"][0]["tasks"]["judge"]["warnings"]
+    warnings = run.manifest["datasets"][0]["tasks"]["judge"]["warnings"]
     assert warnings == ["Gold scores are taken to be 0 to 5; if they are not, say so: --gold one=LOW-HIGH."]
 
 
@@ -118,7 +121,7 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
         out=tmp_path / "run",
         options=JudgeOptions(resamples=50, attempts=3),
     )
-    rows = {(row.dataset, row.measure, row.variant): row for row in run.read_results()}
+    rows = {(row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()}
     assert rows["one", "spearman", ""].n == 95
     assert rows["one", "failed", ""].value == pytest.approx(0.05)
     reason = "6 of 100 pairs had no rating, mostly: an answer that is no rating (over 5%, so no score)"
@@ -128,7 +131,7 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
     seeds = [seed for model, first, _, seed in judges.seen if (model, first) in judges.spoil]
     assert len(seeds) == 33
     assert set(seeds) == {1337, 1337 + 1_000_003, 1337 + 2_000_006}
-    [cell, _] = run.read_manifest()["cells"]
+    [cell, _] = run.manifest["cells"]
     assert cell["counts"]["ratings_failed"] == 5
     assert cell["counts"]["further_attempts"] == 10
     assert "n/a" in (run.path / "tables" / "pteb_table2.md").read_text()
@@ -140,7 +143,7 @@ def test_it_stops_at_the_limit_and_goes_on(write_pairs, spec, judges, stub, tmp_
     whole = judge(
         [one], datasets=[path], out=tmp_path / "whole", options=QUICK, cache=tmp_path / "whole.sqlite"
     )
-    usd = whole.read_manifest()["spent"]["usd"]
+    usd = whole.manifest["spent"]["usd"]
     asked = len(judges.seen)
     assert (asked, usd > 0) == (120, True)
     judges.seen.clear()
@@ -155,8 +158,8 @@ def test_it_stops_at_the_limit_and_goes_on(write_pairs, spec, judges, stub, tmp_
     assert 0 < len(judges.seen) < 120
     run = judge([one], max_usd=usd * 3, **arguments)
     assert len(judges.seen) == len(set(judges.seen)) == 120
-    assert run.read_results() == whole.read_results()
-    assert run.read_manifest()["spent"]["usd"] == pytest.approx(usd)
+    assert RunFolder(run.path).read_results() == RunFolder(whole.path).read_results()
+    assert run.manifest["spent"]["usd"] == pytest.approx(usd)
     with pytest.raises(UsageError, match="other arguments: seed was 1337, now 1"):
         judge([one], seed=1, **arguments)
 
@@ -172,7 +175,7 @@ def test_the_forecast_is_what_is_asked(write_pairs, spec, judges, tmp_path):
     assert cell.usd > 0
     assert not judges.seen
     run = judge(request.systems, datasets=request.datasets, out=tmp_path / "run", options=QUICK)
-    assert 0.5 < cell.usd / run.read_manifest()["spent"]["usd"] < 2
+    assert 0.5 < cell.usd / run.manifest["spent"]["usd"] < 2
     [again] = forecast(make_plan(request, ledger=NoCalls())).cells
     assert (again.requests, again.cached, again.usd) == (0, 40, 0.0)
 
@@ -203,12 +206,12 @@ def test_a_judge_that_cannot_be_had(write_pairs, spec, stub, tmp_path):
     path, one = write_pairs("one", 20), spec("sharp-27b", "&timeout=61")
     stub.keys = {"another"}
     run = judge([one], datasets=[path], out=tmp_path / "run", options=QUICK)
-    assert run.read_manifest()["status"] == "partial"
-    row, *_ = [row for row in run.read_results() if row.dataset == "one"]
+    assert run.manifest["status"] == "partial"
+    row, *_ = [row for row in RunFolder(run.path).read_results() if row.dataset == "one"]
     assert (row.measure, row.value) == ("spearman", None)
     assert "API key" in row.reason
-    over = next(row for row in run.read_results() if not row.dataset)
+    over = next(row for row in RunFolder(run.path).read_results() if not row.dataset)
     assert over.reason == f"one: {row.reason}"
     stub.keys = None
     run = judge([one], datasets=[path], out=tmp_path / "run", options=QUICK)
-    assert run.read_manifest()["status"] == "finished"
+    assert run.manifest["status"] == "finished"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from semblance.contracts import ChatModel
 from semblance.errors import UsageError
 from semblance.protocols.planning import PlannedSystem
+from semblance.protocols.pteb.paraphrasing.licences import licence_of
+from semblance.protocols.pteb.paraphrasing.llm import suited
+from semblance.protocols.pteb.paraphrasing.prompts import judge_prompt
 from semblance.protocols.session import unknown_price
 from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.cached_chat import CachedChat
@@ -18,45 +23,65 @@ from semblance.systems.remote import Ledger
 from semblance.systems.remote.price import Price
 
 
+@dataclass(frozen=True)
+class Judge:
+    """A model that rates pairs; `longest` is the UTF-8 bytes of the longest pair of the whole run, from which a server
+    that must be told gets the size of its context."""
+
+    spec: str
+    longest: int = 0
+
+    def open(self, ledger: Ledger | None = None) -> ChatModel:
+        """The model; one for all cells of a run, so that what is learnt of its server's pace is not learnt again."""
+        return _opened(self, ledger)
+
+    @property
+    def price(self) -> Price | None:
+        """What its tokens cost; None where that is not known."""
+        price = getattr(self.open(), "price", None)
+        return price if isinstance(price, Price) else None
+
+    @contextmanager
+    def with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChat]:
+        """The model behind the answers in the file `cache`, by default the user's."""
+        with closing(AnswerCache.open(cache)) as answers:
+            yield CachedChat(self.open(ledger), answers)
+
+
 @lru_cache(maxsize=16)
-def opened(spec: str, ledger: Ledger | None) -> ChatModel:
-    """The chat model; one for all cells of a run, so that what is learnt of its server's pace is not learnt again."""
-    return open_chat(spec, ledger=ledger)
+def _opened(judge: Judge, ledger: Ledger | None) -> ChatModel:
+    return suited(open_chat(judge.spec, ledger=ledger), judge_prompt(), judge.longest)
 
 
-@contextmanager
-def with_kept_answers(spec: str, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChat]:
-    """The chat model in front of the answers in the file `cache`, by default the user's."""
-    with closing(AnswerCache.open(cache)) as answers:
-        yield CachedChat(opened(spec, ledger), answers)
-
-
-def planned_chats(specs: Sequence[str], ledger: Ledger | None) -> list[PlannedSystem]:
-    """The models, each once however it was spelled. UsageError for a spec that is none, before any is opened, and for
-    one without a price where the cost is limited."""
+def check_named(specs: Sequence[str]) -> None:
+    """UsageError for a spec that names no language model, and for none at all."""
     if not specs:
         raise UsageError("No language model is named.", mend="Name one, such as ollama:gemma3:27b.")
     for spec in specs:
         CHAT_MODELS.parse(spec)
-    found = [planned_chat(spec, ledger) for spec in dict.fromkeys(specs)]
+
+
+def planned_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
+    """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
+    found = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
     return list({one.name: one for one in found}.values())
 
 
-def planned_chat(spec: str, ledger: Ledger | None) -> PlannedSystem:
-    """One model as a plan knows it."""
-    chat, price = opened(spec, ledger), price_of(spec, ledger)
+def planned_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
+    """One judge as a plan knows it."""
+    chat, price = judge.open(ledger), judge.price
     if price is None and ledger is not None and ledger.max_usd is not None:
         raise unknown_price(chat.name)
-    entry = CHAT_MODELS.get(CHAT_MODELS.parse(spec).name)
-    facts = {
+    return PlannedSystem(judge.spec, chat.name, chat.identity, "llm", facts_of_chat(judge.spec, chat, price))
+
+
+def facts_of_chat(spec: str, chat: ChatModel, price: Price | None) -> dict[str, Any]:
+    """What a model's card says."""
+    told = {
+        "licence": licence_of(spec) or None,
+        "num_ctx": getattr(chat, "num_ctx", None),
         "usd_per_million_input": price.usd_per_million_input if price else None,
         "usd_per_million_output": price.usd_per_million_output if price else None,
-        "summary": entry.summary,
+        "summary": CHAT_MODELS.get(CHAT_MODELS.parse(spec).name).summary,
     }
-    return PlannedSystem(spec, chat.name, chat.identity, "llm", facts)
-
-
-def price_of(spec: str, ledger: Ledger | None) -> Price | None:
-    """What its tokens cost; None where that is not known."""
-    price = getattr(opened(spec, ledger), "price", None)
-    return price if isinstance(price, Price) else None
+    return {name: value for name, value in told.items() if value is not None}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from semblance.protocols.pteb.judging import work
-from semblance.protocols.pteb.judging.chats import opened, price_of, with_kept_answers
+from semblance.protocols.pteb.judging.chats import Judge
 from semblance.protocols.pteb.judging.plan import Plan
 from semblance.protocols.pteb.judging.rating import Asking, Pair
 from semblance.runs.forecast import Forecast, Forecasts, remote_seconds
@@ -35,27 +35,27 @@ def forecast(plan: Plan) -> Forecasts:
     for cell in plan.cells:
         pairs = work.pairs_of(work.load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        found.append(of_ratings(head, cell.job.judge, pairs, cell.job.asking, cell.job.cache))
+        found.append(of_ratings(head, cell.job.rating.judge, pairs, cell.job.asking, cell.job.rating.cache))
     return Forecasts(tuple(found))
 
 
 def of_ratings(
-    head: Forecast, spec: str, pairs: Sequence[Pair], asking: Asking, cache: Path | None
+    head: Forecast, judge: Judge, pairs: Sequence[Pair], asking: Asking, cache: Path | None
 ) -> Forecast:
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
-    with with_kept_answers(spec, None, cache) as chat:
+    with judge.with_kept_answers(None, cache) as chat:
         questions = [one for pair in distinct if not chat.kept(one := asking.question(pair))]
     read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
     asked = Asked(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
-    return of_questions(head, spec, asked)
+    return of_questions(head, judge, asked)
 
 
-def of_questions(head: Forecast, spec: str, asked: Asked) -> Forecast:
+def of_questions(head: Forecast, judge: Judge, asked: Asked) -> Forecast:
     """`head` with what the questions to a model come to, added."""
-    price, tokens = price_of(spec, None), asked.read + asked.written
+    price, tokens = judge.price, asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
-    seconds = remote_seconds(cast(Any, opened(spec, None)), asked.requests, tokens)
+    seconds = remote_seconds(cast(Any, judge.open()), asked.requests, tokens)
     return replace(
         head,
         texts=head.texts + asked.texts,

@@ -16,8 +16,9 @@ from semblance.protocols.planning import (
     planned_task,
 )
 from semblance.protocols.pteb.judging import work
-from semblance.protocols.pteb.judging.chats import planned_chats
+from semblance.protocols.pteb.judging.chats import Judge, check_named, planned_judges
 from semblance.protocols.pteb.judging.gold import Range, gold_range, parse_gold
+from semblance.protocols.pteb.judging.rating import shown
 from semblance.protocols.pteb.judging.request import VERSION, JudgeRequest
 from semblance.protocols.pteb.paraphrasing.prompts import Prompt, judge_prompt
 from semblance.runs.cells import Cell
@@ -58,15 +59,24 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     is not known where the cost is limited; ModelError for one that cannot be opened.
     """
     check_targets(request.mapping)
-    judges = planned_chats(request.systems, ledger)
+    check_named(request.systems)
     prompt, ranges = judge_prompt(), parse_gold(request.gold)
-    datasets, cells = [], []
-    for source in dict.fromkeys(request.datasets):
-        dataset, gold = _planned_dataset(source, request, ranges)
-        datasets.append(dataset)
-        cells += [_cell(request, judge, dataset, gold, prompt, cache) for judge in judges]
-    check_names(dataset.name for dataset in datasets)
-    return Plan(request, tuple(judges), tuple(datasets), tuple(cells), prompt)
+    found = [_planned_dataset(source, request, ranges) for source in dict.fromkeys(request.datasets)]
+    check_names(dataset.name for dataset, _ in found)
+    longest = max(_longest(dataset, request) for dataset, _ in found)
+    judges = planned_judges(request.systems, longest, ledger)
+    cells = [
+        _cell(request, judge, dataset, work.Rating(Judge(judge.spec, longest), gold, prompt, cache))
+        for dataset, gold in found
+        for judge in judges
+    ]
+    return Plan(request, tuple(judges), tuple(dataset for dataset, _ in found), tuple(cells), prompt)
+
+
+def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:
+    """The UTF-8 bytes of the longest pair."""
+    data = work.load(request.dataset(dataset.source), request.limit, request.seed).data
+    return max(len(shown(*pair).encode("utf-8", "replace")) for pair in work.pairs_of(data))
 
 
 def _planned_dataset(
@@ -83,27 +93,19 @@ def _planned_dataset(
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
 
 
-def _cell(
-    request: JudgeRequest,
-    judge: PlannedSystem,
-    dataset: PlannedDataset,
-    gold: Range,
-    prompt: Prompt,
-    cache: Path | None,
-) -> Cell:
-    how = request.dataset(dataset.source)
+def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: work.Rating) -> Cell:
     key = digest(
         {
             "protocol": "pteb",
             "step": TASK,
             "version": VERSION,
             "system": [judge.name, judge.identity],
-            "prompt": prompt.identity,
-            "dataset": [dataset.name, dataset.fingerprint, *gold],
+            "prompt": how.prompt.identity,
+            "dataset": [dataset.name, dataset.fingerprint, *how.gold],
             "limit": request.limit,
             "seed": request.seed,
             "options": request.options.as_dict(),
         }
     )
-    job = work.Job(judge.spec, how, gold, request.limit, request.seed, request.options, prompt, cache)
+    job = work.Job(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
     return Cell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)

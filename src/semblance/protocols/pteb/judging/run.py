@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from semblance.protocols.outcome import Run
 from semblance.protocols.pteb.judging import work
 from semblance.protocols.pteb.judging.agreement import HEADLINE
 from semblance.protocols.pteb.judging.cost import forecast
@@ -29,7 +30,7 @@ def judge(
     listener: Silent | None = None,
     max_usd: float | None = None,
     **arguments: Any,
-) -> RunFolder:
+) -> Run:
     """Have language models rate pairs with gold scores, resuming what is unfinished in `out`.
 
     Further arguments are those of `JudgeRequest`: mapping, split, limit, seed (1337), gold, options. `cache` is the
@@ -49,7 +50,7 @@ def carry_out(
     listener: Silent,
     command: str = "",
     max_usd: float | None = None,
-) -> RunFolder:
+) -> Run:
     """`judge` for a request that is made."""
     with opened(out, request, max_usd) as (folder, accounts, held):
         plan = make_plan(request, cache, accounts.ledger)
@@ -65,7 +66,7 @@ def carry_out(
             session.do(listener)
         finally:
             session.end()
-    return folder
+    return Run(out)
 
 
 class _Judging:

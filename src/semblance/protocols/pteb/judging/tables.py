@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from semblance.protocols.pteb.judging.agreement import ERROR, HEADLINE
-from semblance.protocols.pteb.judging.grid import Grid, Value
 from semblance.protocols.pteb.judging.summary import MEAN_OF_JUDGES
+from semblance.protocols.tables import Column, ColumnTable, Value
 from semblance.records import Result
 
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
@@ -40,7 +40,7 @@ class Rows:
         return list(dict.fromkeys(variants))
 
 
-def tables(rows: Sequence[Result]) -> Iterator[Grid]:
+def tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """All tables that the rows can fill."""
     look = Rows(rows)
     yield _table_2(look)
@@ -61,59 +61,54 @@ def billions(name: str) -> float | None:
     return None if found is None else float(found[1]) / (1 if found[2] == "b" else 1000)
 
 
-def _table_2(look: Rows) -> Grid:
+def _table_2(look: Rows) -> ColumnTable:
     rows = [
-        (label, tuple(look.value(judge, dataset, HEADLINE, factor=100) for judge in look.judges))
-        for label, dataset in (*((name, name) for name in look.datasets), ("Average", ""))
+        (label, *(look.value(judge, dataset, HEADLINE, factor=100) for judge in look.judges))
+        for label, dataset in _places(look)
     ]
     title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
-    return Grid("pteb_table2", title, "Dataset", tuple(look.judges), tuple(rows))
+    columns = (Column("Dataset", "text"), *map(Column, look.judges))
+    return ColumnTable("pteb_table2", title, columns, tuple(rows))
 
 
-def _table_3(look: Rows, sizes: dict[str, float]) -> Grid:
+def _table_3(look: Rows, sizes: dict[str, float]) -> ColumnTable:
     ordered = sorted(sizes, key=lambda judge: (sizes[judge], judge))
-    rows = [(judge, (sizes[judge], look.value(judge, "", HEADLINE, factor=100))) for judge in ordered]
+    rows = [(judge, sizes[judge], look.value(judge, "", HEADLINE, factor=100)) for judge in ordered]
     title = "PTEB table 3: judges by size, mean Spearman correlation x 100"
-    return Grid("pteb_table3", title, "Judge", ("Parameters (billions)", "Score"), tuple(rows))
+    columns = (Column("Judge", "text"), Column("Parameters (billions)"), Column("Score"))
+    return ColumnTable("pteb_table3", title, columns, tuple(rows))
 
 
-def _figure_3(look: Rows) -> Grid:
-    bins = look.bins(ERROR)
-    rows = [
-        (
-            judge,
-            (
-                *(look.value(judge, "", ERROR, one) for one in bins),
-                look.value(judge, "", ERROR),
-                *(look.n(judge, "", ERROR, one) for one in bins),
-            ),
-        )
-        for judge in look.judges
-    ]
-    labels = [one.partition("=")[2] for one in bins]
-    columns = (*labels, "all", *(f"n {label}" for label in labels))
+def _figure_3(look: Rows) -> ColumnTable:
     title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
-    return Grid("judge_error_by_gold", title, "Judge", columns, tuple(rows))
+    rows = [(judge, *_by_bin(look, judge, "", ERROR)) for judge in look.judges]
+    return ColumnTable("judge_error_by_gold", title, _columns("Judge", look.bins(ERROR)), tuple(rows))
 
 
-def _figure_4(look: Rows) -> Grid:
-    bins = look.bins(HEADLINE)
+def _figure_4(look: Rows) -> ColumnTable:
     system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
-    rows = [
-        (
-            label,
-            (
-                *(look.value(system, dataset, HEADLINE, one, 100) for one in bins),
-                look.value(system, dataset, HEADLINE, factor=100),
-                *(look.n(system, dataset, HEADLINE, one) for one in bins),
-            ),
-        )
-        for label, dataset in (*((name, name) for name in look.datasets), ("Average", ""))
-    ]
-    labels = [one.partition("=")[2] for one in bins]
-    columns = (*labels, "all", *(f"n {label}" for label in labels))
     title = (
         f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
-    return Grid("judge_by_words", title, "Dataset", columns, tuple(rows))
+    rows = [(label, *_by_bin(look, system, dataset, HEADLINE)) for label, dataset in _places(look)]
+    return ColumnTable("judge_by_words", title, _columns("Dataset", look.bins(HEADLINE)), tuple(rows))
+
+
+def _places(look: Rows) -> list[tuple[str, str]]:
+    """Every dataset and the mean over them, as tables and rows call them."""
+    return [*((name, name) for name in look.datasets), ("Average", "")]
+
+
+def _by_bin(look: Rows, system: str, dataset: str, measure: str) -> tuple[Value, ...]:
+    """The value of every bin and of all of them, and the pairs in every bin."""
+    factor = 100 if measure == HEADLINE else 1
+    bins = look.bins(measure)
+    values = (look.value(system, dataset, measure, one, factor) for one in (*bins, ""))
+    return (*values, *(look.n(system, dataset, measure, one) for one in bins))
+
+
+def _columns(heading: str, bins: Sequence[str]) -> tuple[Column, ...]:
+    labels = [one.partition("=")[2] for one in bins]
+    counts = (Column(f"n {label}", decimals=0) for label in labels)
+    return (Column(heading, "text"), *map(Column, labels), Column("all"), *counts)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from semblance.protocols import opening
 from semblance.protocols.pteb.judging.agreement import Context, Judged, agreement
-from semblance.protocols.pteb.judging.chats import with_kept_answers
+from semblance.protocols.pteb.judging.chats import Judge
 from semblance.protocols.pteb.judging.gold import Range
 from semblance.protocols.pteb.judging.options import JudgeOptions
 from semblance.protocols.pteb.judging.rating import Asking, Pair, rate
@@ -20,22 +20,29 @@ from semblance.systems.remote import Ledger
 
 
 @dataclass(frozen=True)
+class Rating:
+    """Who rates, by which instructions, the range of the gold scores, and the file of kept answers."""
+
+    judge: Judge
+    gold: Range
+    prompt: Prompt
+    cache: Path | None
+
+
+@dataclass(frozen=True)
 class Job:
     """All that is needed to do a cell."""
 
-    judge: str
+    rating: Rating
     dataset: DatasetRequest
-    gold: Range
     limit: int | None
     seed: int
     options: JudgeOptions
-    prompt: Prompt
-    cache: Path | None
 
     @property
     def asking(self) -> Asking:
         """How its pairs are rated."""
-        return Asking(self.prompt.text, self.options, self.seed)
+        return Asking(self.rating.prompt.text, self.options, self.seed)
 
 
 def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
@@ -43,12 +50,12 @@ def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None 
     loaded = load(job.dataset, job.limit, job.seed)
     data = loaded.data
     with (
-        with_kept_answers(job.judge, ledger, job.cache) as chat,
+        job.rating.judge.with_kept_answers(ledger, job.rating.cache) as chat,
         opening.charged(ledger, chat.name) as calls,
     ):
         ratings = rate(chat, pairs_of(data), job.asking, advance)
     context = Context(loaded.dataset, seed=job.seed, options=job.options)
-    outcome = agreement(ratings, Judged.of(data, *job.gold), job.options, context)
+    outcome = agreement(ratings, Judged.of(data, *job.rating.gold), job.options, context)
     answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
 
