@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from semblance.stats import hodges_lehmann, holm, wilcoxon
 
 Floats = NDArray[np.float64]
 RESAMPLES = 1_000
-FEWEST = 2
-"""Differences that a test needs at least."""
+MOST = 5_000
+"""Observations whose pairs are taken."""
 
 
 def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
@@ -57,23 +56,25 @@ def _differences(scores: Scores, scope: Scope, system: str) -> dict[str, Any]:
         differences = [a - b for a, b in zip(of_baseline, of_system, strict=True)]
         pooled += differences
         averaged.append(float(np.mean([runs.mean() for runs in differences])))
+    d = np.concatenate(pooled)
     return {
         "system": system,
-        "pooled": _analysis(np.concatenate(pooled), scores.layout.seed, interval=True),
+        "pooled": _analysis(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
         "averaged": _analysis(np.array(averaged), scores.layout.seed, interval=False),
-        "reason": "",
+        "reason": "" if len(d) <= MOST else f"{len(d)} observations are too many to pool",
     }
 
 
 def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
-    shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
     test = wilcoxon(d)
-    enough = len(d) >= FEWEST
-    low, high = (shift.low, shift.high) if interval and enough else (math.nan, math.nan)
+    low = high = None
+    if interval and len(d) > 1:
+        shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
+        low, high = shift.low, shift.high
     return {
-        "shift": shift.estimate,
-        "ci_low": None if math.isnan(low) else low,
-        "ci_high": None if math.isnan(high) else high,
+        "shift": test.estimate,
+        "ci_low": low,
+        "ci_high": high,
         "statistic": test.statistic,
         "p": test.p,
         "p_holm": test.p,

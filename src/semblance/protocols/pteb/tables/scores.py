@@ -11,10 +11,9 @@ from semblance.protocols.pteb.tables.grid import AVERAGE, Entry, Grid, Values, a
 from semblance.protocols.tables import Column, ColumnTable, Value
 from semblance.records import Result
 
-
 OTHER_METHOD = (
-    "Systems without vectors classify by neighbours and cluster by linkage: these scores, and averages with them, do not "
-    "compare with those of embeddings."
+    "Systems without vectors classify by neighbours and cluster by linkage: these scores, and averages with them, do "
+    "not compare with those of embeddings."
 )
 
 
