@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from semblance.contracts import Similarity
+from semblance.protocols.estimates import Items, undefined
+from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.task import Reworded, Task, Wording
-from semblance.records import Loaded
+from semblance.records import Loaded, TaskOutcome
 from semblance.registry import Registry
 
 if TYPE_CHECKING:
@@ -22,7 +26,10 @@ def sts() -> Task:
 
 def classification() -> Task:
     """Can a classifier tell the labels apart by the vectors?"""
-    return _task("classification", "Classification", "classification", vectors=True)
+    whole = _task("classification", "Classification", "classification", vectors=True)
+    return replace(
+        whole, unworded=lambda options: ("train:",) if options.classification_texts == "test" else ()
+    )
 
 
 def clustering() -> Task:
@@ -53,6 +60,14 @@ def summarization() -> Task:
 def _task(name: str, title: str, shape: str, *, vectors: bool = False) -> Task:
     """The task whose parts are in the module of its name."""
     module: Any = import_module(f"{__name__}.{name}")
+
+    def evaluate(system: Similarity, data: Any, context: Context) -> TaskOutcome:
+        if len(data):
+            outcome: TaskOutcome = module.evaluate(system, data, context)
+            return outcome
+        return TaskOutcome(
+            (undefined(module.HEADLINE, 0, "nothing is left to be evaluated"),), {}, Items().columns
+        )
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
         return dataset.load(shape, limit=limit, seed=seed)

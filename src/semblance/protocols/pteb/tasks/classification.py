@@ -9,7 +9,7 @@ that of the nearest; equally similar training texts come in the order of the dat
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from semblance.records import Classification, LabelledTexts, TaskOutcome
 
 HEADLINE = "accuracy"
 ITERATIONS = 100
+ONE_LABEL = "fewer than two labels are left to train on"
 
 Labels = NDArray[np.str_]
 Vectors = NDArray[np.float32]
@@ -33,25 +34,34 @@ Vectors = NDArray[np.float32]
 
 def evaluate(system: Similarity, data: Classification, context: Context) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
-    if not isinstance(system, Embedding):
-        k = context.options.neighbours
-        predicted = neighbours(system, data, k)
-        lost = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
-        return _outcome(data, predicted, lost, context, f"{k} nearest neighbours")
-    vectors = system.vectors(data.train.texts), system.vectors(data.test.texts)
-    lost = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
-    for side, texts_lost in zip((data.train, data.test), lost, strict=True):
-        texts_lost.see_texts(side.texts)
-        if texts_lost.too_many:
-            return texts_lost.without_score(HEADLINE, Items())
-    labels = np.array(data.train.labels)[~lost[0].mask]
+    vectors = _vectors(system, data)
+    train, test = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
+    train.see_texts(data.train.texts)
+    test.see_texts(data.test.texts)
+    for lost in (train, test):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, Items())
+    learnt, asked = ~train.mask, ~test.mask
+    labels = np.array(data.train.labels)[learnt]
     if len(set(labels.tolist())) < 2:
-        reason = "the texts to train on have one label"
-        return outcome(HEADLINE, reason, Items(), n=len(data.test), counts={})
-    predicted = np.full(len(data.test), "", dtype=labels.dtype)
-    asked = ~lost[1].mask
-    predicted[asked], notes = regression(vectors[0][~lost[0].mask], labels, vectors[1][asked], context.seed)
-    return _outcome(data, predicted, lost, context, "logistic regression", notes)
+        return outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
+    notes: list[str] = []
+    if vectors is None:
+        how = f"{context.options.neighbours} nearest neighbours"
+        predicted = neighbours(system, data, context.options.neighbours)
+    else:
+        how = "logistic regression"
+        predicted = np.full(len(data), "", dtype=labels.dtype)
+        predicted[asked], notes = regression(vectors[0][learnt], labels, vectors[1][asked], context.seed)
+    correct = np.where(asked, predicted == np.array(data.test.labels), np.nan)
+    items = Items()
+    items.add(data.test.ids, correct, "correct")
+    method = f"{how}, bootstrap over test texts"
+    found = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method)
+    return outcome(
+        HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(labels), "test": found.n},
+    )  # fmt: skip
 
 
 def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tuple[Labels, list[str]]:
@@ -88,14 +98,14 @@ def texts(data: Classification) -> Iterator[Place]:
 
 
 def reword(data: Classification, wording: Wording) -> Reworded:
-    """Both sides in other words; a text that has none drops its row."""
+    """Both sides in other words; a text that has none drops its row. The test texts are the items."""
     train, test = (_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test)))
     whole = train.whole and test.whole
     return Reworded(
         data if whole else Classification(train.original, test.original),
         Classification(train.paraphrased, test.paraphrased),
-        train.kept + test.kept,
-        train.items + test.items,
+        test.kept,
+        test.items,
         (*train.lost, *test.lost),
     )
 
@@ -106,27 +116,8 @@ def _side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
     return rows_reworded(side, {"texts": said}, rows, "training texts" if name == "train" else "test texts")
 
 
-def _outcome(
-    data: Classification,
-    predicted: Labels,
-    lost: tuple[Lost, Lost],
-    context: Context,
-    method: str,
-    notes: Sequence[str] = (),
-) -> TaskOutcome:
-    train, test = lost
-    items = Items()
-    correct = (predicted == np.array(data.test.labels)).astype(np.float64)
-    correct[test.mask] = np.nan
-    items.add(data.test.ids, correct, "correct")
-    found = estimate(
-        correct[:, None],
-        lambda means: means[..., 0],
-        context,
-        "test texts",
-        f"{method}, bootstrap over test texts",
-    )
-    return outcome(
-        HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(data.train) - len(train.rows), "test": found.n},
-    )  # fmt: skip
+def _vectors(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
+    """Of the training and of the test texts; None for a system that has none."""
+    if not isinstance(system, Embedding):
+        return None
+    return system.vectors(data.train.texts), system.vectors(data.test.texts)

@@ -49,8 +49,8 @@ def nearest(
     first = [anchor for group, others in zip(anchors, texts, strict=True) for anchor in group for _ in others]
     second = [text for group, others in zip(anchors, texts, strict=True) for _ in group for text in others]
     sizes = [(len(group), len(others)) for group, others in zip(anchors, texts, strict=True)]
-    cuts = np.cumsum([rows * columns for rows, columns in sizes])[:-1]
-    parts = np.split(similarity(system, first, second), cuts)
+    cuts = np.cumsum([rows * columns for rows, columns in sizes], dtype=np.int64)
+    parts = np.split(similarity(system, first, second), cuts)[:-1]
     # fmax, and not max: an anchor that was lost leaves the others.
     return [np.fmax.reduce(part.reshape(size), axis=0) for part, size in zip(parts, sizes, strict=True)]
 

@@ -12,6 +12,7 @@ from semblance.records import Loaded, Skipped, TaskOutcome
 if TYPE_CHECKING:
     from semblance.data import Dataset
     from semblance.protocols.pteb.context import Context
+    from semblance.protocols.pteb.options import PtebOptions
 
 Wording = Callable[[str, str], str | None]
 """From a text's place and the text to its other wording; None where there is none. A place says which text of
@@ -44,7 +45,8 @@ class Task:
     `evaluate` gives an outcome whose headline row (measure = `headline`, no variant) has its component of that name
     with bootstrap replicates drawn per item (`context.stream`), so that two systems, or the same items in two wordings,
     are paired. `texts` are the (place, text) of every text that is paraphrased, in the order of the data;
-    `reword` applies a wording to them. `vectors` says that an encoder's vectors are needed and another method
+    `reword` applies a wording to them, and `unworded` are the beginnings of the places whose texts keep their own words
+    under these options. `vectors` says that an encoder's vectors are needed and another method
     stands in for systems that have none (design.md, similarity-only systems).
     """
 
@@ -58,3 +60,4 @@ class Task:
     reword: Callable[[Any, Wording], Reworded]
     size: Callable[[Any], int] = len
     vectors: bool = False
+    unworded: Callable[[PtebOptions], tuple[str, ...]] = lambda _: ()
