@@ -1,0 +1,55 @@
+"""Step 2: language models estimate every pair, as blind as the raters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from semblance.protocols import opening
+from semblance.protocols.pteb.judging.chats import Judge, check_named
+from semblance.protocols.pteb.judging.options import RatingOptions
+from semblance.protocols.pteb.judging.rating import Asking, rate
+from semblance.protocols.pteb.paraphrasing.prompts import judge_prompt
+from semblance.protocols.pteb.validation.rating_file import write_ratings
+from semblance.protocols.pteb.validation.sampling import sheet
+from semblance.protocols.pteb.validation.study import Study
+from semblance.runs.files import slug
+from semblance.systems.remote import Ledger
+
+ESTIMATES = "estimates"
+
+
+def estimate(
+    study: Study,
+    judges: Sequence[str],
+    *,
+    ledger: Ledger | None = None,
+    cache: Path | None = None,
+    options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
+    hear: Callable[[int], None] = lambda _: None,
+) -> list[Path]:
+    """Have each of the models rate every pair and dummy, and keep a rating file of each in the study's folder.
+
+    Which text is the paraphrase is hidden from them as from people. A pair without a usable answer stays blank. Answers
+    are kept in the answer cache, so nothing is asked twice. UsageError for a spec that is none, ModelError for a model
+    that cannot be had, BudgetExceeded at the ledger's limit.
+    """
+    check_named(judges)
+    longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
+    asking = Asking(judge_prompt().text, options, study.seed)
+    paths = []
+    for spec in dict.fromkeys(judges):
+        with Judge(spec, longest).with_kept_answers(ledger, cache) as chat:
+            rows = sheet(study.items, chat.name, study.seed)
+            with opening.charged(ledger, chat.name):
+                ratings = rate(chat, [(row["text"], row["text2"]) for row in rows], asking, hear)
+        path = study.path / ESTIMATES / f"{slug(chat.name)}.csv"
+        write_ratings(path, [{**row, "rating": one.value} for row, one in zip(rows, ratings, strict=True)])
+        paths.append(path)
+    return paths
+
+
+def estimate_files(study: Study) -> list[Path]:
+    """The estimates that the study's folder has."""
+    folder = study.path / ESTIMATES
+    return sorted(folder.iterdir()) if folder.is_dir() else []
