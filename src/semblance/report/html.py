@@ -132,7 +132,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(numbers=numbers, marks=marks)
-    made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed)
+    made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped)
     return made
 
 
@@ -160,6 +160,11 @@ def exact(value: Value | None) -> Markup:
         else f" {row.ci_low * factor:.6g} {row.ci_high * factor:.6g}"
     )
     return Markup(f' data-v="{numbers.exact((row.value or 0.0) * factor)}{ends}"')
+
+
+def clipped(text: str, most: int = 400) -> str:
+    """A text of at most `most` characters, with an ellipsis where it was longer."""
+    return text if len(text) <= most else text[:most].rstrip() + " …"
 
 
 def _part(part: Part) -> Markup:

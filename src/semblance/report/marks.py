@@ -45,7 +45,7 @@ def interval_mark(
     return Markup(f'<svg class="{classes}" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def difference_mark(low: float, value: float, high: float, kind: Kind, scale: Scale) -> Markup:
+def difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: Scale) -> Markup:
     """The same for a difference, with the zero line in ink."""
     bar = "".join(_bar(value, low, high, scale, CLASSES[kind], 160))
     zero = _line("z", scale.at(0))

@@ -114,6 +114,8 @@ class Record:
     alpha: float = 0.05
     correction: str = "holm"
     test: str = ""
+    compared: Mapping[str, Any] = field(default_factory=dict)
+    """All of comparisons.json, for what only one protocol has."""
 
     @property
     def ranked_systems(self) -> tuple[System, ...]:
@@ -223,6 +225,7 @@ def read_record(path: Path) -> Record:
             alpha=compared.get("alpha", 0.05),
             correction=compared.get("correction", "holm"),
             test=compared.get("method", ""),
+            compared=compared,
         )
     except (KeyError, TypeError) as error:
         raise DataError(

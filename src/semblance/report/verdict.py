@@ -91,15 +91,26 @@ def noun_of(rows: Sequence[Row]) -> str:
 
 
 def _heading(board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
-    on = "" if board.lead == OVERALL else f" on {board.lead_title.lower()}"
+    on = _where(board)
     if len(first) == 1:
         if scope.ranges[first[0].system.name][1] == 1:
-            return (name(first[0]), f" beats every other system{on}")
+            return (
+                name(first[0]),
+                f" beats every other {noun_of(board.ranked) if board.apart else 'system'}{on}",
+            )
         return ("Only ", name(first[0]), f" may be first{on}")
     if len(first) == len(board.ranked):
         all_of_them = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
         return (f"No system stands out{on}: {all_of_them} may be first",)
     return (f"{numbers.in_words(len(first)).capitalize()} {noun_of(first)}s may be first{on}",)
+
+
+def _where(board: Board) -> str:
+    """What a ranking is on; nothing for SAGE's overall."""
+    task = "" if board.lead == OVERALL else board.lead_title
+    if board.unit is POINTS:
+        return f" on paraphrased {task or 'texts'}"
+    return f" on {task.lower()}" if task else ""
 
 
 def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:

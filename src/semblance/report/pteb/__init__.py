@@ -1,0 +1,1 @@
+"""The PTEB page of the report, and those of judges, paraphrasers and human validation."""

@@ -1,0 +1,90 @@
+"""The drop of a system on every dataset: original score, the score of every run, the drop; sorted by drop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from semblance.report.board import Row
+from semblance.report.marks import CLASSES
+from semblance.report.numbers import POINTS
+from semblance.report.pteb.losses import Loss, Losses
+from semblance.report.scale import Scale, scale_of
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """One row of a chart: `name` is the dataset (or the task, over its datasets), `sub` what it is for."""
+
+    name: str
+    sub: str
+    loss: Loss
+    mark: Markup
+
+
+@dataclass(frozen=True)
+class Dumbbells:
+    """The chart of one system, which its title names; rows without a drop stand last."""
+
+    title: str
+    id: str
+    row: Row
+    scale: Scale
+    rows: tuple[Dumbbell, ...]
+
+
+def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
+    """A chart per ranked system, in the order of the board, all on one scale."""
+    rows = [row for row in losses.rows if row.system.ranked]
+    found = {row.system.name: _of(losses, row) for row in rows}
+    pool = [value for of in found.values() for one in of for value in _values(one)]
+    scale = scale_of(pool, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
+    return tuple(
+        Dumbbells(
+            row.label, f"drops-{row.system.index}", row, scale,
+            tuple(_drawn(one, scale) for one in sorted(found[row.system.name], key=_order)),
+        )
+        for row in rows
+        if found[row.system.name]
+    )  # fmt: skip
+
+
+def mark(loss: Loss, scale: Scale) -> Markup:
+    """A hollow circle at the original score, a line to the mean, a tick at every run."""
+    parts = []
+    before, after = loss.before.value, loss.after.value
+    if before is not None and after is not None:
+        ends = f'x1="{_at(scale, before)}" x2="{_at(scale, after)}"'
+        parts.append(f'<line class="o" {ends} y1="8" y2="8"/>')
+    kind = CLASSES[loss.row.system.kind]
+    parts += [f'<rect class="{kind} k" x="{_at(scale, run)}"/>' for run in loss.runs]
+    if before is not None:
+        parts.append(f'<circle class="w" cx="{_at(scale, before)}" cy="8" r="5"/>')
+    return Markup(f'<svg class="iv g{len(scale.ticks) - 1}" aria-hidden="true">{"".join(parts)}</svg>')
+
+
+def _of(losses: Losses, row: Row) -> list[Loss]:
+    return [
+        losses.on_dataset(row, task, dataset)
+        for task in losses.board.tasks
+        for dataset in losses.record.datasets(task.name)
+    ]
+
+
+def _drawn(loss: Loss, scale: Scale) -> Dumbbell:
+    return Dumbbell(loss.dataset, loss.task.short if loss.task else "", loss, mark(loss, scale))
+
+
+def _values(loss: Loss) -> Sequence[float]:
+    known = (loss.before.value, loss.after.value, *loss.runs)
+    return [value for value in known if value is not None]
+
+
+def _order(loss: Loss) -> tuple[bool, float]:
+    return loss.drop is None, loss.drop or 0.0
+
+
+def _at(scale: Scale, value: float) -> str:
+    return f"{scale.at(value):.2f}".rstrip("0").rstrip(".") + "%"

@@ -1,0 +1,83 @@
+"""What to know of the paraphrases before trusting a drop: those that failed, copies, a single run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from semblance.protocols.pteb.paraphrasing.records import USABLE
+from semblance.report import numbers
+from semblance.report.pteb.losses import PARAPHRASE
+from semblance.report.record import Record
+
+Found = tuple[str, str, str, str]
+"""Kind, what happened, what follows, what helps."""
+COPIES = 0.01
+
+
+def pteb_notes(record: Record) -> Iterator[Found]:
+    """All of them, the gravest first."""
+    yield from _without_score(record)
+    yield from _outcomes(record)
+    yield from _few_runs(record)
+    for warning in record.manifest.get("warnings", ()):
+        yield "warning", str(warning), "", ""
+
+
+def outcomes(record: Record) -> Counter[str]:
+    """How many paraphrases came to what, over sources, datasets and runs."""
+    counts: Counter[str] = Counter()
+    for source in record.manifest.get("paraphrases", {}).get("sources", ()):
+        for runs in source.get("outcomes", {}).values():
+            for found in runs.values():
+                counts.update(found)
+    return counts
+
+
+def _without_score(record: Record) -> Iterator[Found]:
+    """Cells that were done and have no score, by reason."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for (task, dataset, subset, variant, system, measure), row in record.rows.items():
+        headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
+        if headline and not subset and row.value is None and row.reason:
+            found.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
+    for (where, reason), systems in found.items():
+        who = numbers.counted(len(systems), "system")
+        yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
+
+
+def _outcomes(record: Record) -> Iterator[Found]:
+    counts = outcomes(record)
+    total = sum(counts.values())
+    failed = {name: count for name, count in counts.most_common() if name not in USABLE}
+    if failed:
+        told = ", ".join(f"{numbers.count(count)} {name}" for name, count in failed.items())
+        lost = sum(failed.values())
+        follows = "Their items are left out of both sides in that run."
+        if record.arguments.get("on_failure") == "original":
+            follows = "The original text stands for them, which makes drops smaller."
+        share = numbers.share(lost / total, total)
+        yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
+    if copied := counts.get("copied", 0):
+        share = numbers.share(copied / total, total)
+        kept = "left out" if record.arguments.get("exclude_copied") else "kept"
+        if copied >= COPIES * total:
+            yield (
+                "copied",
+                f"{share} paraphrases equal their text and are {kept}.",
+                "Copies make drops smaller.",
+                "",
+            )
+
+
+def _few_runs(record: Record) -> Iterator[Found]:
+    runs = {
+        variant.rpartition("seed=")[2]
+        for _, _, _, variant, _, _ in record.rows
+        if variant.startswith(PARAPHRASE)
+    }
+    if len(runs) == 1:
+        yield (
+            "small n", "There is one run.", "Nothing is known of how other paraphrases would score.",
+            "Give --runs 6, or as many as the set of paraphrases has.",
+        )  # fmt: skip

@@ -1,0 +1,96 @@
+"""The PTEB page: drops by dataset, scores side by side, the baseline, stability, the paraphrases, the paper's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from semblance.report import numbers
+from semblance.report.board import Board
+from semblance.report.pteb.against import Against, against_original
+from semblance.report.pteb.baseline import BaselinePlot, baseline_plots
+from semblance.report.pteb.dumbbells import Dumbbells, dumbbells
+from semblance.report.pteb.losses import PARAPHRASE, Losses
+from semblance.report.pteb.quality import HEADINGS, Quality, outcome_lines, qualities
+from semblance.report.pteb.scores import ScoreTable, score_tables
+from semblance.report.pteb.stability import Stability, stabilities
+from semblance.report.pteb.verdict import pteb_verdict
+from semblance.report.pteb.wordings import Wordings, wordings
+from semblance.report.record import Record
+from semblance.report.sage.panels import Gap, gaps
+from semblance.report.shown import Shown, shown
+from semblance.report.tablefiles import FileTable, file_tables
+from semblance.report.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class PtebPage:
+    """The content of the page; what the run does not have is empty."""
+
+    facts: tuple[str, ...]
+    verdict: Verdict
+    dumbbells: tuple[Dumbbells, ...]
+    scores: tuple[ScoreTable, ...]
+    shown: Shown
+    gaps: tuple[Gap, ...]
+    command: str
+    baseline: tuple[BaselinePlot, ...]
+    stability: tuple[Stability, ...]
+    against: Against | None
+    headings: tuple[str, ...]
+    quality: tuple[Quality, ...]
+    several_sources: bool
+    outcomes: tuple[tuple[str, str], ...]
+    wordings: tuple[Wordings, ...]
+    wordings_reason: str
+    drops: tuple[FileTable, ...]
+    tables: tuple[FileTable, ...]
+
+
+def pteb_page(record: Record, board: Board) -> PtebPage | None:
+    """The page of a record; None when no task has finished a cell."""
+    if not any(cell.status == "done" for cell in record.cells):
+        return None
+    losses = Losses(record, board)
+    texts, reason = wordings(record)
+    quality = qualities(record)
+    files = file_tables(record.path)
+    return PtebPage(
+        facts=_facts(record, board),
+        verdict=pteb_verdict(record, board),
+        dumbbells=dumbbells(losses),
+        scores=score_tables(losses),
+        shown=shown(board),
+        gaps=gaps(board),
+        command=record.manifest.get("command", ""),
+        baseline=baseline_plots(record, board),
+        stability=stabilities(record, board),
+        against=against_original(losses),
+        headings=HEADINGS,
+        quality=quality,
+        several_sources=len({one.source for one in quality}) > 1,
+        outcomes=outcome_lines(record),
+        wordings=texts,
+        wordings_reason=reason,
+        drops=tuple(table for table in files if table.id.startswith("drop-")),
+        tables=tuple(table for table in files if not table.id.startswith("drop-")),
+    )
+
+
+def _facts(record: Record, board: Board) -> tuple[str, ...]:
+    datasets = {name for task in board.tasks for name in record.datasets(task.name)}
+    runs = {
+        variant.rpartition("seed=")[2]
+        for _, _, _, variant, _, _ in record.rows
+        if variant.startswith(PARAPHRASE)
+    }
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    by = (
+        f" by {sources[0]['name']}" if len(sources) == 1 else f" by {len(sources)} sources" if sources else ""
+    )
+    return (
+        "PTEB",
+        numbers.counted(len(board.tasks), "task"),
+        numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
+        numbers.counted(len(record.ranked_systems), "system"),
+        f"{numbers.counted(len(runs), 'run')}{by}",
+    )

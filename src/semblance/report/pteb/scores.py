@@ -1,0 +1,60 @@
+"""Original score, score on paraphrases and drop, side by side: over tasks (table 9) and over a task's datasets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from semblance.report.board import Row
+from semblance.report.pteb.losses import Loss, Losses
+from semblance.report.sage.panels import TOP
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A system with its losses, one per column; `is_more` beyond the first twelve."""
+
+    row: Row
+    losses: tuple[Loss, ...]
+    is_more: bool
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """A table; its title names what the columns are, the last of which is their mean."""
+
+    title: str
+    id: str
+    columns: tuple[str, ...]
+    rows: tuple[ScoreRow, ...]
+
+
+def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
+    """One table over the tasks, and one for each task of several datasets."""
+    tasks, record = losses.board.tasks, losses.record
+    made = []
+    if len(tasks) > 1:
+        rows = [
+            (row, [*(losses.on_task(row, task) for task in tasks), losses.overall(row)])
+            for row in losses.rows
+        ]
+        made.append(_table("All tasks", "scores", [*(task.short for task in tasks), "Mean of tasks"], rows))
+    for task in tasks:
+        names = record.datasets(task.name)
+        if len(names) > 1 or len(tasks) == 1:
+            last = [] if len(names) == 1 else ["Mean"]
+            rows = [
+                (row, [*(losses.on_dataset(row, task, name) for name in names),
+                       *([losses.on_task(row, task)] if last else [])])
+                for row in losses.rows
+            ]  # fmt: skip
+            made.append(_table(task.title, f"scores-{task.name}", [*names, *last], rows))
+    return tuple(made)
+
+
+def _table(title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]]) -> ScoreTable:
+    contenders = sum(row.system.ranked for row, _ in rows)
+    made = (
+        ScoreRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
+        for i, (row, found) in enumerate(rows)
+    )
+    return ScoreTable(title, name, tuple(columns), tuple(made))

@@ -1,0 +1,104 @@
+"""Points in a plane: coordinates in percent across, in pixels down, so that text keeps its size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from semblance.contracts import Kind
+from semblance.report.marks import CLASSES
+from semblance.report.scale import Scale
+
+HEIGHT = 220
+LEFT, WIDE = 9, 87
+"""Percent of the figure: where the plot begins, and how wide it is."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mark; `label` stands beside it, `title` is said when it is pointed at (it stands in a table as well)."""
+
+    x: float
+    y: float
+    kind: Kind
+    title: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale with its name; `line` is a value that is drawn across, with its words."""
+
+    scale: Scale
+    name: str
+    line: float | None = None
+    line_words: str = ""
+
+
+def scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
+    """The drawing: grid, lines, points, labels."""
+    parts = [_rows(y), _columns(x), *_lines(x, y)]
+    parts += [_point(point, x.scale, y.scale) for point in points]
+    parts += [_label(point, x.scale, y.scale) for point in points if point.label]
+    return Markup(f'<svg class="curve" height="{HEIGHT + 44}">{"".join(parts)}</svg>')
+
+
+def _down(scale: Scale, value: float) -> float:
+    return round(20 + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
+
+
+def _across(scale: Scale, value: float) -> str:
+    return f"{LEFT + WIDE * scale.at(value) / 100:.2f}%"
+
+
+def _rows(y: Axis) -> str:
+    lines = "".join(
+        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y.scale, tick)}" y2="{_down(y.scale, tick)}"/>'
+        f'<text x="{LEFT - 1}%" y="{_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
+        for tick in y.scale.ticks
+    )
+    return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
+
+
+def _columns(x: Axis) -> str:
+    ticks = "".join(
+        f'<text x="{_across(x.scale, tick)}" y="{HEIGHT + 26}" text-anchor="middle">{x.scale.label(tick)}</text>'
+        for tick in x.scale.ticks
+    )
+    middle = LEFT + WIDE / 2
+    return f'{ticks}<text x="{middle}%" y="{HEIGHT + 42}" text-anchor="middle">{escape(x.name)}</text>'
+
+
+def _lines(x: Axis, y: Axis) -> list[str]:
+    parts = []
+    if y.line is not None:
+        at = _down(y.scale, y.line)
+        parts.append(f'<line class="z" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{at}" y2="{at}"/>')
+        parts.append(f'<text x="{LEFT + WIDE}%" y="{at - 5}" text-anchor="end">{escape(y.line_words)}</text>')
+    if x.line is not None:
+        across = _across(x.scale, x.line)
+        parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="20" y2="{HEIGHT + 8}"/>')
+        parts.append(f'<text x="{across}" dx="4" y="30">{escape(x.line_words)}</text>')
+    return parts
+
+
+def _point(point: Point, x: Scale, y: Scale) -> str:
+    across, down, name = _across(x, point.x), _down(y, point.y), CLASSES[point.kind]
+    title = f"<title>{escape(point.title)}</title>"
+    if point.kind == "classical":
+        return f'<svg x="{across}" y="{down}" overflow="visible"><path class="c" d="M-4-4H4V4H-4Z">{title}</path></svg>'
+    if point.kind == "llm":
+        return f'<svg x="{across}" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z">{title}</path></svg>'
+    return f'<circle class="{name}" cx="{across}" cy="{down}" r="4.5">{title}</circle>'
+
+
+def _label(point: Point, x: Scale, y: Scale) -> str:
+    """Beside the point, towards the middle of the plot."""
+    right = x.at(point.x) < 60
+    side = 'dx="9"' if right else 'dx="-9" text-anchor="end"'
+    return (
+        f'<text class="name" x="{_across(x, point.x)}" y="{_down(y, point.y)}" dy="4" {side}>'
+        f"{escape(point.label)}</text>"
+    )
