@@ -15,10 +15,13 @@ from semblance.errors import (
     ModelError,
     SemblanceError,
     TextRefused,
+    Unanswered,
     UsageError,
 )
 
-CODES = {UsageError: 2, ModelError: 3, TextRefused: 3, DataError: 4, BudgetExceeded: 5, Interrupted: 130}
+CODES = {
+    UsageError: 2, ModelError: 3, TextRefused: 3, Unanswered: 3, DataError: 4, BudgetExceeded: 5, Interrupted: 130,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "code"), CODES.items(), ids=lambda value: getattr(value, "__name__", value))

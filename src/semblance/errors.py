@@ -4,6 +4,7 @@ SemblanceError            exit code
 ├── UsageError            2    the command or call cannot mean anything
 ├── ModelError            3    a system under test, or what it needs, failed
 │   └── TextRefused       3    a server will never take this text; the item is left out, the run goes on
+│       └── Unanswered    3    a language model was asked and gave nothing that is an answer
 ├── DataError             4    a file does not hold what it should (file, line, expected, found)
 ├── BudgetExceeded        5    stopped by a limit; resumable
 └── Interrupted           130  stopped by the user; resumable
@@ -12,6 +13,7 @@ SemblanceError            exit code
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 
 class SemblanceError(Exception):
@@ -46,6 +48,18 @@ class TextRefused(ModelError):
     The failure of an item, never of the server or the account (401, 404, a dead server are a plain ModelError):
     caches ask for the texts of such a call one by one, and protocols leave out and count those that fail.
     """
+
+
+Why = Literal["cut", "withheld", "declined", "empty", "thinking"]
+
+
+class Unanswered(TextRefused):
+    """A language model did its work and there is no answer: it was `cut` at its longest, `withheld` by a filter,
+    `declined`, `empty`, or nothing but `thinking`. Another draw, with another seed, may bring one."""
+
+    def __init__(self, message: str, why: Why = "empty") -> None:
+        super().__init__(message)
+        self.why: Why = why
 
 
 class DataError(SemblanceError):

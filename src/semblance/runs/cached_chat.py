@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
-from semblance.contracts import ChatModel, Completion, Message, Sampling
-from semblance.errors import ModelError, TextRefused
+from semblance.contracts import ChatModel, Completion, Message, Sampling, Usage
+from semblance.errors import ModelError, TextRefused, Unanswered, Why
 from semblance.runs.answer_cache import AnswerCache, answer_key
 
 __all__ = ["CachedChat", "ChatCounts", "Failure", "Question", "ask_all"]
 
+_UNANSWERED = "unanswered:"
+"""Before the reason why there is no answer, where a kept answer has why it ended."""
 _HOPELESS = 8
 """So many calls in a row that fail for no reason of their own mean that the model cannot be had."""
 
@@ -46,8 +48,8 @@ class ChatCounts:
 
 
 class CachedChat:
-    """`model` behind `cache`: an answer is kept the moment it arrives; a failure is not kept, but tried again by
-    the next run."""
+    """`model` behind `cache`: an answer is kept the moment it arrives. So is that a model gave none (Unanswered) where
+    it was asked with a seed, which says what is drawn; other failures are tried again by the next run."""
 
     def __init__(self, model: ChatModel, cache: AnswerCache) -> None:
         self.model = model
@@ -75,7 +77,8 @@ class CachedChat:
     ) -> Completion:
         """The draw number `attempt`: the kept one, which costs nothing (no requests, 0 dollars), or a new one.
 
-        ModelError when the call fails for good, BudgetExceeded when the money is used up.
+        ModelError when the call fails for good (Unanswered, kept too, where the model gave no answer), BudgetExceeded
+        when the money is used up.
         """
         key = answer_key(self.identity, messages, sampling, schema, attempt)
         while (other := self._asking.get(key)) is not None:
@@ -83,11 +86,13 @@ class CachedChat:
         kept = self._kept(key, schema)
         if kept is not None:
             self.counts.cached += 1
+            if isinstance(kept, Unanswered):
+                raise kept
             return kept
         return await self._new(key, Question(messages, sampling, schema, attempt))
 
     def kept(self, question: Question) -> bool:
-        """Whether the cache has the answer."""
+        """Whether the cache has the answer, or that there is none."""
         key = answer_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
@@ -100,8 +105,10 @@ class CachedChat:
                 question.messages, sampling=question.sampling, schema=question.schema
             )
             self.cache.write(key, self.identity, answer)
-        except ModelError:
+        except ModelError as error:
             self.counts.failed += 1
+            if isinstance(error, Unanswered) and question.sampling.seed is not None:
+                self.cache.write(key, self.identity, _as_kept(error))
             raise
         finally:
             del self._asking[key]
@@ -109,10 +116,12 @@ class CachedChat:
         self.counts.asked += 1
         return answer
 
-    def _kept(self, key: bytes, schema: Any) -> Completion | None:
+    def _kept(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
         answer = self.cache.read(key)
         if answer is None:
             return None
+        if answer.finish.startswith(_UNANSWERED):
+            return Unanswered(answer.text, cast(Why, answer.finish.removeprefix(_UNANSWERED)))
         free = replace(answer.usage, requests=0, usd=0.0)
         if schema is None:
             return replace(answer, usage=free)
@@ -122,6 +131,10 @@ class CachedChat:
             # What the schema's own code accepts may have changed since.
             self.cache.drop(key)
             return None
+
+
+def _as_kept(error: Unanswered) -> Completion:
+    return Completion(error.message, None, Usage(), "", f"{_UNANSWERED}{error.why}")
 
 
 async def ask_all(

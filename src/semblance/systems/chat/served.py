@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from semblance.contracts import Completion, Message, Sampling, Usage
-from semblance.errors import TextRefused
+from semblance.errors import TextRefused, Unanswered, Why
 from semblance.systems.chat.structured import Unfit, asking_again, checked, found_json, json_schema
 from semblance.systems.chat.thinking import without_thinking
 from semblance.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
@@ -31,18 +31,6 @@ class Reply:
     refusal: str = ""
     thought: bool = False
     """Whether there was any text before its thinking was taken off."""
-
-
-Why = Literal["cut", "withheld", "declined", "empty", "thinking"]
-
-
-class Unanswered(TextRefused):
-    """A server did its work and there is no answer: it was `cut` at its longest, `withheld` by a filter, `declined` by
-    the model, `empty`, or nothing but `thinking`. Another draw may bring one."""
-
-    def __init__(self, message: str, why: Why) -> None:
-        super().__init__(message)
-        self.why = why
 
 
 class ServedChat(ABC):

@@ -7,6 +7,7 @@ from typing import Any
 
 from semblance.contracts import Sampling
 from semblance.errors import UsageError
+from semblance.protocols.options import option
 
 SEED_STEP = 1_000_003
 """Added to the seed for every further attempt: the same seed would bring the same answer again."""
@@ -17,10 +18,12 @@ class Generation:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
-    temperature: float = 0.8
-    top_p: float = 0.9
-    retries: int = 5
-    strict_length: bool = False
+    temperature: float = option(0.8, "Sampling temperature of a model that paraphrases.")
+    top_p: float = option(0.9, "Share of probability that words are drawn from.")
+    retries: int = option(5, "How often an answer that cannot be used is drawn anew.")
+    strict_length: bool = option(
+        False, "Reject answers of over 5 times the characters of their text, however short the text is."
+    )
 
     def __post_init__(self) -> None:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:

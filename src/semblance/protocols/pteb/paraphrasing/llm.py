@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from semblance.contracts import ChatModel, Message
-from semblance.errors import ModelError, TextRefused
+from semblance.errors import ModelError, TextRefused, Unanswered, Why
 from semblance.protocols.pteb.paraphrasing.gate import Verdict, judged
 from semblance.protocols.pteb.paraphrasing.generation import Generation
 from semblance.protocols.pteb.paraphrasing.language import can_identify
@@ -16,14 +16,13 @@ from semblance.protocols.pteb.paraphrasing.licences import licence_of
 from semblance.protocols.pteb.paraphrasing.prompts import Prompt
 from semblance.protocols.pteb.paraphrasing.records import Asked, Outcome, Paraphrase
 from semblance.runs.cached_chat import CachedChat, Question
-from semblance.systems.chat.served import Unanswered
 from semblance.systems.remote.home import as_finished
 
 _AT_ONCE = 512
 """Texts that are worked on at once; the model's own pace decides how many requests are in flight."""
 _HOPELESS = 8
 """So many calls in a row that fail for no reason of their text mean that the model cannot be had."""
-_OUTCOMES: Mapping[str, Outcome] = {
+_OUTCOMES: Mapping[Why, Outcome] = {
     "cut": "too long",
     "withheld": "refused",
     "declined": "refused",
