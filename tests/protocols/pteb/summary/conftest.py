@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
 
+from semblance.protocols.pteb.analysis.drops import HEADLINES
 from semblance.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
-from semblance.records import Component, Score
+from semblance.records import Component, Result, Score
 from semblance.runs.cells import CellRecord
 
 RESAMPLES = 200
@@ -28,7 +29,8 @@ class Made:
         *,
         runs: int | Mapping[str, int] = 3,
         labels: Sequence[str] = ("",),
-        **more: object,
+        lang: str = "eng",
+        **more: str,
     ) -> Layout:
         """`datasets` maps names to tasks; a system called `lexical...` has no vectors, `constant` is a reference."""
         tasks = {
@@ -36,12 +38,11 @@ class Made:
         }
         counts = dict.fromkeys(datasets, runs) if isinstance(runs, int) else runs
         seeds = {name: tuple(range(1337, 1337 + counts[name])) for name in datasets}
-        headlines = {"sts": "spearman", "classification": "accuracy", "clustering": "v_measure"}
         return Layout(
             tuple(self._system(name) for name in systems),
-            tuple(RunDataset(name, "eng", of) for name, of in tasks.items()),
+            tuple(RunDataset(name, lang, of, (lang,)) for name, of in tasks.items()),
             tuple(
-                RunTask(task, headlines.get(task, "score"), task in ("classification", "clustering"))
+                RunTask(task, HEADLINES[task], task in ("classification", "clustering"))
                 for task in dict.fromkeys(task for of in tasks.values() for task in of)
             ),
             tuple(RunSource(label, seeds) for label in labels),
@@ -95,6 +96,27 @@ class Made:
             f"{task.name}{dataset}{system}{variant}", task.name, dataset, system, "done", "", 1.0, (row,), parts,
             variant=variant,
         )  # fmt: skip
+
+    @staticmethod
+    def rows(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Result]:
+        """The rows of the cells themselves."""
+        langs = {one.name: one.lang for one in layout.datasets}
+        for record in records:
+            where = (
+                "pteb",
+                record.task,
+                record.dataset,
+                "",
+                langs[record.dataset],
+                record.variant,
+                record.system,
+            )
+            for score in record.scores:
+                yield Result(*where, score.measure, score.value, score.n, reason=score.reason)
+            if "original" in record.components:
+                values = [record.components[name].value for name in ("score", "original")]
+                delta = None if None in values else values[0] - values[1]
+                yield Result(*where, "delta", delta, 100, reason="" if delta is not None else "lost")
 
 
 @pytest.fixture
