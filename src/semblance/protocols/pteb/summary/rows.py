@@ -14,34 +14,42 @@ ONE_RUN = "one run has no standard deviation"
 
 
 def level_rows(
-    layout: Layout, task: str, headline: str, level: Level, label: str, dataset: RunDataset | None = None
-) -> Iterator[Result]:
-    """The PTEB score, the drop, and the standard deviation over runs of a system at one level."""
-    name, lang = (dataset.name, dataset.lang) if dataset else ("", "")
+    layout: Layout, task: str, headline: str, level: Level, label: str,
+    dataset: RunDataset | None = None, subset: str = "",
+) -> Iterator[Result]:  # fmt: skip
+    """The PTEB score, the drop, and the standard deviation over runs of a system at one level; `subset` is one language
+    of a dataset."""
+    name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
+    where = (name, subset, lang, label, level.system)
     for measure, part in ((headline, level.score), ("delta", level.delta)):
-        yield row(layout, task, measure, part, dataset=name, lang=lang, variant=label)
+        low, high = interval(part.replicates)
+        yield Result(
+            "pteb",
+            task,
+            *where,
+            measure,
+            part.value,
+            part.n,
+            low,
+            high,
+            part.method,
+            layout.seed,
+            part.reason,
+        )
     sd, runs = level.sd, min(map(len, level.runs), default=0)
     reason = "" if sd is not None else level.score.reason or ONE_RUN
     yield Result(
-        "pteb", task, name, "", lang, label, level.system, "sd", sd, runs if sd is not None else 0,
+        "pteb", task, *where, "sd", sd, runs if sd is not None else 0,
         method=_spread(level) if sd is not None else "", seed=layout.seed, reason=reason,
     )  # fmt: skip
 
 
 def original_row(layout: Layout, task: str, headline: str, original: Headline) -> Result:
     """The original score over datasets or tasks."""
-    return row(layout, task, headline, original, variant=ORIGINAL)
-
-
-def row(
-    layout: Layout, task: str, measure: str, part: Headline, *,
-    dataset: str = "", lang: str = "", variant: str = "",
-) -> Result:  # fmt: skip
-    """A value with the interval of its replicates."""
-    low, high = interval(part.replicates)
+    low, high = interval(original.replicates)
     return Result(
-        "pteb", task, dataset, "", lang, variant, part.system, measure, part.value, part.n, low, high,
-        part.method, layout.seed, part.reason,
+        "pteb", task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
+        original.method, layout.seed, original.reason,
     )  # fmt: skip
 
 

@@ -60,18 +60,18 @@ class Cells:
             return Headline.none(system, parts)
         return Headline(system, parts[0].value, parts[0].n, parts[0].replicates, _method(record))
 
-    def runs(self, task: str, dataset: str, system: str, source: RunSource) -> Runs:
+    def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
-        there is not the mean that was asked for."""
+        there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
         found: list[tuple[Component, Component]] = []
-        method = ""
+        method, suffix = "", f":{lang}" if lang else ""
         for seed in source.seeds.get(dataset, ()):
             record = self._records.get((task, dataset, system, source.variant(seed)))
-            parts = _components(record, "score", "original")
+            parts = _components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
                 return Runs(source, reason=f"{source.variant(seed)}: {parts}")
             found.append((parts[0], parts[1]))
-            method = method or _method(record)
+            method = method or _method(record, lang)
         if not found:
             return Runs(source, reason="no run")
         scores, originals = zip(*found, strict=True)
@@ -96,8 +96,8 @@ def _components(record: CellRecord | None, *names: str) -> list[Component] | str
     return [record.components[name] for name in names]
 
 
-def _method(record: CellRecord | None) -> str:
-    methods = [score.method for score in record.scores if not score.subset] if record else []
+def _method(record: CellRecord | None, lang: str = "") -> str:
+    methods = [score.method for score in record.scores if score.subset == lang] if record else []
     return next(filter(None, methods), "")
 
 

@@ -55,9 +55,9 @@ class Scores:
                 return Headline.none(system, f"{name}: {part.reason}")
         return over_headlines([part for _, part in parts], system, noun=noun)
 
-    def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL) -> Level:
+    def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
         sources = [
-            self._cells.runs(task, dataset, system, source)
+            self._cells.runs(task, dataset, system, source, lang)
             for source in self.layout.sources
             if label in (ALL, source.label)
         ]

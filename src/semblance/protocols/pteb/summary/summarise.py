@@ -29,7 +29,7 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
     - variant "": the task's headline = mean over runs of the paraphrased score; `delta` = mean over runs of paraphrased
       less original; `sd` = sample standard deviation of the paraphrased score over runs. Per dataset; over datasets
       (dataset ""; unweighted); over tasks (task and measure `overall`; unweighted). With several sources the mean over
-      the sources, and the sd within a source.
+      the sources, and the sd within a source. Of a dataset with several languages also each of them, in `subset`.
     - variant of a source's label (`by=NAME`), where there are several sources: the same of each source.
     - dataset "", variant `original`: the original score over datasets; `overall` likewise.
     - dataset "", variant "": `delta_mixed`, the drop with an interval for other datasets and runs, and what that comes
@@ -67,6 +67,9 @@ def _rows(scores: Scores) -> Iterator[Result]:
                 for label in scores.labels:
                     level = scores.on_dataset(task.name, dataset.name, system.name, label)
                     yield from level_rows(layout, task.name, task.headline, level, label, dataset)
+                for lang in dataset.languages if len(dataset.languages) > 1 else ():
+                    level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
+                    yield from level_rows(layout, task.name, task.headline, level, "", dataset, lang)
     for name, headline in scores.scopes:
         for system in layout.systems:
             for label in scores.labels:
