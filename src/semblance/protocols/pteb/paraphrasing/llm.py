@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from semblance.contracts import ChatModel, Message
@@ -14,7 +15,7 @@ from semblance.protocols.pteb.paraphrasing.generation import Generation
 from semblance.protocols.pteb.paraphrasing.language import can_identify
 from semblance.protocols.pteb.paraphrasing.licences import licence_of
 from semblance.protocols.pteb.paraphrasing.prompts import Prompt
-from semblance.protocols.pteb.paraphrasing.records import Asked, Outcome, Paraphrase
+from semblance.protocols.pteb.paraphrasing.records import REJECTED, Asked, Outcome, Paraphrase
 from semblance.runs.cached_chat import CachedChat, Question
 from semblance.systems.remote.home import as_finished
 
@@ -103,17 +104,19 @@ class LLMParaphraser:
     async def _written(self, asked: Asked, seed: int) -> Paraphrase:
         if not asked.text.strip():
             return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
-        seconds, attempt = 0.0, 0
-        while True:
+        seconds, rejected = 0.0, list[str]()
+        for attempt in count():
             question = self.question(asked, seed, attempt)
             verdict, again, took = await self._drawn(asked, question)
             seconds += took
+            if verdict.outcome in REJECTED:
+                rejected.append(verdict.outcome)
             if verdict.usable or not again or attempt == self.generation.retries:
-                return Paraphrase(
-                    asked.text, asked.lang, asked.place, verdict.wording, verdict.outcome, verdict.reason,
-                    attempt + 1, question.sampling.seed or 0, seconds,
-                )  # fmt: skip
-            attempt += 1
+                break
+        return Paraphrase(
+            asked.text, asked.lang, asked.place, verdict.wording, verdict.outcome, verdict.reason,
+            attempt + 1, question.sampling.seed or 0, seconds, ";".join(rejected),
+        )  # fmt: skip
 
     async def _drawn(self, asked: Asked, question: Question) -> tuple[Verdict, bool, float]:
         """What an answer is, whether another draw could be better, and the seconds that it took."""

@@ -13,6 +13,8 @@ Outcome = Literal[
 an answer, `missing` from a stored or recorded set; the others are answers that the gate rejected every time."""
 
 USABLE: frozenset[Outcome] = frozenset({"ok", "copied"})
+REJECTED: tuple[Outcome, ...] = ("empty", "too long", "wrong language", "thinking", "refused")
+"""What an answer can be rejected for."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Paraphrase:
     """What came of one text in one run. `wording` is empty unless the outcome is usable.
 
     `attempts` counts the answers that were drawn, the last with `seed`; `seconds` is how long the server took for the
-    answers together, as first measured (0 where nothing was asked).
+    answers together, as first measured (0 where nothing was asked). `rejected` are the outcomes of the answers that
+    were rejected, the last one included, in their order and separated by `;`.
     """
 
     text: str
@@ -46,6 +49,7 @@ class Paraphrase:
     attempts: int = 1
     seed: int = 0
     seconds: float = 0.0
+    rejected: str = ""
 
     @property
     def usable(self) -> bool:
