@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from semblance.runs.files import write_atomic
 from semblance.runs.folder import RunFolder
 from semblance.runs.provenance import hardware, versions
 from semblance.runs.spending import Spending
+from semblance.systems.remote import Ledger
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,19 @@ def score(
     results = language_results(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
     )
-    return Scored(study, tuple(ratings), checked, results, tuple(_warnings(study, checked, said, items)))
+    warnings = [*_warnings(study, checked, said, items), *_incomplete(results, study.raters)]
+    return Scored(study, tuple(ratings), checked, results, tuple(warnings))
 
 
-def keep(scored: Scored, *, command: str = "", spending: Spending | None = None) -> RunFolder:
+@contextmanager
+def accounts(path: Path, max_usd: float | None) -> Iterator[Ledger]:
+    """The ledger for estimates of the study in a folder, limited by what all of them may cost; it is kept there."""
+    spending = Spending(RunFolder(path).spending, moment("milliseconds"))
+    with closing(spending):
+        yield Ledger(max_usd=max_usd, spent_usd=spending.usd, journal=spending)
+
+
+def keep(scored: Scored, *, command: str = "") -> RunFolder:
     """Write what came of the study into its folder, as a run folder that `semblance report` reads, with the list to
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
@@ -81,7 +92,7 @@ def keep(scored: Scored, *, command: str = "", spending: Spending | None = None)
         write_atomic(study.path / "tables" / f"{table.name}.csv", table.as_csv())
         write_atomic(study.path / "tables" / f"{table.name}.md", table.as_markdown())
     write_ratings(study.path / "ratings.csv", _with_key(scored))
-    folder.write_manifest(_manifest(scored, command, spending, folder.read_manifest() or {}))
+    folder.write_manifest(_manifest(scored, command, folder))
     return folder
 
 
@@ -115,6 +126,14 @@ def _warnings(
     return told
 
 
+def _incomplete(results: Sequence[LanguageResult], per_pair: int) -> list[str]:
+    return [
+        f"{one.incomplete} of {one.pairs} pairs in {one.lang} have fewer than {per_pair} ratings that count."
+        for one in results
+        if one.lang and one.incomplete
+    ]
+
+
 def _with_key(scored: Scored) -> list[dict[str, Any]]:
     """All ratings, those of dummies and of rejected raters too, in the shared format; `text` is the original."""
     items = {item.pair_id: item for item in scored.study.items}
@@ -130,10 +149,11 @@ def _with_key(scored: Scored) -> list[dict[str, Any]]:
     ]
 
 
-def _manifest(
-    scored: Scored, command: str, spending: Spending | None, previous: Mapping[str, Any]
-) -> dict[str, Any]:
+def _manifest(scored: Scored, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
+    previous = folder.read_manifest() or {}
+    with closing(Spending(folder.spending, moment("milliseconds"))) as spending:
+        paid = spent(spending, None)
     return {
         "semblance": __version__,
         "protocol": "pteb",
@@ -162,6 +182,6 @@ def _manifest(
         ],
         "not_inspected": list(checked.not_inspected),
         "warnings": list(scored.warnings),
-        "spent": spent(spending, None) if spending else {"usd": 0.0, "max_usd": None, "systems": {}},
+        "spent": paid,
         "problems": {"failed_cells": 0},
     }

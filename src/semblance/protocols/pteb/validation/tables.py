@@ -67,7 +67,8 @@ def _row(
 
 def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
     columns = (
-        Column("lang", "text"), Column("n_pairs", decimals=0), Column("n_ratings", decimals=0),
+        Column("lang", "text"), Column("n_pairs", decimals=0), Column("n_incomplete", decimals=0),
+        Column("n_ratings", decimals=0),
         Column("raters", decimals=0), Column("raters_rejected", decimals=0),
         Column("mean_similarity"), Column("ci_low"), Column("ci_high"), Column("median_similarity"),
         Column("share_at_threshold"), Column("alpha"), Column("alpha_low"), Column("alpha_high"),
@@ -75,7 +76,7 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
     )  # fmt: skip
     body = tuple(
         (
-            one.lang or TOTAL, one.rated, one.ratings, one.raters, one.rejected, *_three(one.mean), one.median,
+            one.lang or TOTAL, one.rated, one.incomplete, one.ratings, one.raters, one.rejected, *_three(one.mean), one.median,
             None if one.share is None else one.share.estimate, *_three(one.alpha), VERDICTS[one.accepted], one.reason,
         )
         for one in results
