@@ -166,7 +166,17 @@ def plain(text: str) -> str:
     """The same in ASCII, for terminals that know no more: `0.510..0.536`, `-0.004`."""
     if text == NONE:
         return "-"
-    for sign, instead in ((MINUS, "-"), ("–", ".."), ("…", "..."), ("·", "|"), ("’", "'"), ("×", "x")):
+    for sign, instead in (
+        (MINUS, "-"),
+        ("–", ".."),
+        ("…", "..."),
+        ("·", "|"),
+        ("’", "'"),
+        ("×", "x"),
+        ("±", "+-"),
+        ("τ", "tau"),
+        ("α", "alpha"),
+    ):
         text = text.replace(sign, instead)
     return text
 

@@ -57,7 +57,7 @@ def overview(runs: Sequence[Run]) -> Overview:
     notes = gathered_notes(runs)
     return Overview(
         facts=_facts(runs),
-        verdict=board_verdict(first.record, first.board),
+        verdict=board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         shown=shown(first.board),
@@ -66,6 +66,19 @@ def overview(runs: Sequence[Run]) -> Overview:
         unrounded=_rounds_apart(first.board),
         footer=_footer(runs),
     )
+
+
+def run_verdict(run: Run) -> Verdict:
+    """What a run says: of SAGE its ranking, of the others the verdict of their page."""
+    if run.record.kind == "sage" or run.record.kind not in QUESTIONS or not run.record.rows:
+        return board_verdict(run.record, run.board)
+    return _own_verdict(run)
+
+
+def _own_verdict(run: Run) -> Verdict:
+    module, _, name = QUESTIONS[run.record.kind][1].partition(":")
+    verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
+    return verdict
 
 
 def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -91,10 +104,7 @@ def _cards(run: Run) -> list[Card]:
     """The card of a run that has something to say; its verdict is that of its page."""
     if run.record.kind not in QUESTIONS or not run.record.rows:
         return []
-    question, place = QUESTIONS[run.record.kind]
-    module, _, name = place.partition(":")
-    verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
-    return [Card(run.record.kind, run.title, question, verdict)]
+    return [Card(run.record.kind, run.title, QUESTIONS[run.record.kind][0], _own_verdict(run))]
 
 
 def _rounds_apart(board: Board) -> bool:

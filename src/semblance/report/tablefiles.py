@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from semblance.report import numbers
+
 _NUMBER = re.compile(r"(\d+)")
 
 
@@ -20,7 +22,7 @@ class FileTable:
     heading: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    groups: tuple[str, ...] = ()
+    note: str = ""
 
 
 def file_tables(run: Path, names: str = "*") -> tuple[FileTable, ...]:
@@ -42,34 +44,35 @@ def _table(path: Path) -> FileTable | None:
     if len(rows) < 3:
         return None
     heading, *columns = rows[0]
-    exact = _exact(path.with_suffix(".csv"), len(columns))
+    exact = _exact(path.with_suffix(".csv"), rows[0])
     body = []
-    for label, *cells in rows[2:]:
-        values = exact.get(label, ())
-        texts = [cell.strip("*") for cell in cells]
-        body.append((label.strip("*"), tuple(zip(texts, _padded(values, len(texts)), strict=True))))
-    return FileTable(path.stem.replace("_", "-"), title, heading, tuple(columns), tuple(body))
+    for place, (label, *cells) in enumerate(rows[2:]):
+        values = exact[place] if place < len(exact) else [""] * len(cells)
+        body.append((label.strip("*"), tuple(zip((_plain(cell) for cell in cells), values, strict=True))))
+    last = max(i for i, line in enumerate(lines) if line.startswith("|"))
+    note = " ".join(line for line in lines[last + 1 :] if line)
+    return FileTable(path.stem.replace("_", "-"), title, heading, tuple(columns), tuple(body), note)
 
 
 def _cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
-def _exact(path: Path, columns: int) -> dict[str, tuple[str, ...]]:
-    """The numbers of a row of the CSV by its label; none for a label that occurs twice."""
+def _plain(cell: str) -> str:
+    """A cell without Markdown's marks, its true minus sign put in."""
+    text = cell.replace("<br>", "\n").strip("*")
+    return re.sub(r"(?<![\w.])-(?=\d)", numbers.MINUS, text)
+
+
+def _exact(path: Path, heads: Sequence[str]) -> list[list[str]]:
+    """The numbers of every row but those of its label, where the CSV has the same columns; else nothing."""
     if not path.exists():
-        return {}
-    found: dict[str, tuple[str, ...]] = {}
-    twice = set()
+        return []
     with path.open(encoding="utf-8", newline="") as stream:
-        for row in list(csv.reader(stream))[1:]:
-            if len(row) <= columns:
-                continue
-            label = row[-columns - 1]
-            if label in found:
-                twice.add(label)
-            found[label] = tuple(cell if _is_number(cell) else "" for cell in row[-columns:])
-    return {label: values for label, values in found.items() if label not in twice}
+        rows = list(csv.reader(stream))
+    if not rows or [name.casefold() for name in rows[0]] != [name.casefold() for name in heads]:
+        return []
+    return [[cell if _is_number(cell) else "" for cell in row[1:]] for row in rows[1:]]
 
 
 def _is_number(text: str) -> bool:
@@ -78,7 +81,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _padded(values: Sequence[str], n: int) -> Sequence[str]:
-    return values if len(values) == n else [""] * n

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from semblance.report.board import Board, Row, Value
+    from semblance.report.record import Record
 
 GAP = 2
 STRIP_FROM = 100
@@ -74,21 +75,24 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
     """
     from rich.text import Text
 
-    from semblance.report.board import make_board
+    from semblance.report.gathered import gathered
     from semblance.report.notes import notes_of
+    from semblance.report.overview import run_verdict
     from semblance.report.record import read_record
-    from semblance.report.verdict import board_verdict, plain
+    from semblance.report.verdict import plain
 
-    record = read_record(Path(run))
-    board = make_board(record)
-    verdict = board_verdict(record, board)
+    shown = gathered((read_record(Path(run)),))[0]
+    record, board = shown.record, shown.board
+    verdict = run_verdict(shown)
     parts = [Text("\n").join(_folded(plain(verdict.heading), width, unicode, "bold"))]
     parts += (
         [Text("\n").join(_folded(" ".join(map(plain, verdict.lede)), width, unicode))] if verdict.lede else []
     )
-    if board.rows:
-        parts.append(_board(board, width, wide, unicode))
-    remarks = [*(f"{row.label}: {row.note}." for row in board.unranked if row.note), *_references(board)]
+    parts += _main_table(record, board, width, wide, unicode)
+    remarks = [
+        *(f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks),
+        *_references(board),
+    ]
     remarks += [note.plain for note in notes_of(record)]
     notes = [line for remark in remarks for line in _folded(f"- {remark}", width, unicode)]
     parts += [Text("\n").join(notes)] if notes else []
@@ -98,9 +102,27 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
     return Text("\n\n").join(parts)
 
 
+def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: bool) -> list[Text]:
+    """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
+    if record.kind == "pteb":
+        from semblance.report.pteb.columns import drop_table
+
+        columns, rows = drop_table(record, board, wide=wide, unicode=unicode)
+        return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
+    if board.tasks:
+        return [_board(board, width, wide, unicode)] if board.rows else []
+    from semblance.report.tablefiles import file_tables
+
+    for table in file_tables(record.path)[:1]:
+        columns = [Column(table.heading), *(Column(name, right=True) for name in table.columns)]
+        rows = [[label, *(text for text, _ in cells)] for label, cells in table.rows]
+        return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)]
+    return []
+
+
 def _references(board: Board) -> list[str]:
     names = " and ".join(row.label for row in board.references)
-    return [f"{names} are references, not ranked."] if names else []
+    return [f"{names} are references, not ranked."] if names and board.tasks else []
 
 
 def _board(board: Board, width: int, wide: bool, unicode: bool) -> Text:
@@ -113,7 +135,7 @@ def _board(board: Board, width: int, wide: bool, unicode: bool) -> Text:
             row.rank or numbers.NONE,
             row.system.name if wide else row.label,
             _lead(row, unicode),
-            *(_value(row.tasks[i], unicode) for i in places),
+            *(state_or_value(row.tasks[i], unicode) for i in places),
         ]
         for row in board.rows
     ]
@@ -165,10 +187,11 @@ def _lead(row: Row, unicode: bool) -> str | Text:
     """Value and interval as one pair."""
     if row.lead.interval:
         return f"{row.lead.text} {row.lead.interval}"
-    return _value(row.lead, unicode)
+    return state_or_value(row.lead, unicode)
 
 
-def _value(value: Value, unicode: bool) -> str | Text:
+def state_or_value(value: Value, unicode: bool) -> str | Text:
+    """The value, bold if it is the best, or the word of its state in its colour."""
     from rich.text import Text
 
     if value.value is not None:

@@ -100,4 +100,4 @@ def _compared(record: Record, row: Row, words: str, one: Mapping[str, Any], scal
     ends = (low, high) if low is not None and high is not None else (None, None)
     mark = difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
     sure = one["p_holm"] < record.alpha
-    return Compared(row, words, shift, *ends, one["p_holm"], one["n"], one["method"], sure, mark)
+    return Compared(row, words, shift, ends[0], ends[1], one["p_holm"], one["n"], one["method"], sure, mark)

@@ -1,4 +1,4 @@
-"""The PTEB page: drops by dataset, scores side by side, the baseline, stability, the paraphrases, the paper's tables."""
+"""The PTEB page: drops by dataset, scores side by side, the baseline, stability, paraphrases, the paper's tables."""
 
 from __future__ import annotations
 
