@@ -18,6 +18,7 @@ RANKING = ({"a": 2, "b": 1, "c": 0}, {"a": 0.9, "b": 0.8, "c": 0.7}, {"a": 0.1, 
 GROUPS = ([0, 0, 1, 1, 2, 2], [5, 5, 6, 6, 7, 7], [0, 1, 2, 0, 1, 2])
 NUMBERS = ([1.0, 2.0, 4.0], [2.0, 4.0, 8.0], [3.0, 2.0, 1.0])
 CHOICES = ([1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 1])
+PAIRS = ([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.1], [0.2, 0.9, 0.1, 0.8])
 # Spelling -> what is right, a perfect answer, a worse one. A new measure adds its row here.
 TABLE: dict[str, tuple[Any, Any, Any]] = {
     "nDCG@10": RANKING,
@@ -34,6 +35,7 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "AMI": GROUPS,
     "Pearson": NUMBERS,
     "Spearman": NUMBERS,
+    "PairAP": PAIRS,
     "Accuracy": CHOICES,
     "Precision": CHOICES,
     "Recall": CHOICES,
