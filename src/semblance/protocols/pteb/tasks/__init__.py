@@ -77,7 +77,7 @@ def _task(name: str, title: str, shape: str, *, vectors: bool = False) -> Task:
         title,
         (shape,),
         module.HEADLINE,
-        module.evaluate,
+        evaluate,
         load,
         module.texts,
         module.reword,

@@ -21,9 +21,9 @@ from semblance.protocols.lost import Lost
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.comparison import nearest
 from semblance.protocols.pteb.tasks.outcomes import outcome
-from semblance.protocols.pteb.tasks.rewording import Groups, Place, left_out, several_places
+from semblance.protocols.pteb.tasks.rewording import Groups, Place, left_out, numbered, several_places
 from semblance.protocols.pteb.tasks.task import Reworded, Wording
-from semblance.records import RerankingSet, Skipped, TaskOutcome
+from semblance.records import RerankingSet, TaskOutcome
 
 HEADLINE = "map"
 ONE_SIDED = "queries left without a relevant or without an irrelevant candidate"
@@ -41,8 +41,7 @@ def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOu
             return lost.without_score(HEADLINE, items)
     values = _precisions(data, similar)
     items.add(data.ids, values, "ap")
-    orphans = [one for one, lost in zip(data.ids, np.isnan(values) & ~queries.mask, strict=True) if lost]
-    left = (Skipped(ONE_SIDED, len(orphans), tuple(orphans[:5])),) if orphans else ()
+    left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
     n = int((~np.isnan(values)).sum())
     found = (
         estimate(values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries")
@@ -102,10 +101,7 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     queries.see_texts(
         [next((one for one in group if one not in failures), group[0]) for group in data.queries]
     )
-    ids = [
-        f"{one}:{i}" for one, group in zip(data.ids, data.candidates, strict=True) for i in range(len(group))
-    ]
-    candidates = Lost(system, ids, "candidates")
+    candidates = Lost(system, numbered(data.ids, data.candidates), "candidates")
     candidates.see_texts([text for group in data.candidates for text in group])
     return queries, candidates
 

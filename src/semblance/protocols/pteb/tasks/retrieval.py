@@ -19,9 +19,16 @@ from semblance.protocols.estimates import Items, estimate
 from semblance.protocols.lost import Lost
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.outcomes import outcome
-from semblance.protocols.pteb.tasks.rewording import Place, places, reworded, rows_of, without_wording
+from semblance.protocols.pteb.tasks.rewording import (
+    Place,
+    left_out,
+    places,
+    reworded,
+    rows_of,
+    without_wording,
+)
 from semblance.protocols.pteb.tasks.task import Reworded, Wording
-from semblance.records import RetrievalSet, Skipped, TaskOutcome
+from semblance.records import RetrievalSet, TaskOutcome
 
 HEADLINE = "ndcg@10"
 K = 10
@@ -48,12 +55,10 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     judged = _judged(data, {data.corpus.ids[row] for row in documents.rows}, own)
     first = K if own and context.options.own_document == "after" else K + 1
     values = np.asarray(ndcg(judged, _found(data, ranked, first, own), K))
-    orphans = np.isnan(values) & ~queries.mask
+    answerable = np.flatnonzero(~np.isnan(values) | queries.mask).tolist()
     values[queries.mask] = np.nan
     items.add(data.queries.ids, values, HEADLINE)
-    gone = [data.queries.ids[row] for row in np.flatnonzero(orphans)]
-    skipped = [*documents.skipped, *queries.skipped]
-    skipped += [Skipped(ORPHANS, len(gone), tuple(gone[:5]))] if gone else []
+    skipped = (*documents.skipped, *queries.skipped, *left_out(ORPHANS, data.queries.ids, answerable))
     n = int((~np.isnan(values)).sum())
     found = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"

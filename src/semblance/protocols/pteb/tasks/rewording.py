@@ -29,6 +29,11 @@ def several_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]
         yield from ((f"{kind}:{one}:{number}", text) for number, text in enumerate(group))
 
 
+def numbered(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
+    """`ID:NUMBER` of each of the texts that an item has."""
+    return [f"{one}:{number}" for one, group in zip(ids, texts, strict=True) for number in range(len(group))]
+
+
 def reworded(place: Iterable[Place], wording: Wording) -> list[str | None]:
     """The other wording of every text."""
     return [wording(where, text) for where, text in place]
@@ -61,13 +66,9 @@ class Groups:
 
     def lost(self) -> tuple[Skipped, ...]:
         """The texts without one, as left out."""
-        gone = [
-            f"{one}:{number}"
-            for one, group in zip(self.ids, self.after, strict=True)
-            for number, text in enumerate(group)
-            if text is None
-        ]
-        return _left_out(f"{self.noun} without another wording", gone)
+        flat = [text for group in self.after for text in group]
+        kept = [row for row, text in enumerate(flat) if text is not None]
+        return without_wording(self.noun, numbered(self.ids, self.before), kept)
 
 
 def reworded_pairs(data: Any, wording: Wording) -> Reworded:
@@ -100,10 +101,7 @@ def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple
 def left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
     """The rows that are not kept, as left out for a reason; nothing where all are."""
     known = set(kept)
-    return _left_out(reason, [one for row, one in enumerate(ids) if row not in known])
-
-
-def _left_out(reason: str, gone: Sequence[str]) -> tuple[Skipped, ...]:
+    gone = [one for row, one in enumerate(ids) if row not in known]
     return (Skipped(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
 
 

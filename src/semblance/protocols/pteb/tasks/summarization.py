@@ -24,7 +24,7 @@ from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.comparison import nearest
 from semblance.protocols.pteb.tasks.outcomes import outcome
 from semblance.protocols.pteb.tasks.resampling import correlated
-from semblance.protocols.pteb.tasks.rewording import Groups, Place, left_out, several_places
+from semblance.protocols.pteb.tasks.rewording import Groups, Place, left_out, numbered, several_places
 from semblance.protocols.pteb.tasks.task import Reworded, Wording
 from semblance.records import JudgedSummaries, Skipped, TaskOutcome
 
@@ -35,28 +35,31 @@ Values = NDArray[np.float64]
 
 
 def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> TaskOutcome:
-    """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER."""
+    """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER.
+
+    A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
+    """
     items = Items()
     similar = nearest(system, data.references, data.summaries)
-    ids = [
-        f"{one}:{i}" for one, group in zip(data.ids, data.summaries, strict=True) for i in range(len(group))
-    ]
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
-    lost = Lost(system, ids, "summaries")
-    lost.see(flat, [text for group in data.summaries for text in group])
+    people, machines = _lost(system, data, "references"), _lost(system, data, "summaries")
+    ids = numbered(data.ids, data.summaries)
     items.add(ids, flat, "similarity")
     items.add(ids, gold, "gold")
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
-    skipped = [*lost.skipped]
+    for lost in (people, machines):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    bare = [row for row, values in enumerate(similar) if np.isnan(values).all()]
+    left = [row for row in range(len(data)) if row not in set(bare)]
+    skipped = [*people.skipped, *machines.skipped, *left_out(BARE, data.ids, left)]
     if context.options.summaries == "per-text":
-        found = _per_text(similar, data, context, skipped)
+        found = _per_text(similar, data, left, context, skipped)
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
-        method = f"pooled, bootstrap over {len(data)} texts"
+        method = f"pooled, bootstrap over {len(left)} texts"
         found = correlated(flat, gold, context, "texts", within=of_text, method=method)
-    n = len(ids) - len(lost.rows)
-    counts = {"texts": len(data), "summaries": n}
+    n = int((~np.isnan(flat)).sum())
+    counts = {"texts": len(left), "summaries": n}
     return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
 
 
@@ -99,20 +102,33 @@ class _Kept:
         )
 
 
+def _lost(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+    """The `references` or `summaries` that could not be encoded."""
+    groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
+    lost = Lost(system, numbered(data.ids, groups), kind)
+    lost.see_texts([text for group in groups for text in group])
+    return lost
+
+
 def _per_text(
-    similar: Sequence[Values], data: JudgedSummaries, context: Context, skipped: list[Skipped]
+    similar: Sequence[Values],
+    data: JudgedSummaries,
+    rows: Sequence[int],
+    context: Context,
+    skipped: list[Skipped],
 ) -> Estimate | str:
-    """The mean of one correlation per text; texts of constant similarity or rating have none, and are counted."""
+    """The mean of one correlation per text of `rows`; where ratings or similarities do not vary there is none, which
+    is added to `skipped`."""
     values = np.full(len(data), np.nan)
-    for row, (found, gold) in enumerate(zip(similar, data.relevance, strict=True)):
-        known = ~np.isnan(found)
-        values[row] = spearman(found[known], gold[known])
-    constant = [one for one, value in zip(data.ids, values, strict=True) if np.isnan(value)]
+    for row in rows:
+        known = ~np.isnan(similar[row])
+        values[row] = spearman(similar[row][known], data.relevance[row][known])
+    constant = tuple(data.ids[row] for row in rows if np.isnan(values[row]))
     if constant:
         skipped.append(
-            Skipped("texts whose ratings or similarities do not vary", len(constant), tuple(constant[:5]))
+            Skipped("texts whose ratings or similarities do not vary", len(constant), constant[:5])
         )
-    if len(constant) == len(data):
+    if np.isnan(values).all():
         return "no text has ratings and similarities that vary"
     method = "mean per text, bootstrap over texts"
     return estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)
