@@ -13,6 +13,7 @@ LISTED = [
     "semblance",
     "semblance.data",
     "semblance.measures",
+    "semblance.protocols.pteb",
     "semblance.protocols.sage",
     "semblance.report",
     "semblance.runs",
@@ -22,8 +23,9 @@ LISTED = [
     "semblance.text",
 ]
 PROMISED = {
-    "semblance": ["data", "measures", "report", "sage", "search", "stats", "systems", "text", "__version__"],
-    "semblance.protocols.sage": ["Request", "SageOptions", "SageRun", "TASKS", "run"],
+    "semblance": ["data", "measures", "pteb", "report", "sage", "search", "stats", "systems", "text", "__version__"],
+    "semblance.protocols.sage": ["Request", "SageOptions", "TASKS", "run"],
+    "semblance.protocols.pteb": ["PtebOptions", "Request", "TASKS", "judge", "run"],
     "semblance.data": ["DATASETS", "open_dataset"],
     "semblance.systems": ["SYSTEMS", "open_system"],
     "semblance.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "data", "measures", "report", "sage", "search", "stats", "systems", "text"]
+__all__ = ["__version__", "data", "measures", "pteb", "report", "sage", "search", "stats", "systems", "text"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sage":
-        return import_module("semblance.protocols.sage")
+    if name in ("sage", "pteb"):
+        return import_module(f"semblance.protocols.{name}")
     if name in __all__:
         return import_module(f"semblance.{name}")
     raise AttributeError(f"module 'semblance' has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from semblance import __version__
-from semblance.cli import cache, data, demo, listing, report, sage
+from semblance.cli import cache, data, demo, listing, pteb, report, sage
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("list")(listing.show)
 app.add_typer(sage.app, name="sage")
+app.add_typer(pteb.app, name="pteb")
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")

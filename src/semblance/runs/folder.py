@@ -88,13 +88,17 @@ class RunFolder:
     def read_cell(self, cell: Cell) -> CellRecord | None:
         """The record of a cell if it is there and whole, failed ones included."""
         try:
-            return record_from_json(json.loads(self._cell_path(cell).read_text("utf-8")))
+            return record_from_json(json.loads(self.cell_path(cell).read_text("utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def write_cell(self, cell: Cell, record: CellRecord) -> None:
         """Keep a cell's record: from here on it counts as done."""
-        write_atomic(self._cell_path(cell), to_json(record_to_json(record)) + "\n")
+        write_atomic(self.cell_path(cell), to_json(record_to_json(record)) + "\n")
+
+    def cell_path(self, cell: Cell) -> Path:
+        """Where the record of a cell is."""
+        return self.path / "cells" / f"{cell.key}.json"
 
     def items_path(
         self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
@@ -141,9 +145,6 @@ class RunFolder:
     def write_log(self, cell: Cell, text: str) -> None:
         """Keep the traceback of a failed cell."""
         write_atomic(self.path / "logs" / f"{cell.key}.txt", text)
-
-    def _cell_path(self, cell: Cell) -> Path:
-        return self.path / "cells" / f"{cell.key}.json"
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -3,3 +3,33 @@
 Frank, Afli, "PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time with LLMs",
 EACL 2026.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semblance.protocols.pteb.judging.run import judge
+    from semblance.protocols.pteb.options import PtebOptions
+    from semblance.protocols.pteb.plan import make_plan
+    from semblance.protocols.pteb.request import Request
+    from semblance.protocols.pteb.session import run
+    from semblance.protocols.pteb.tasks import TASKS
+
+__all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "run"]
+
+_HOMES = {
+    "TASKS": "tasks",
+    "PtebOptions": "options",
+    "Request": "request",
+    "judge": "judging.run",
+    "make_plan": "plan",
+    "run": "session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

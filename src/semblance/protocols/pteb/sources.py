@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from semblance.errors import UsageError
 from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
@@ -46,7 +45,6 @@ def open_sources(
     longest: int,
     *,
     ledger: Ledger | None = None,
-    answers: Path | None = None,
 ) -> tuple[Source, ...]:
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""
@@ -57,7 +55,7 @@ def open_sources(
     for text in request.paraphrasers:
         for prompt in prompts:
             paraphraser = open_paraphraser(
-                text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
+                text, prompt=prompt, generation=request.generation, ledger=ledger,
                 recorded=recorded, longest=longest,
             )  # fmt: skip
             parts = [f"by={paraphraser.name}"] if len(request.paraphrasers) > 1 else []

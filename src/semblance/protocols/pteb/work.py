@@ -191,9 +191,7 @@ def mean_component(by_language: Mapping[str, Component]) -> Component:
     if len(parts) == 1:
         return parts[0]
     has_interval = all(len(part.replicates) for part in parts)
-    replicates = (
-        sum(part.replicates for part in parts) / len(parts) if has_interval else Component(None, 0).replicates
-    )
+    replicates = np.mean([part.replicates for part in parts], axis=0) if has_interval else np.empty(0)
     value = sum(part.value for part in parts if part.value is not None) / len(parts)
     return Component(value, sum(part.n for part in parts), replicates)
 

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from semblance.protocols.sage.options import SageOptions
-    from semblance.protocols.sage.outcome import SageRun
     from semblance.protocols.sage.plan import make_plan
     from semblance.protocols.sage.request import Request
     from semblance.protocols.sage.session import run
     from semblance.protocols.sage.tasks import TASKS
 
-__all__ = ["TASKS", "Request", "SageOptions", "SageRun", "make_plan", "run"]
+__all__ = ["TASKS", "Request", "SageOptions", "make_plan", "run"]
 
 _HOMES = {
     "TASKS": "tasks",
     "Request": "request",
     "SageOptions": "options",
-    "SageRun": "outcome",
     "make_plan": "plan",
     "run": "session",
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from semblance.protocols.sage import work
 from semblance.protocols.sage.cost import forecast
-from semblance.protocols.sage.outcome import SageRun
+from semblance.protocols.outcome import Run
 from semblance.protocols.sage.plan import Plan, make_plan
 from semblance.protocols.sage.request import Request
 from semblance.protocols.sage.summary import summarise
@@ -40,7 +40,7 @@ def run(
     listener: Silent | None = None,
     max_usd: float | None = None,
     **arguments: Any,
-) -> SageRun:
+) -> Run:
     """Evaluate systems with SAGE, resuming what is unfinished in `out`, and return the run.
 
     Further arguments are those of `Request`: mapping, split, grades, limit, seed (1337), tokenizer ("cl100k"),
@@ -61,7 +61,7 @@ def carry_out(
     listener: Silent,
     command: str = "",
     max_usd: float | None = None,
-) -> SageRun:
+) -> Run:
     """`run` for a request that is made."""
     with opened(out, request, max_usd) as (folder, accounts, held):
         plan = make_plan(request, cache, accounts.ledger)
@@ -75,7 +75,7 @@ def carry_out(
             session.do(listener)
         finally:
             session.end()
-    return SageRun(out)
+    return Run(out)
 
 
 def python_call(request: Request, out: Path) -> str:

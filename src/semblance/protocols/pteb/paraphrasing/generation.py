@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from semblance.contracts import Sampling
 from semblance.errors import UsageError
 from semblance.protocols.options import option
+
+if TYPE_CHECKING:
+    from semblance.contracts import Sampling
 
 SEED_STEP = 1_000_003
 """Added to the seed for every further attempt: the same seed would bring the same answer again."""
@@ -34,6 +36,8 @@ class Generation:
 
     def sampling(self, seed: int, attempt: int) -> Sampling:
         """How attempt number `attempt`, from 0, of a run with this seed is drawn."""
+        from semblance.contracts import Sampling
+
         return Sampling(self.temperature, self.top_p, seed + SEED_STEP * attempt)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A SAGE run on disk, from Python: its rows, tables and comparisons."""
+"""A run on disk, from Python: its rows, tables and comparisons."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from semblance.runs.folder import RunFolder
 if TYPE_CHECKING:
     import polars as pl
 
+_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9"}
+
 
 @dataclass(frozen=True)
-class SageRun:
+class Run:
     """A finished (or partly finished) run on disk."""
 
     path: Path
@@ -41,10 +43,11 @@ class SageRun:
         return RunFolder(self.path).read_manifest() or {}
 
     def table(self, name: str = "overall") -> pl.DataFrame:
-        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is table 1."""
+        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is the one of the
+        paper with the mean over the tasks."""
         import polars as pl
 
-        name = {"overall": "sage_table1"}.get(name, name)
+        name = _OVERALL.get(self.manifest.get("protocol", ""), name) if name == "overall" else name
         path = self.path / "tables" / f"{name}.csv"
         if not path.exists():
             known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))

@@ -1,0 +1,21 @@
+"""`semblance pteb`: evaluation on fresh paraphrases, one command per module."""
+
+from __future__ import annotations
+
+import typer
+
+from semblance.cli.pteb import run
+
+app = typer.Typer(
+    help="PTEB: benchmark scores after every text was paraphrased.", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
+
+
+@app.callback()
+def group() -> None:
+    """PTEB: benchmark scores after a language model has paraphrased every text, over several seeds."""
+
+
+app.command("run")(run.run)
+app.command("prompts")(run.prompts)

@@ -1,0 +1,110 @@
+"""What a PTEB run comes to: its summary, comparisons and tables, and what the manifest says of the wordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from semblance.protocols.pteb.analysis import word_counts
+from semblance.protocols.pteb.growth import Growth
+from semblance.protocols.pteb.layout import layout_of
+from semblance.protocols.pteb.lengths import drops_by_length
+from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
+from semblance.protocols.pteb.plan import Plan, Seeds
+from semblance.protocols.pteb.slices import task
+from semblance.protocols.pteb.sources import Source
+from semblance.protocols.pteb.summary import summarise
+from semblance.protocols.pteb.tables import Given, tables
+from semblance.protocols.session import Conclusion, kinds
+from semblance.records import Result
+from semblance.runs.cells import CellRecord
+from semblance.runs.files import slug
+from semblance.runs.folder import RunFolder
+
+PARAPHRASES = "paraphrases"
+"""The folder of a run's set."""
+
+
+def quality_rows(*a,**k): return []
+
+
+def conclusion(
+    plan: Plan,
+    folder: RunFolder,
+    sources: Sequence[Source],
+    seeds: Seeds,
+    records: Sequence[CellRecord],
+    rows: Sequence[Result],
+) -> Conclusion:
+    """The rows over runs, datasets and tasks, the comparisons of systems and all tables."""
+    summary, comparisons = summarise(layout_of(plan, sources, seeds), records)
+    quality = list(_quality(plan, folder, sources, seeds))
+    every = [*rows, *quality, *summary]
+    given = Given(
+        every,
+        kinds(plan),
+        comparisons,
+        words=word_counts(_texts(plan)),
+        lengths=drops_by_length(plan, folder, sources, seeds, records),
+        seconds=_seconds(records),
+    )
+    return Conclusion([*quality, *summary], comparisons, tuple(tables(given)))
+
+
+def told(folder: RunFolder, sources: Sequence[Source], growth: Growth) -> dict[str, Any]:
+    """Who wrote the wordings, with which seeds, and what came of the texts; why datasets got no more runs."""
+    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    return {
+        "folder": PARAPHRASES,
+        "stopped": dict(growth.stopped),
+        "sources": [
+            {
+                "name": source.name,
+                "label": source.label,
+                "paraphraser": source.paraphraser.name,
+                "identity": source.paraphraser.identity,
+                "prompt": source.prompt.as_dict(),
+                "slug": slug(source.name),
+                "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
+                "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
+            }
+            for source in sources
+        ],
+    }  # fmt: skip
+
+
+def _quality(plan: Plan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
+    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    found: list[Result] = []
+    for source in sources:
+        for dataset in plan.datasets:
+            for seed in seeds[source.name, dataset.name]:
+                if paraphrases.has(source.name, dataset.name, seed):
+                    rows = paraphrases.rows(source.name, dataset.name, seed)
+                    name, variant = source.paraphraser.name, source.variant(seed)
+                    found += quality_rows(rows, dataset=dataset.name, system=name, variant=variant, seed=seed)
+    return found
+
+
+def _texts(plan: Plan) -> dict[str, list[str]]:
+    """Every dataset's texts that are paraphrased, as often as they stand in its first task."""
+    return {
+        dataset.name: [
+            text
+            for part in plan.parts(dataset, dataset.tasks[0].task)
+            for _, text in task(dataset.tasks[0].task).texts(part.data)
+        ]
+        for dataset in plan.datasets
+    }
+
+
+def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
+    """How long each system took for one run of the STS datasets (table 8): the mean over the runs, of each summed."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for record in records:
+        if record.task == "sts" and record.done and record.variant != "original":
+            found.setdefault(record.system, {}).setdefault(record.dataset, []).append(record.seconds)
+    return {
+        system: sum(sum(times) / len(times) for times in by_dataset.values())
+        for system, by_dataset in found.items()
+    }
