@@ -35,8 +35,7 @@ class RunTask:
 
 @dataclass(frozen=True)
 class RunDataset:
-    """A dataset with the tasks it is used for; `lang` is what its result rows say. `languages` are those with scores of
-    their own in the cells (components `score:LANG`, `original:LANG`) where there are several."""
+    """A dataset with the tasks it is used for; `lang` is what its result rows say, `languages` are all of them."""
 
     name: str
     lang: str

@@ -52,6 +52,12 @@ class Cells:
     def __init__(self, records: Sequence[CellRecord]) -> None:
         self._records = {(one.task, one.dataset, one.system, one.variant): one for one in records}
 
+    def languages(self, task: str, dataset: str) -> tuple[str, ...]:
+        """The languages that have scores of their own, where a dataset has several."""
+        records = (one for key, one in self._records.items() if key[:2] == (task, dataset))
+        names = dict.fromkeys(name for record in records for name in record.components)
+        return tuple(name.removeprefix("score:") for name in names if name.startswith("score:"))
+
     def original(self, task: str, dataset: str, system: str) -> Headline:
         """The score on all items as they were written."""
         record = self._records.get((task, dataset, system, ORIGINAL))

@@ -21,7 +21,7 @@ class Scores:
 
     def __init__(self, layout: Layout, records: Sequence[CellRecord]) -> None:
         self.layout = layout
-        self._cells = Cells(records)
+        self.cells = Cells(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
         self.on_dataset = cache(self._on_dataset)
         self.in_scope = cache(self._in_scope)
@@ -49,7 +49,7 @@ class Scores:
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
             datasets = [dataset.name for _, dataset in self.parts(scope)]
-            parts, noun = [(name, self._cells.original(scope, name, system)) for name in datasets], "dataset"
+            parts, noun = [(name, self.cells.original(scope, name, system)) for name in datasets], "dataset"
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
@@ -57,7 +57,7 @@ class Scores:
 
     def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
         sources = [
-            self._cells.runs(task, dataset, system, source, lang)
+            self.cells.runs(task, dataset, system, source, lang)
             for source in self.layout.sources
             if label in (ALL, source.label)
         ]

@@ -63,11 +63,12 @@ def _rows(scores: Scores) -> Iterator[Result]:
     layout = scores.layout
     for task in layout.tasks:
         for dataset in layout.of_task(task.name):
+            languages = scores.cells.languages(task.name, dataset.name)
             for system in layout.systems:
                 for label in scores.labels:
                     level = scores.on_dataset(task.name, dataset.name, system.name, label)
                     yield from level_rows(layout, task.name, task.headline, level, label, dataset)
-                for lang in dataset.languages if len(dataset.languages) > 1 else ():
+                for lang in languages:
                     level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
                     yield from level_rows(layout, task.name, task.headline, level, "", dataset, lang)
     for name, headline in scores.scopes:
