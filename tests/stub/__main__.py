@@ -7,6 +7,7 @@ import contextlib
 import threading
 
 from .faults import Faults
+from .paraphrasing import paraphrasing
 from .server import StubServer
 
 
@@ -18,10 +19,16 @@ def main() -> None:
     parser.add_argument("--queue", type=int, help="serve so many at once, let others wait")
     parser.add_argument("--faults", type=float, default=0.0, help="share of requests that fail, in every way")
     parser.add_argument("--slow", type=float, default=2.0, help="seconds of a slow answer")
+    parser.add_argument(
+        "--paraphrase", action="store_true", help="chat models put the last message in other words"
+    )
+    for what in ("failing", "copying", "long"):
+        parser.add_argument(f"--{what}", type=float, default=0.0, help="share of texts, with --paraphrase")
     given = parser.parse_args()
     faults = Faults.all(given.faults, slow_seconds=given.slow)
+    chat = paraphrasing(given.failing, given.copying, given.long) if given.paraphrase else None
     server = StubServer(
-        latency=given.latency, limit=given.limit, queue=given.queue, faults=faults, port=given.port
+        latency=given.latency, limit=given.limit, queue=given.queue, faults=faults, port=given.port, chat=chat
     )
     with server:
         print(server.url, flush=True)

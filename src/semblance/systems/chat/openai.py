@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from semblance.contracts import Message, Sampling, Usage
 from semblance.systems.chat.served import Reply, ServedChat
@@ -111,11 +111,13 @@ class OpenAIChat(ServedChat):
         if schema is not None:
             wanted["response_format"] = _format(_WAYS[self._way], schema)
             messages = messages if self._way == 0 else with_schema(messages, schema)
-        return await self._client().chat.completions.create(
-            model=self._target,
-            messages=cast(Any, [{"role": one.role, "content": one.content} for one in messages]),
+        body = {
+            "model": self._target,
+            "messages": [{"role": one.role, "content": one.content} for one in messages],
             **{name: value for name, value in wanted.items() if value is not None},
-        )
+        }
+        # Not through `chat.completions.create`, whose checks of types take a third of a call's time.
+        return await self._client().post("/chat/completions", cast_to=object, body=body)
 
 
 def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -130,20 +132,18 @@ def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
 def _answer(found: Any) -> Answer[Reply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
-        choice = found.choices[0]
-        message = choice.message
+        choice = found["choices"][0]
+        message = choice["message"]
         reply = Reply(
-            text=message.content or "",
-            model=found.model or "",
-            finish=choice.finish_reason or "stop",
-            refusal=getattr(message, "refusal", None) or "",
+            text=message.get("content") or "",
+            model=found.get("model") or "",
+            finish=choice.get("finish_reason") or "stop",
+            refusal=message.get("refusal") or "",
         )
-    except (AttributeError, IndexError, TypeError):
+        used = found.get("usage") or {}
+        usage = Usage(int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0), 1)
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
         raise Malformed("an answer that is no text")
-    used = found.usage
-    return Answer(
-        reply,
-        Usage(getattr(used, "prompt_tokens", None) or 0, getattr(used, "completion_tokens", None) or 0, 1),
-    )
+    return Answer(reply, usage)
