@@ -38,7 +38,8 @@ class Level:
         where a source has one run."""
         if not self.runs or min(map(len, self.runs)) < 2:
             return None
-        return float(np.sqrt(np.mean([np.var(runs, ddof=1) for runs in self.runs])))
+        # Equal runs have no variance; their mean may differ from them in the last bit.
+        return float(np.sqrt(np.mean([np.var(runs, ddof=1) if np.ptp(runs) else 0.0 for runs in self.runs])))
 
     @classmethod
     def none(cls, system: str, reason: str) -> Level:
