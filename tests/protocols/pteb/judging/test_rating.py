@@ -65,7 +65,8 @@ def test_no_answer_breaks_the_reader(text):
 @pytest.mark.parametrize(
     "options",
     [
-        {"temperature": -0.1}, {"temperature": 2.1}, {"top_p": 0.0}, {"attempts": 0}, {"answers": "any"},
+        {"judge_temperature": -0.1}, {"judge_temperature": 2.1}, {"judge_top_p": 0.0},
+        {"attempts": 0}, {"answers": "any"},
         {"gold_bins": "1,x"}, {"gold_bins": "2,1"}, {"gold_bins": "4,5"}, {"gold_bins": "0,1"}, {"gold_bins": ""},
         {"word_bins": "10,10"}, {"word_bins": "1.5"}, {"word_bins": "inf"}, {"smallest_bin": 0},
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from semblance.protocols.pteb.judging import work
 from semblance.protocols.pteb.judging.chats import Judge
@@ -35,7 +35,7 @@ def forecast(plan: Plan) -> Forecasts:
     for cell in plan.cells:
         pairs = work.pairs_of(work.load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        found.append(of_ratings(head, cell.job.rating.judge, pairs, cell.job.asking, cell.job.rating.cache))
+        found.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
     return Forecasts(tuple(found))
 
 
@@ -48,14 +48,14 @@ def of_ratings(
         questions = [one for pair in distinct if not chat.kept(one := asking.question(pair))]
     read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
     asked = Asked(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
-    return of_questions(head, judge, asked)
+    return of_questions(head, judge.open(), asked)
 
 
-def of_questions(head: Forecast, judge: Judge, asked: Asked) -> Forecast:
+def of_questions(head: Forecast, chat: Any, asked: Asked) -> Forecast:
     """`head` with what the questions to a model come to, added."""
-    price, tokens = judge.price, asked.read + asked.written
+    price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
-    seconds = remote_seconds(cast(Any, judge.open()), asked.requests, tokens)
+    seconds = remote_seconds(chat, asked.requests, tokens)
     return replace(
         head,
         texts=head.texts + asked.texts,

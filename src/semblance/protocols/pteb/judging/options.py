@@ -16,8 +16,10 @@ from semblance.protocols.options import check_options, option
 class RatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
-    temperature: float = option(0.8, "Sampling temperature of the judge; 0 for its likeliest answer [A13].")
-    top_p: float = option(0.9, "Share of the likeliest words that the judge draws from.")
+    judge_temperature: float = option(
+        0.8, "Sampling temperature of the judge; 0 for its likeliest answer [A13]."
+    )
+    judge_top_p: float = option(0.9, "Share of the likeliest words that the judge draws from.")
     answers: Literal["free", "schema"] = option(
         "free",
         "Read the judge's own words, strictly; or let the server bind them to a JSON schema, for small models.",
@@ -27,14 +29,16 @@ class RatingOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if not 0 <= self.temperature <= 2:
-            raise UsageError(f"temperature is {self.temperature}.", mend="Use a number from 0 to 2.")
-        if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p is {self.top_p}.", mend="Use a number above 0, at most 1.")
+        if not 0 <= self.judge_temperature <= 2:
+            raise UsageError(
+                f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
+            )
+        if not 0 < self.judge_top_p <= 1:
+            raise UsageError(f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0, at most 1.")
 
     def sampling(self, seed: int) -> Sampling:
         """How an answer with this seed is drawn."""
-        return Sampling(self.temperature, self.top_p, seed)
+        return Sampling(self.judge_temperature, self.judge_top_p, seed)
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest."""

@@ -66,7 +66,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     longest = max(_longest(dataset, request) for dataset, _ in found)
     judges = planned_judges(request.systems, longest, ledger)
     cells = [
-        _cell(request, judge, dataset, work.Rating(Judge(judge.spec, longest), gold, prompt, cache))
+        _cell(request, judge, dataset, work.By(Judge(judge.spec, longest), gold, prompt, cache))
         for dataset, gold in found
         for judge in judges
     ]
@@ -93,7 +93,7 @@ def _planned_dataset(
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
 
 
-def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: work.Rating) -> Cell:
+def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: work.By) -> Cell:
     key = digest(
         {
             "protocol": "pteb",

@@ -20,7 +20,7 @@ from semblance.systems.remote import Ledger
 
 
 @dataclass(frozen=True)
-class Rating:
+class By:
     """Who rates, by which instructions, the range of the gold scores, and the file of kept answers."""
 
     judge: Judge
@@ -33,7 +33,7 @@ class Rating:
 class Job:
     """All that is needed to do a cell."""
 
-    rating: Rating
+    by: By
     dataset: DatasetRequest
     limit: int | None
     seed: int
@@ -42,7 +42,7 @@ class Job:
     @property
     def asking(self) -> Asking:
         """How its pairs are rated."""
-        return Asking(self.rating.prompt.text, self.options, self.seed)
+        return Asking(self.by.prompt.text, self.options, self.seed)
 
 
 def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
@@ -50,12 +50,12 @@ def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None 
     loaded = load(job.dataset, job.limit, job.seed)
     data = loaded.data
     with (
-        job.rating.judge.with_kept_answers(ledger, job.rating.cache) as chat,
+        job.by.judge.with_kept_answers(ledger, job.by.cache) as chat,
         opening.charged(ledger, chat.name) as calls,
     ):
         ratings = rate(chat, pairs_of(data), job.asking, advance)
     context = Context(loaded.dataset, seed=job.seed, options=job.options)
-    outcome = agreement(ratings, Judged.of(data, *job.rating.gold), job.options, context)
+    outcome = agreement(ratings, Judged.of(data, *job.by.gold), job.options, context)
     answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
 
