@@ -42,7 +42,8 @@ class Run(Protocol):
 def carry_out(
     do: Callable[..., Run], out: Path, *, display: Display, report: bool = True, **arguments: Any
 ) -> Run:
-    """Do a run and show it. `do` is called with `arguments`, a listener and the command that resumes it.
+    """Do a run and show it, with a `report` of its own or without. `do` is called with `arguments`, a listener and the
+    command that resumes it.
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
@@ -62,8 +63,7 @@ def carry_out(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    if report:
-        _show(run.path, display)
+    _show(run.path, display, report)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
     _check_cells(run, out)
@@ -82,18 +82,18 @@ def _check_cells(run: Run, out: Path) -> None:
         )
 
 
-def _show(path: Path, display: Display) -> None:
+def _show(path: Path, display: Display, report: bool) -> None:
     from semblance.report import write_report
     from semblance.report.terminal import render_run
 
-    report = write_report(path)
+    written = write_report(path) if report else None
     if display.json:
         import json
 
         from semblance.runs.folder import RunFolder
 
         results = [row.as_dict() for row in RunFolder(path).read_results()]
-        typer.echo(json.dumps({"results": results, "report": str(report)}, ensure_ascii=False))
+        typer.echo(json.dumps({"results": results, "report": str(written)}, ensure_ascii=False))
         return
     here = screen()
     show(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.pteb import run
+from semblance.cli.pteb import run, validate
 
 app = typer.Typer(
     help="PTEB: benchmark scores after every text was paraphrased.", no_args_is_help=True,
@@ -19,3 +19,4 @@ def group() -> None:
 
 app.command("run")(run.run)
 app.command("prompts")(run.prompts)
+app.add_typer(validate.app, name="validate")

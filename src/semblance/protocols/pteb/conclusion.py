@@ -9,6 +9,7 @@ from semblance.protocols.pteb.analysis import word_counts
 from semblance.protocols.pteb.growth import Growth
 from semblance.protocols.pteb.layout import layout_of
 from semblance.protocols.pteb.lengths import drops_by_length
+from semblance.protocols.pteb.paraphrasing.quality import quality_rows
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.plan import Plan, Seeds
 from semblance.protocols.pteb.slices import task
@@ -23,9 +24,6 @@ from semblance.runs.folder import RunFolder
 
 PARAPHRASES = "paraphrases"
 """The folder of a run's set."""
-
-
-def quality_rows(*a,**k): return []
 
 
 def conclusion(
