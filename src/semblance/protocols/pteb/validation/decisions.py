@@ -31,7 +31,7 @@ def read_decisions(path: Path) -> Decisions:
         if value is not None:
             if inspected.get(pair_id, value) != value:
                 raise DataError(
-                    f"the pair {pair_id} was inspected twice, with different ratings", path=path, line=row.line,
+                    f"the pair {pair_id} was inspected twice, with different ratings.", path=path, line=row.line,
                     mend="Keep one of them.",
                 )  # fmt: skip
             inspected[pair_id] = value
@@ -51,13 +51,13 @@ def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
         )  # fmt: skip
     if not (rater and reason):
         raise DataError(
-            f"a decision needs a {'reason' if rater else 'rater_id'}", path=row.path, line=row.line,
+            f"a decision needs a {'reason' if rater else 'rater_id'}.", path=row.path, line=row.line,
             mend="Every decision is logged with its reason.",
         )  # fmt: skip
     others = decided[DECISIONS[1 - DECISIONS.index(decision)]]
     if rater in others:
         raise DataError(
-            f"the rater {rater} is both cleared and rejected",
+            f"the rater {rater} is both cleared and rejected.",
             path=row.path,
             line=row.line,
             mend="Keep one of them.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from semblance.data.rows import nearest
@@ -60,16 +59,15 @@ def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapp
 def _check_pair(row: Rated, items: Mapping[str, Item], *, estimates: bool) -> None:
     item = items.get(row.pair_id)
     if item is None:
-        near = get_close_matches(row.pair_id, items, n=1)
         raise DataError(
-            f"the study has no pair {row.pair_id!r}", path=row.path, line=row.line,
-            mend=f"Did you mean {near[0]}?" if near else "Is the file of another study?",
+            f"the study has no pair {row.pair_id!r}.", path=row.path, line=row.line,
+            mend="Is the file of another study, or was the cell changed?",
         )  # fmt: skip
     if row.texts and not estimates:
         ours = sorted(map(_plain, (item.text, item.text2)))
         if sorted(map(_plain, row.texts)) != ours[: len(row.texts)] and len(row.texts) == 2:
             raise DataError(
-                f"the texts are not those of the pair {row.pair_id}", path=row.path, line=row.line,
+                f"the texts are not those of the pair {row.pair_id}.", path=row.path, line=row.line,
                 mend="Rows have been moved, or texts edited: get the file from the rater again.",
             )  # fmt: skip
 

@@ -102,7 +102,7 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
     for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
         if not value:
             raise DataError(
-                f"the row has no {column}", path=row.path, line=row.line,
+                f"the row has no {column}.", path=row.path, line=row.line,
                 mend="Fill it in as in the file that was sent out.",
             )  # fmt: skip
     found = tuple(str(row.cells.get(column) or "") for column in texts)

@@ -76,8 +76,9 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
     )  # fmt: skip
     body = tuple(
         (
-            one.lang or TOTAL, one.rated, one.incomplete, one.ratings, one.raters, one.rejected, *_three(one.mean), one.median,
-            None if one.share is None else one.share.estimate, *_three(one.alpha), VERDICTS[one.accepted], one.reason,
+            one.lang or TOTAL, one.rated, one.incomplete, one.ratings, one.raters, one.rejected, *_three(one.mean),
+            one.median, None if one.share is None else one.share.estimate, *_three(one.alpha),
+            VERDICTS[one.accepted], one.reason,
         )
         for one in results
     )  # fmt: skip
