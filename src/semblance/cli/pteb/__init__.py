@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.pteb import run, validate
+from semblance.cli.pteb import judge, paraphrasers, run, validate
 
 app = typer.Typer(
     help="PTEB: benchmark scores after every text was paraphrased.", no_args_is_help=True,
@@ -17,6 +17,8 @@ def group() -> None:
     """PTEB: benchmark scores after a language model has paraphrased every text, over several seeds."""
 
 
+app.command("judge")(judge.judge)
+app.command("paraphrasers")(paraphrasers.paraphrasers)
 app.command("run")(run.run)
 app.command("prompts")(run.prompts)
 app.add_typer(validate.app, name="validate")

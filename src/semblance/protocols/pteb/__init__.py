@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from semblance.protocols.pteb.options import PtebOptions
     from semblance.protocols.pteb.plan import make_plan
     from semblance.protocols.pteb.request import Request
+    from semblance.protocols.pteb.selection.run import paraphrasers
     from semblance.protocols.pteb.session import run
     from semblance.protocols.pteb.tasks import TASKS
 
-__all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "run"]
+__all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphrasers", "run"]
 
 _HOMES = {
     "TASKS": "tasks",
@@ -25,6 +26,7 @@ _HOMES = {
     "Request": "request",
     "judge": "judging.run",
     "make_plan": "plan",
+    "paraphrasers": "selection.run",
     "run": "session",
 }
 
