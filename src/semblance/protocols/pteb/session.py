@@ -16,6 +16,7 @@ from semblance.protocols.pteb.plan import Plan, make_plan, with_runs
 from semblance.protocols.pteb.request import Request
 from semblance.protocols.pteb.rows import cell_rows
 from semblance.protocols.pteb.sources import Source, open_sources
+from semblance.protocols.pteb.texts import keep_texts
 from semblance.protocols.pteb.writing import Writer
 from semblance.protocols.session import (
     Conclusion,
@@ -89,6 +90,7 @@ def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> N
     folder, growth = session.folder, steps.growth
     session.extra = steps.told()
     session.begin(listener)
+    keep_texts(plan, folder)
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
     writer = Writer(paraphrases, session.accounts.ledger, listener)
     try:
