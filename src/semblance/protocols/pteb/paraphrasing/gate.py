@@ -69,6 +69,8 @@ def judged(text: str, answer: str, *, lang: str = "und", strict_length: bool = F
     >>> judged("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
     'refused'
     """
+    # Half a character, which servers can send as JSON, can be in no file.
+    answer = answer.encode("utf-8", "replace").decode()
     wording = answer.strip() if _THOUGHT.search(text) else _THOUGHT.sub("", answer).strip()
     if not wording:
         return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")

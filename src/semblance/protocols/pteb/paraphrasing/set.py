@@ -22,7 +22,7 @@ from semblance.runs.files import digest, slug, to_json, write_atomic
 
 __all__ = ["ParaphraseSet", "Source"]
 
-_COLUMNS = tuple(field.name for field in fields(Paraphrase))
+COLUMNS = tuple(field.name for field in fields(Paraphrase))
 
 
 class ParaphraseSet:
@@ -128,7 +128,7 @@ class ParaphraseSet:
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{found[:16]}…",
                 mend="Get the file again, or run with a paraphraser into a new folder.",
             )  # fmt: skip
-        table = pl.read_parquet(io.BytesIO(content), columns=list(_COLUMNS))
+        table = pl.read_parquet(io.BytesIO(content), columns=list(COLUMNS))
         return tuple(Paraphrase(**row) for row in table.iter_rows(named=True))
 
     def wordings(
@@ -189,7 +189,7 @@ def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
     types = {"attempts": pl.Int64, "seed": pl.Int64, "seconds": pl.Float64}
     columns = [
         pl.Series(name, [getattr(row, name) for row in rows], dtype=types.get(name, pl.String))
-        for name in _COLUMNS
+        for name in COLUMNS
     ]
     columns.append(pl.Series("dataset", [dataset] * len(rows), dtype=pl.String))
     buffer = io.BytesIO()

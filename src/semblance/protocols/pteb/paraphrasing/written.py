@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -112,7 +113,10 @@ class Stored:
         chosen = self._wordings(dataset if dataset in self._source.datasets else "", seed)
         for position, one in enumerate(asked):
             kept = chosen.get((one.text, one.lang, one.place)) or chosen.get((one.text, "", one.place))
-            yield position, kept or _missing(one, seed, f"{self.name} does not have it with seed {seed}")
+            if kept is None:
+                yield position, _missing(one, seed, f"{self.name} does not have it with seed {seed}")
+            else:
+                yield position, replace(kept, lang=one.lang)
         hear(len(asked))
 
     def _seeds(self, dataset: str) -> tuple[int, ...]:
