@@ -152,10 +152,14 @@ def test_edges_belong_to_the_upper_bin() -> None:
     assert math.isnan(found.correlation)
 
 
-def test_one_dataset_has_no_interval() -> None:
-    """Its cells are not independent."""
+def test_few_datasets_have_no_interval() -> None:
+    """The cells of one are not independent, and resamples of two or three are two or three values."""
     [group] = against_original([Drop("sts", "d", "eng", f"s{i}", 0.5, -0.1, 1) for i in range(5)]).bins
-    assert (group.delta.n, group.datasets, group.delta.method) == (5, 1, "no interval from one dataset")
+    assert (group.delta.n, group.datasets, group.delta.method) == (
+        5,
+        1,
+        "no interval: 1 dataset, fewer than 5",
+    )
     assert math.isnan(group.delta.low)
 
 

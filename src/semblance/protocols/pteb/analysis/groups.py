@@ -14,7 +14,8 @@ from semblance.stats import Estimate, percentile_interval, resample_means
 
 SEED, RESAMPLES = 1337, 1000
 METHOD = f"95% percentile bootstrap over datasets, {RESAMPLES} resamples"
-_ONE = "no interval from one dataset"
+FEWEST = 5
+"""Datasets that an interval needs: resamples of two or three are two or three values."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Group:
     """The mean delta of a group of cells (system x dataset), every cell alike.
 
     `delta.n` counts cells and `datasets` the datasets they are of; the interval draws datasets, with all their
-    cells, and is NaN for one dataset.
+    cells, and is NaN for fewer than five.
     """
 
     name: str
@@ -97,6 +98,7 @@ def _mean(members: Sequence[Drop]) -> float:
 
 
 def _estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
-    if places < 2:
-        return Estimate(value, float("nan"), float("nan"), n, _ONE)
+    if places < FEWEST:
+        told = f"no interval: {places} dataset{'' if places == 1 else 's'}, fewer than {FEWEST}"
+        return Estimate(value, float("nan"), float("nan"), n, told)
     return Estimate(value, *percentile_interval(draws), n, METHOD)
