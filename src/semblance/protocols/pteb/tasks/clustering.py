@@ -7,7 +7,6 @@ of its distances, a set larger than `clustering_cap` by a draw of it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -65,18 +64,15 @@ def reword(data: LabelledTexts, wording: Wording) -> Reworded:
     return rows_reworded(data, {"texts": said}, rows, "texts")
 
 
-def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> tuple[Clusters, list[str]]:
-    """The cluster of each vector (n, dim) by scikit-learn's mini-batch k-means; and what it has to say."""
+def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
+    """The cluster of each vector (n, dim) by scikit-learn's mini-batch k-means, started once from `seed`."""
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     # One thread, so that the last bits do not depend on how many cells run at once.
-    with warnings.catch_warnings(record=True) as said, threadpool_limits(limits=1):
-        warnings.simplefilter("always")
+    with threadpool_limits(limits=1):
         model = MiniBatchKMeans(n_clusters, batch_size=BATCH, n_init="auto", random_state=seed)
-        clusters = model.fit_predict(vectors)
-    notes = [f"k-means: {str(one.message).partition('. ')[0]}" for one in said]
-    return clusters.astype(np.int64), list(dict.fromkeys(notes))
+        return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
 def _clustered(
@@ -96,8 +92,7 @@ def _clustered(
     if lost.too_many:
         return data, np.empty(0, dtype=np.int64), lost, []
     kept = data if not lost else rows_of(data, np.flatnonzero(~lost.mask).tolist())
-    clusters, said = k_means(vectors[~lost.mask], len(set(kept.labels)), context.seed)
-    return kept, clusters, lost, said
+    return kept, k_means(vectors[~lost.mask], len(set(kept.labels)), context.seed), lost, []
 
 
 def _drawn(data: LabelledTexts, context: Context) -> LabelledTexts:

@@ -43,13 +43,14 @@ def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOu
     items.add(data.ids, values, "ap")
     left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
     n = int((~np.isnan(values)).sum())
-    found = (
-        estimate(values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries")
-        if n
-        else "no query has both a relevant and an irrelevant candidate"
-    )
     counts = {"queries": n, "candidates": sum(map(len, data.candidates)) - len(candidates.rows)}
     skipped = (*queries.skipped, *candidates.skipped, *left)
+    if not n:
+        reason = "no query has both a relevant and an irrelevant candidate"
+        return outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
+    found = estimate(
+        values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
+    )
     return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
 
 

@@ -60,13 +60,16 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     items.add(data.queries.ids, values, HEADLINE)
     skipped = (*documents.skipped, *queries.skipped, *left_out(ORPHANS, data.queries.ids, answerable))
     n = int((~np.isnan(values)).sum())
-    found = estimate(
-        values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
+    counts = {"queries": n, "documents": len(data.corpus) - len(documents.rows)}
+    if not n:
+        return outcome(
+            HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
+        )
+    method = (
+        f"bootstrap over queries{f', own document left out {context.options.own_document}' if own else ''}"
     )
-    return outcome(
-        HEADLINE, found if n else "no query has a relevant document", items, n=n, skipped=skipped,
-        counts={"queries": n, "documents": len(data.corpus) - len(documents.rows)},
-    )  # fmt: skip
+    found = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method)
+    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
 
 
 def excludes_own(context: Context) -> bool:
