@@ -123,10 +123,12 @@ def test_a_rehearsal_hears_what_an_encoder_would():
     rehearsal = Rehearsal(lambda texts, role: heard.append((list(texts), role)))
     assert rehearsal.pairs(["a"], ["b"]).shape == (1,)
     assert rehearsal.distances(["a", "b", "c"]).shape == (3,)
+    assert rehearsal.between(["a", "b"], np.array([0, 1, 1]), np.array([1, 1, 0])).shape == (3,)
+    assert rehearsal.vectors(["a", "b"], "query").shape == (2, 1)
     first, second = rehearsal.search_shards(["q"], [["d", "e"], ["f"]], 2)
     assert (first.indices.tolist(), second.indices.tolist()) == ([[0, 1]], [[0, -1]])
     assert heard == [
-        (["a"], None), (["b"], None), (["a", "b", "c"], None),
+        (["a"], None), (["b"], None), (["a", "b", "c"], None), (["a", "b"], None), (["a", "b"], "query"),
         (["q"], "query"), (["d", "e"], "document"), (["f"], "document"),
     ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -107,6 +108,49 @@ def test_each_side_is_encoded_by_itself_without_a_role():
     Cosine(encoder).pairs(["a", "b"], ["c", "d"])
     Cosine(encoder).distances(["a", "b"])
     assert encoder.calls == [(["a", "b"], None), (["c", "d"], None), (["a", "b"], None)]
+
+
+def test_between_is_pairs_with_each_text_encoded_once():
+    """The same values from rows of one list of distinct texts, in one call however many pairs there are."""
+    encoder = HashEncoder()
+    items = ["a", "b", "", "東京", " "]
+    left, right = (np.array(side).ravel() for side in np.meshgrid(np.arange(5), np.arange(5)))
+    values = Cosine(encoder).between(items, left, right)
+    expected = Cosine(HashEncoder()).pairs([items[i] for i in left], [items[i] for i in right])
+    assert values.dtype == np.float32
+    assert np.array_equal(values, expected)
+    assert encoder.calls == [(items, None)]
+
+
+def test_vectors_are_the_encoders_own():
+    """Not normalised, with the role passed on; zeros for an empty text, whatever the encoder has for it."""
+
+    class Constant(HashEncoder):
+        def encode(self, texts, *, role=None):
+            super().encode(texts, role=role)
+            return np.full((len(texts), self.dim), 3, dtype=np.float32)
+
+    encoder = Constant()
+    vectors = Cosine(encoder).vectors(["a", "", "b"], "query")
+    assert vectors[:, 0].tolist() == [3, 0, 3]
+    assert encoder.calls == [(["a", "", "b"], "query")]
+    assert np.array_equal(Cosine(HashEncoder()).vectors(["a", "b"]), HashEncoder().encode(["a", "b"]))
+
+
+def test_what_failed_is_not_a_number():
+    """In `between` as in `pairs`, and in `vectors`; never 0, and not 1 with itself."""
+
+    class Failing(HashEncoder):
+        failures: ClassVar = {"b": "Refused."}
+
+        def encode(self, texts, *, role=None):
+            vectors = super().encode(texts, role=role)
+            vectors[[text == "b" for text in texts]] = np.nan
+            return vectors
+
+    rows = np.array([0, 1, 1]), np.array([0, 1, 0])
+    assert np.isnan(Cosine(Failing()).between(["a", "b"], *rows)).tolist() == [False, True, True]
+    assert np.isnan(Cosine(Failing()).vectors(["a", "b"])).all(axis=1).tolist() == [False, True]
 
 
 def test_search_tells_queries_from_documents():

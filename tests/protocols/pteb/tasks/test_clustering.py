@@ -1,0 +1,111 @@
+"""Clustering: scikit-learn's k-means on each set, complete linkage without vectors, and single sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import AgglomerativeClustering, MiniBatchKMeans
+from sklearn.metrics import v_measure_score
+
+from semblance.protocols.pteb.tasks import clustering
+from semblance.records import LabelledTexts
+from semblance.systems import open_system
+from semblance.text import open_tokenizer
+
+
+def of_set(data, name):
+    return [row for row, one in enumerate(data.sets) if one == name]
+
+
+def test_it_is_scikit_learns_k_means(sample, context):
+    """With as many clusters as labels, batches of 500 and the seed; the mean over sets, resampled over sets."""
+    data = sample("clustering")
+    system = open_system("wordllama", tokenizer=open_tokenizer("words"))
+    outcome = clustering.evaluate(system, data, context())
+    expected = []
+    for name in sorted(set(data.sets)):
+        rows = of_set(data, name)
+        labels = [data.labels[row] for row in rows]
+        vectors = system.encoder.encode([data.texts[row] for row in rows])
+        model = MiniBatchKMeans(len(set(labels)), batch_size=500, n_init="auto", random_state=1337)
+        expected.append(v_measure_score(labels, model.fit_predict(vectors)))
+    assert outcome.scores[0].value == pytest.approx(np.mean(expected), abs=1e-12)
+    assert [row.value for row in outcome.scores[1:]] == pytest.approx(expected, abs=1e-12)
+    assert [(row.variant, row.subset) for row in outcome.scores[1:]] == [
+        ("set", "1"),
+        ("set", "2"),
+        ("set", "3"),
+    ]
+    assert outcome.scores[0].method == "k-means, bootstrap over 3 sets"
+    assert outcome.counts == {"texts": 108, "sets": 3}
+
+
+def test_complete_linkage_without_vectors(sample, context):
+    """scikit-learn's partition of the system's distances."""
+    from scipy.spatial.distance import squareform
+
+    data = sample("clustering")
+    system = open_system("levenshtein", tokenizer=open_tokenizer("words"))
+    outcome = clustering.evaluate(system, data, context())
+    rows = of_set(data, "1")
+    labels = [data.labels[row] for row in rows]
+    model = AgglomerativeClustering(len(set(labels)), metric="precomputed", linkage="complete")
+    clusters = model.fit_predict(squareform(system.distances([data.texts[row] for row in rows])))
+    assert outcome.scores[1].value == pytest.approx(v_measure_score(labels, clusters), abs=1e-12)
+    assert outcome.scores[0].method == "complete linkage, bootstrap over 3 sets"
+
+
+def test_a_single_set_has_no_interval(sample, context):
+    """And says so; one of a single label does not count."""
+    data = sample("clustering")
+    rows = of_set(data, "1")
+    extra = LabelledTexts(
+        (*(data.ids[row] for row in rows), "x", "y"),
+        (*(data.texts[row] for row in rows), "one", "two"),
+        (*(data.labels[row] for row in rows), "food", "food"),
+        ("1",) * len(rows) + ("alone",) * 2,
+    )
+    system = open_system("wordllama", tokenizer=open_tokenizer("words"))
+    outcome = clustering.evaluate(system, extra, context())
+    (row,) = outcome.scores
+    assert (row.ci_low, row.ci_high, row.n) == (None, None, 40)
+    assert row.method == "k-means, single set: no interval"
+    assert not len(outcome.components["v_measure"].replicates)
+    assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [
+        ("sets with a single label", 1, ("alone",))
+    ]
+    one_label = LabelledTexts(extra.ids, extra.texts, ("food",) * 42, extra.sets)
+    assert (
+        clustering.evaluate(system, one_label, context()).scores[0].reason == "no set with two labels or more"
+    )
+
+
+def test_a_large_set_is_drawn_by_label_for_systems_without_vectors(sample, context):
+    """The same texts for every such system and every wording; an encoder clusters them all."""
+    data = sample("clustering")
+    names = ("jaccard", "random", "wordllama")
+    jaccard, rand, words = (
+        clustering.evaluate(
+            open_system(name, tokenizer=open_tokenizer("words")), data, context(clustering_cap=20)
+        )
+        for name in names
+    )
+    drawn = lambda outcome: [  # noqa: E731
+        one
+        for one, measure in zip(outcome.items["item_id"], outcome.items["measure"], strict=True)
+        if measure == "cluster"
+    ]
+    assert drawn(jaccard) == drawn(rand)
+    assert (len(drawn(jaccard)), len(drawn(words))) == (60, 108)
+    assert jaccard.warnings[0] == "set '1': 20 of 40 texts, drawn by label"
+    assert words.warnings == ()
+
+
+def test_fewer_different_vectors_than_labels(context, bag):
+    """Clusters may be empty; what is equal is together."""
+    texts = ("a", "a", "b", "b", "a", "b")
+    data = LabelledTexts(tuple("abcdef"), texts, ("1", "2", "3", "4", "1", "2"), ("",) * 6)
+    outcome = clustering.evaluate(bag(), data, context())
+    assert 0 <= outcome.scores[0].value <= 1
+    clusters = dict(zip(outcome.items["item_id"], outcome.items["value"], strict=True))
+    assert clusters["a"] == clusters["b"] == clusters["e"] != clusters["c"]
