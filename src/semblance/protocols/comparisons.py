@@ -63,8 +63,8 @@ def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Com
 def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
 
-    Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where there
-    are no pairs.
+    Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
+    there are no pairs.
     """
     complete = sorted(
         (one for one in headlines if one.value is not None), key=lambda one: (-(one.value or 0), one.system)
