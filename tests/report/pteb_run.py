@@ -180,12 +180,13 @@ class _Writer:
         write_columns(self.folder.items_path(task, dataset, system, variant=variant), columns)
 
     def _texts(self, task: str, dataset: str) -> None:
-        columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": []}
+        columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
         for place, name in enumerate(FIELDS.get(task, ("text",))):
             for i, item in enumerate(self.ids()):
                 columns["item_id"].append(item)
                 columns["field"].append(name)
                 columns["text"].append(text_of(i + place))
+                columns["lang"].append("en")
         write_columns(self.folder.texts_path(task, dataset), columns)
 
     def _paraphrases(self) -> list[dict[str, Any]]:

@@ -54,12 +54,15 @@ def render(runs: Sequence[Run]) -> str:
 
 
 def tight(html: str) -> str:
-    """The same page in fewer bytes: one line break between tags, no quotes around simple attribute values.
+    """The same page in fewer bytes: no end tags that HTML lets out, one line break between tags, no quotes around
+    simple attribute values.
 
-    Text from data holds no quote (it is escaped), so only the templates' own attributes match.
+    Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
     """
     head, data, tail = html.partition('<script type="application/json"')
+    head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|li|dt|dd)>", "", head)
     head = re.sub(r">\s+<", ">\n<", head)
+    head = re.sub(r"\s+(?=<(?:td|th|tr)[ >])", "", head)
     return re.sub(r'(?<==)"([\w.%#-]+)"(?=[\s>])', r"\1", head) + data + tail
 
 

@@ -145,10 +145,10 @@ class Record:
 
     @cached_property
     def kind(self) -> str:
-        """One of KINDS: the protocol, or for PTEB the command whose cells and rows these are."""
-        tasks = {cell.task for cell in self.cells} | {key[0] for key in self.rows}
-        other = next((kind for kind in KINDS[2:] if kind in tasks), None)
-        return other or self.manifest.get("protocol") or self.protocols[0]
+        """One of KINDS: the protocol, or for PTEB the command that made the run."""
+        step = self.manifest.get("step", "run")
+        protocol: str = self.manifest.get("protocol") or self.protocols[0]
+        return protocol if step == "run" else step
 
     def find(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""

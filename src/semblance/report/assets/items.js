@@ -39,7 +39,7 @@ function words(index, props = {}) {
 const clip = (text, most) => (text.length > most ? text.slice(0, Math.max(text.lastIndexOf(" ", most), most / 2)) + "…" : text);
 const headText = (item) => {
   const fields = group().fields;
-  const field = ["query", "text", "summary", "first"].find((name) => fields[name]);
+  const field = ["query", "text", "test", "summary", "first"].find((name) => fields[name]);
   return field ? textOf(fields[field][item]) : group().ids[item];
 };
 
@@ -105,6 +105,16 @@ const measureRows = (text) => group().measures.map((measure, m) => ({ measure, m
   .filter(({ measure }) => measure.edit).map(({ measure, m }) => ({ title: items.edits[measure.edit] || measure.edit, m, text: text(measure.edit), edit: measure.edit }));
 
 const VIEWS = {
+  reworded(item) {
+    const { fields, wordings, runs, allRuns, gold, value } = group(), names = Object.keys(fields);
+    const cell = (index) => (index < 0 ? tag("✕ no usable paraphrase", "failed") : words(index));
+    const line = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), ...cells.map((one) => el("td", {}, one)));
+    const body = [line("Original", names.map((name) => words(fields[name][item]))), ...runs.map((run, r) => line(run, names.map((name) => cell(wordings[name][item][r]))))];
+    const about = runs.length < allRuns ? `One run of ${allRuns}; the others are in the folder paraphrases/.` : "";
+    return [names.length ? el("table", { className: "reworded" }, el("tbody", {}, ...body)) : el("p", { className: "how" }, "A set of texts: see the folder items/ for the cluster of each."),
+      el("p", { className: "how" }, about, gold.length && gold[item] !== null ? ` Gold: ${gold[item]}.` : ""),
+      versions(item, [{ title: `${value}, original`, m: 1, text: [] }, { title: `${value}, mean of ${allRuns} runs`, m: 2, text: [] }])];
+  },
   comparisons(item) {
     const { fields, choice } = group();
     const side = (name, n, m) => el("section", {},

@@ -163,8 +163,8 @@ function download(text, name, type) {
 function exportable(table) {
   const action = (title, act) => el("button", { className: "link", type: "button", onclick: act }, title);
   const box = el("div", { className: "actions" },
-    action("Copy table", () => copy(asText(table), "Table")),
-    action("CSV", () => download(asCsv(table), `${DATA.run}-${table.id}.csv`, "text/csv")));
+    action("Copy table", () => copy(asText(table), "Table")));
+  if (table.dataset.export !== "copy") box.append(action("CSV", () => download(asCsv(table), `${DATA.run}-${table.id}.csv`, "text/csv")));
   if (table.matches("[data-latex], .board")) box.append(action("LaTeX", () => copy(asLatex(table), "LaTeX")));
   table.closest(".frame").after(box);
 }

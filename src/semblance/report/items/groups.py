@@ -109,6 +109,10 @@ class Group:
 
 def read_groups(record: Record) -> tuple[Group, ...]:
     """Every kind of item on every dataset that a ranked system has values for."""
+    if record.kind == "pteb":
+        from semblance.report.items.reworded import pteb_groups
+
+        return pteb_groups(record)
     if record.kind != "sage":
         return ()
     langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from semblance.runs.folder import RunFolder
 
 SCALE = 10_000
 EXCERPT = 60
-FIRST_FIELDS = ("query", "text", "summary", "first", "source")
+FIRST_FIELDS = ("query", "text", "test", "summary", "first", "source")
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,16 @@ def _group(
         "values": [
             [_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
         ],
-        **PARTS[group.kind.name](Source(record, folder, group, ids, judged, excerpts)),
+        **_part(group.kind.name)(Source(record, folder, group, ids, judged, excerpts)),
     }
+
+
+def _part(name: str) -> Callable[[Source], dict[str, Any]]:
+    if name != "reworded":
+        return PARTS[name]
+    from semblance.report.items.reworded import reworded
+
+    return reworded
 
 
 def _integers(column: Sequence[float]) -> list[int | None]:

@@ -19,23 +19,26 @@ SHORT = 200
 
 
 class Excerpts:
-    """Excerpts by number; equal ones share it. `cut` holds the full length of those that were shortened."""
+    """Excerpts by number; a text has one, as long as the longest that was asked for. `cut` holds the full length of
+    those that were shortened."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.cut: dict[int, int] = {}
-        self._places: dict[tuple[str, int], int] = {}
+        self._places: dict[str, int] = {}
 
     def add(self, text: str, most: int) -> int:
-        """The number of the excerpt of `text`: at most `most` characters, ended at a space if one is near."""
+        """The number of the excerpt of `text`: at least its first `most` characters, or up to a space near there."""
         excerpt = shortened(text, most)
-        key = (excerpt, len(text))
-        if key not in self._places:
-            self._places[key] = len(self.texts)
+        place = self._places.setdefault(text, len(self.texts))
+        if place == len(self.texts):
+            self.texts.append("")
+        if len(excerpt) > len(self.texts[place]):
+            self.texts[place] = excerpt
+            self.cut.pop(place, None)
             if len(excerpt) < len(text):
-                self.cut[len(self.texts)] = len(text)
-            self.texts.append(excerpt)
-        return self._places[key]
+                self.cut[place] = len(text)
+        return place
 
 
 def shortened(text: str, most: int) -> str:

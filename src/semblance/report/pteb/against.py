@@ -1,4 +1,4 @@
-"""Are drops larger where scores were higher? A point per system and dataset."""
+"""Is more lost where scores were higher? A point per system and dataset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Against:
 
 
 def against_original(losses: Losses) -> Against | None:
-    """Drop against original score; None for under six points."""
+    """Change against original score; None for under six points."""
     found = [
         loss
         for row in losses.rows
@@ -38,12 +38,13 @@ def against_original(losses: Losses) -> Against | None:
     x = scale_of([one.before.value or 0.0 for one in found], within=(-1.0, 1.0), factor=POINTS.factor)
     y = scale_of([0.0, *(one.drop or 0.0 for one in found)], within=None, factor=POINTS.factor)
     svg = scatter(
-        [_point(one) for one in found], Axis(x, "original score, points"), Axis(y, "drop, points", 0.0)
+        [_point(one) for one in found], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
     )
     most = min(found, key=lambda one: one.drop or 0.0)
     summary = (
-        f"{len(found)} points: original score across, drop down. The largest drop, {POINTS.said(-(most.drop or 0.0))}"
-        f" points, is that of {most.row.label} on {most.dataset}, from {POINTS.said(most.before.value or 0.0)}."
+        f"{len(found)} points: original score across, change by paraphrasing upwards. The largest loss, "
+        f"{POINTS.said(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
+        f"{POINTS.said(most.before.value or 0.0)}."
     )
     return Against(svg, summary, len(found))
 

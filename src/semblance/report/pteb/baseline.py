@@ -59,13 +59,14 @@ class BaselinePlot:
 
 
 def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
-    """A plot per scope that has comparisons, the leading scope first."""
+    """A plot per scope of two datasets or more (of one, if there is no other), the leading scope first."""
     scopes: Mapping[str, Any] = record.compared.get("baseline", {}).get("scopes", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
-    plots = (_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names)
-    return tuple(plot for plot in plots if plot is not None)
+    plots = [_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
+    found = [plot for plot in plots if plot is not None]
+    return tuple([plot for plot in found if plot.datasets > 1] or found[:1])
 
 
 def _plot(

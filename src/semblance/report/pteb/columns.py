@@ -21,8 +21,8 @@ def drop_table(
     losses = Losses(record, board)
     tasks = [task for task in board.tasks if task.name != board.lead]
     columns = [Column("Rank"), Column("System"), Column("Orig.", right=True), Column("PTEB", right=True)]
-    columns += [Column("Drop ± sd", right=True), Column("95% of the drop", right=True)]
-    columns += [Column(f"Drop {task.short}", right=True) for task in tasks]
+    columns += [Column("Change ± sd", right=True), Column("95% of it", right=True)]
+    columns += [Column(f"Δ {task.short}", right=True) for task in tasks]
     rows: list[list[str | Text]] = []
     for row in board.rows:
         total = losses.leading(row)

@@ -39,7 +39,8 @@ def _without_score(record: Record) -> Iterator[Found]:
     found: dict[tuple[str, str], set[str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
-        if headline and not subset and row.value is None and row.reason:
+        ranked = system in record.by_name and record.by_name[system].ranked
+        if headline and ranked and not subset and row.value is None and row.reason:
             found.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
     for (where, reason), systems in found.items():
         who = numbers.counted(len(systems), "system")

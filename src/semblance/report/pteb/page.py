@@ -12,7 +12,7 @@ from semblance.report.pteb.dumbbells import Dumbbells, dumbbells
 from semblance.report.pteb.losses import PARAPHRASE, Losses
 from semblance.report.pteb.quality import HEADINGS, Quality, outcome_lines, qualities
 from semblance.report.pteb.scores import ScoreTable, score_tables
-from semblance.report.pteb.stability import Stability, stabilities
+from semblance.report.pteb.stability import Stability, orders, stabilities
 from semblance.report.pteb.verdict import pteb_verdict
 from semblance.report.pteb.wordings import Wordings, wordings
 from semblance.report.record import Record
@@ -20,6 +20,9 @@ from semblance.report.sage.panels import Gap, gaps
 from semblance.report.shown import Shown, shown
 from semblance.report.tablefiles import FileTable, file_tables
 from semblance.report.verdict import Verdict
+
+ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
+"""The tables of the run whose numbers stand nowhere else on the page: word counts, costs, prompts, datasets."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class PtebPage:
     command: str
     baseline: tuple[BaselinePlot, ...]
     stability: tuple[Stability, ...]
+    orders: tuple[tuple[str, str], ...]
     against: Against | None
     headings: tuple[str, ...]
     quality: tuple[Quality, ...]
@@ -64,6 +68,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         command=record.manifest.get("command", ""),
         baseline=baseline_plots(record, board),
         stability=stabilities(record, board),
+        orders=orders(record, board),
         against=against_original(losses),
         headings=HEADINGS,
         quality=quality,
@@ -71,8 +76,8 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         outcomes=outcome_lines(record),
         wordings=texts,
         wordings_reason=reason,
-        drops=tuple(table for table in files if table.id.startswith("drop-")),
-        tables=tuple(table for table in files if not table.id.startswith("drop-")),
+        drops=tuple(table for table in files if table.id.startswith("drop-by-")),
+        tables=tuple(table for table in files if table.id in ALONE),
     )
 
 

@@ -36,16 +36,23 @@ class Stability:
 
 
 def stabilities(record: Record, board: Board) -> tuple[Stability, ...]:
-    """A table per scope of two systems or more, the leading scope first."""
+    """The table of the leading scope and, beside it, of the systems that are ranked by themselves."""
     scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
-    names = sorted(scopes, key=lambda name: name != board.lead)
     return tuple(
         _stability(board, titles.get(name, name), name, scopes[name])
-        for name in names
-        if not scopes[name].get("reason")
+        for name in (board.lead, board.lead + APART)
+        if name in scopes and not scopes[name].get("reason")
     )
+
+
+def orders(record: Record, board: Board) -> tuple[tuple[str, str], ...]:
+    """What is said of the order on every other scope, with its title."""
+    scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
+    titles = {task.name: task.title for task in board.tasks if task.name != board.lead}
+    found = ((title, _said(scopes.get(name, {}))) for name, title in titles.items())
+    return tuple((title, said) for title, said in found if said)
 
 
 def _stability(board: Board, title: str, name: str, plain: Mapping[str, Any]) -> Stability:

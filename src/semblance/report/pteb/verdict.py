@@ -46,8 +46,8 @@ def _heading(found: Sequence[Loss]) -> Sentence:
         return (f"{every} points when texts are paraphrased: {span}",)
     if not lost:
         gained = kinds.count("gains")
-        more = f", {numbers.in_words(gained)} gain{'s' if gained == 1 else ''} some" if gained else ""
-        return (f"No system is seen to lose points to paraphrases{more}",)
+        more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
+        return (f"No system is sure to lose points when texts are paraphrased{more}",)
     verb = "loses" if lost == 1 else "lose"
     return (f"{lost} of {len(found)} systems {verb} points when texts are paraphrased",)
 
@@ -127,7 +127,7 @@ def _largest(losses: Losses, board: Board) -> list[Sentence]:
     amount = POINTS.said(-(most.drop or 0.0))
     return [
         (
-            "The largest drop on one dataset is that of ",
+            "The largest loss on one dataset is that of ",
             name(most.row),
             f" on {most.dataset} ({task}): {amount}.",
         )
