@@ -118,14 +118,18 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
     first, second = np.triu_indices(n)
     order = np.argsort((values[first] + values[second]) / 2, kind="stable")
     first, second = first[order], second[order]
+    itself = np.flatnonzero(first == second)
     middle = [(len(averages) - 1) // 2, len(averages) // 2]
     replicates = []
     for rows in resampled_rows(n, n_resamples, rng, most=_CELLS // len(averages)):
-        counts = row_counts(rows)
-        weights = counts[:, first] * (counts[:, second] + (first == second))
-        weights[:, first == second] //= 2
-        upto = np.cumsum(weights, axis=1)
-        replicates.append(np.mean([averages[(upto <= rank).sum(axis=1)] for rank in middle], axis=0))
+        counts = row_counts(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
+        weights = np.take(counts, first, axis=1)
+        weights *= np.take(counts, second, axis=1)
+        weights[:, itself] += counts[:, first[itself]]
+        weights[:, itself] //= 2
+        upto = np.cumsum(weights, axis=1, out=weights)
+        places = np.array([np.searchsorted(row, middle, side="right") for row in upto])
+        replicates.append(averages[places].mean(axis=1))
     return np.concatenate(replicates)
 
 
