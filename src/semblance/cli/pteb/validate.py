@@ -153,6 +153,9 @@ def _show_study(study: Study) -> None:
     asked = study.facts["sample"]["pairs"]
     if short := [lang for lang, one in study.facts["languages"].items() if one["pairs"] < asked]:
         typer.echo(f"\nFewer than {asked} pairs in {', '.join(short)}: there are no more.")
+    for lang, one in study.facts["languages"].items():
+        if one["other_language"]:
+            typer.echo(f"\n{one['other_language']:,} texts that are clearly not in {lang} were left out.")
     typer.echo(f"\nSeal of the rules: {study.facts['sha256']['rules.json']}")
     typer.echo("Look through the dummies in key.jsonl, then send what is in for-raters, and nothing else.")
     typer.echo(f"When the files are back: semblance pteb validate score {study.path}")

@@ -181,7 +181,7 @@ class Judge:
         first, second = _TEXTS.fullmatch(turn.last).groups()
         self.seen.append((first, second))
         value = self.values[frozenset((first, second))]
-        return "a lot" if value == 3 and first.startswith("der") else json.dumps({"score": value})
+        return "a lot" if value == 3 and "Straße" in first else json.dumps({"score": value})
 
 
 def test_models_estimate_the_pairs_blind_and_once(draw, fill, monkeypatch):
@@ -204,7 +204,7 @@ def test_models_estimate_the_pairs_blind_and_once(draw, fill, monkeypatch):
         turned = [first != key[frozenset((first, second))].text for first, second in set(judge.seen)]
         assert 0.2 < np.mean(turned) < 0.8
         runner.invoke(validate.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False)
-        assert len([one for one in judge.seen[asked:] if not one[0].startswith("der")]) == 0
+        assert all("Straße" in first for first, _ in judge.seen[asked:])
     assert re.search(r"judge-27b\S* has no estimate of \d+ of 66 pairs", done.output)
     manifest = RunFolder(study.path).read_manifest()
     assert manifest["spent"]["systems"]

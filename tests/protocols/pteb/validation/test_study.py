@@ -30,7 +30,9 @@ def test_every_language_has_its_pairs_and_dummies(draw):
     assert counts == {"deu": [50, 1, 1], "fra": [50, 1, 1], "swa": [31, 1, 1]}
     assert {item.expected for item in study.items if item.kind == "nearly identical"} == {5.0}
     assert {item.expected for item in study.items if item.kind == "unrelated"} == {0.0}
-    assert study.facts["languages"]["swa"] == {"candidates": 31, "pairs": 31, "dummies": 2, "copies": 1}
+    assert study.facts["languages"]["swa"] == {
+        "candidates": 31, "other_language": 0, "pairs": 31, "dummies": 2, "copies": 1,
+    }  # fmt: skip
     assert len({item.pair_id for item in study.items}) == len(study.items)
 
 
@@ -40,6 +42,24 @@ def test_only_usable_wordings_are_drawn_copies_too(draw):
     assert not any("Perdu" in item.text for item in items)
     assert sum(item.outcome == "copied" for item in items) == 3
     assert not any(item.kind == "pair" and not item.text2 for item in items)
+
+
+def test_texts_in_another_language_are_left_out_and_counted(draw, paraphrases):
+    """A French question's candidates can be English; their language is what the data say of the question, also where
+    most are."""
+    pytest.importorskip("py3langid")
+    rows = paraphrases.rows("default", "news", 1337)
+    english = [
+        f"The {thing} was closed for {number} days because nobody had repaired it."
+        for thing in ("harbour", "bakery", "library", "old bridge", "swimming pool")
+        for number in range(12, 32)
+    ]
+    odd = [type(rows[0])(text, "fra", "", f"In short: {text}", "ok") for text in english]
+    paraphrases.keep("default", "news", 1337, [*rows, *odd])
+    study = draw(pairs=999)
+    assert study.facts["languages"]["fra"]["other_language"] == 100
+    assert study.facts["languages"]["deu"]["other_language"] == 0
+    assert not any(text in (item.text, item.text2) for item in study.items for text in english)
 
 
 def test_raters_see_nothing_that_hints_at_the_answer(draw):

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from semblance.data.sampling import draw
 from semblance.errors import UsageError
+from semblance.protocols.pteb.analysis.language import ENGLISH, group_of
+from semblance.protocols.pteb.paraphrasing.language import language_fault
 from semblance.protocols.pteb.paraphrasing.records import Paraphrase
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.validation.dummies import nearly_identical, unrelated
@@ -16,6 +18,10 @@ from semblance.protocols.pteb.validation.rules import HIGHEST, LOWEST
 from semblance.randomness import random_bytes
 
 Kind = Literal["pair", "nearly identical", "unrelated"]
+_LOOKED_AT, _USUAL = 2_000, 20_000
+"""Candidates of a language that are looked at, and characters of them that show what the language is."""
+_ENGLISH = "The old bridge over the river was closed for several weeks after the storm."
+_FRENCH = "Le vieux pont sur la rivière est resté fermé pendant plusieurs semaines après la tempête."
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,24 @@ def candidates(
                 pair = (row.text, row.wording)
                 found.setdefault(row.lang or "und", {}).setdefault(pair, Candidate(row, dataset))
     return {lang: list(rows.values()) for lang, rows in found.items()}
+
+
+def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tuple[list[Candidate], int]:
+    """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
+    of those there were: a French question's candidates can be English, and nobody was asked to rate English.
+
+    A text is compared with those that are recognised as the language; where none is, all may be drawn. Of a large pool
+    a part is looked at, drawn as pairs are.
+    """
+    looked_at = [
+        pool[place] for place in draw([one.key for one in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
+    ]
+    foreign = _FRENCH if group_of(lang) == ENGLISH else _ENGLISH
+    texts = [one.paraphrase.text for one in looked_at]
+    # A text whose language is not recognised says nothing against another one.
+    usual = " ".join(text for text in texts if language_fault(text, foreign, lang))[:_USUAL]
+    good = [one for one in looked_at if not (usual and language_fault(usual, one.paraphrase.text, lang))]
+    return good, len(looked_at) - len(good)
 
 
 def sample_items(pool: Sequence[Candidate], lang: str, size: Sample) -> list[Item]:

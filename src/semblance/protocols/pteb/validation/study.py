@@ -26,6 +26,7 @@ from semblance.protocols.pteb.validation.sampling import (
     Sample,
     by_language,
     candidates,
+    in_their_language,
     sample_items,
     sheet,
 )
@@ -109,7 +110,8 @@ def draw_study(
     source = _source(of, drawing.source)
     pools = candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
     langs = _languages(pools, drawing.langs)
-    items = tuple(item for lang in langs for item in sample_items(pools[lang], lang, size))
+    fit = {lang: in_their_language(pools[lang], lang, size) for lang in langs}
+    items = tuple(item for lang in langs for item in sample_items(fit[lang][0], lang, size))
     rules_text = to_json(rules.as_dict(), indent=1) + "\n"
     key = "".join(f"{to_json(item.as_dict())}\n" for item in items)
     facts = {
@@ -123,7 +125,14 @@ def draw_study(
         "prompt": source.prompt,
         "sample": asdict(size),
         "run_seed": drawing.run_seed,
-        "languages": {lang: {"candidates": len(pools[lang]), **_drawn(items, lang)} for lang in langs},
+        "languages": {
+            lang: {
+                "candidates": len(pools[lang]),
+                "other_language": fit[lang][1],
+                **_drawn(items, lang),
+            }
+            for lang in langs
+        },
         "sha256": {"rules.json": _seal(rules_text), "key.jsonl": _seal(key)},
     }
     _write_sheets(target, items, size, _seal(rules_text), ending)
