@@ -75,7 +75,7 @@ class ParaphraseSet:
                 mend="Choose another folder: a set is not changed afterwards.",
             )
         if known is None:
-            self._manifest.sources.append(source)
+            self._manifest.sources.append(source.model_copy(deep=True))
         else:
             told = source.model_dump(exclude={"datasets"})
             self._manifest.sources[self._manifest.sources.index(known)] = known.model_copy(update=told)

@@ -1,0 +1,98 @@
+"""What may stand for a text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.protocols.pteb.paraphrasing.gate import judged, longest_allowed
+
+TEXT = "The committee approved the budget after a long debate."
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("After a long debate, the committee passed the budget.", "ok"),
+        (f"  {TEXT}\n", "copied"),
+        ("", "empty"),
+        (" \n", "empty"),
+        ("<think>Which words?</think>", "empty"),
+        ("<think>Which words", "thinking"),
+        ("so be it.</think> After a debate, it passed.", "thinking"),
+        ("Okay, the user wants me to reword the sentence.", "thinking"),
+        ("Long " * 60, "too long"),
+        ("I'm sorry, but I can’t help with that.", "refused"),
+        ("As an AI language model, I have no budget.", "refused"),
+        ("Lo siento, pero no puedo ayudar con eso.", "refused"),
+        ("El comité aprobó el presupuesto tras un largo debate.", "wrong language"),
+        ("経過した長い議論の後、委員会は予算を承認した。", "wrong language"),
+    ],
+)
+def test_outcomes(answer, outcome):
+    """Every outcome; only what is usable has a wording, and only what is not has a reason."""
+    found = judged(TEXT, answer, lang="en")
+    assert found.outcome == outcome
+    assert bool(found.wording) == found.usable == (outcome in ("ok", "copied"))
+    assert bool(found.reason) == (not found.usable)
+
+
+def test_blocks_of_thinking_are_taken_out():
+    """Over several lines and wherever they stand; what is left is judged."""
+    answer = "<think>one\ntwo</think>\n After debating\n<THINKING>x</THINKING>it passed the budget."
+    assert judged(TEXT, answer).wording == "After debating\nit passed the budget."
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Put <think> before the answer.", "Before the answer, put <think>."),
+        ("As an AI I cannot comply, it said.", "It said that as an AI it was unable to; I can't comply."),
+        ("I'm sorry, but I can't come.", "Sorry, but I can't make it. I'm sorry, but I cannot."),
+        ("I can't use my card", "I am unable to use my card"),
+        ("I won't help him.", "I will not help him with the move"),
+        ("Can you help with that?", "Could you help me out with that?"),
+        ("So, the user asks twice.", "The user asks two times, then."),
+    ],
+)
+def test_what_the_text_says_itself_is_no_fault(text, answer):
+    """Marks count only where the text has none, and ordinary sentences have none."""
+    assert judged(text, answer, lang="en").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "allowed"), [("Hi", False, 40), ("Hi", True, 10), ("x" * 20, False, 100)]
+)
+def test_the_longest_answer(text, strict, allowed):
+    """Five times the text, and 40 characters always unless strict; the border itself is allowed."""
+    assert longest_allowed(text, strict=strict) == allowed
+    assert judged(text, "y" * allowed, strict_length=strict).usable
+    assert judged(text, "y" * (allowed + 1), strict_length=strict).outcome == "too long"
+
+
+@given(st.text(), st.text(st.characters(codec="utf-8")))
+def test_any_answer_is_judged(text, answer):
+    """What is usable is never blank, too long or with white space around it, and can be written to a file."""
+    found = judged(text, answer)
+    if found.usable:
+        assert found.wording
+        assert found.wording == found.wording.strip()
+        assert found.outcome == "copied" or len(found.wording) <= longest_allowed(text)
+        found.wording.encode()
+    else:
+        assert not found.wording
+
+
+def test_half_a_character():
+    """A server may send one; the wording can be kept all the same."""
+    assert judged(TEXT, "The budget \ud83d passed after a long debate.").wording == (
+        "The budget ? passed after a long debate."
+    )
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1))
+def test_the_text_itself_is_copied(text):
+    """Whatever it looks like, unless it is nothing but thinking."""
+    if text.strip() and "<" not in text:
+        assert judged(text, text).outcome == "copied"
