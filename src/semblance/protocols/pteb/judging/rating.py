@@ -6,21 +6,27 @@ the user's message and nothing else: no gold, no name, no hint at where they are
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from semblance.contracts import Completion, Message
+from semblance.contracts import Message
+from semblance.errors import ModelError, TextRefused
 from semblance.protocols.pteb.judging.options import RatingOptions
-from semblance.runs.cached_chat import CachedChat, Failure, Question, ask_all
+from semblance.runs.cached_chat import CachedChat, Question
+from semblance.systems.remote.home import as_finished
 
 LOWEST, HIGHEST = 0.0, 5.0
 SEED_STEP = 1_000_003
 """Added to the seed at every further attempt: the same seed would bring the same answer."""
 
+_AT_ONCE = 512
+"""Pairs that are worked on at once; the model's own pace decides how many requests are in flight."""
+_HOPELESS = 8
+"""So many calls in a row that fail for no reason of their pair mean that the judge cannot be had."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
@@ -104,36 +110,51 @@ def rate(
     """A rating for each of the pairs, (n,), many asked for at once and equal pairs once.
 
     What is no rating is asked for again with another seed, up to `asking.options.attempts` answers. `hear` gets the
-    number of pairs that are done at the first attempt, now and then. ModelError for a judge that cannot be had and
+    number of pairs that are done, now and then. ModelError for a judge that cannot be had and
     BudgetExceeded are raised after what was in flight has come into the cache.
     """
     distinct = list(dict.fromkeys(pairs))
     hear(len(pairs) - len(distinct))
+    asker = _Asker(chat, asking)
     found: dict[Pair, Rating] = {}
-    for attempt in range(asking.options.attempts):
-        left = [pair for pair in distinct if pair not in found or found[pair].value is None]
-        if not left:
-            break
-        told = hear if not attempt else (lambda _: None)
-        found |= asyncio.run(_attempt(chat, left, asking, attempt, told))
+    for position, rating in as_finished((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
+        found[distinct[position]] = rating
+        hear(1)
     return [found[pair] for pair in pairs]
 
 
-async def _attempt(
-    chat: CachedChat, pairs: Sequence[Pair], asking: Asking, attempt: int, hear: Callable[[int], None]
-) -> Mapping[Pair, Rating]:
-    """Attempt number `attempt` at all the pairs."""
-    questions = (asking.question(pair, attempt) for pair in pairs)
-    found: dict[Pair, Rating] = {}
-    async for position, outcome in ask_all(chat, questions, progress=hear):
-        found[pairs[position]] = replace(_read(outcome), attempts=attempt + 1)
-    return found
+class _Asker:
+    """Asks for one pair's rating after another, each until there is one."""
 
+    def __init__(self, chat: CachedChat, asking: Asking) -> None:
+        self.chat, self.asking = chat, asking
+        self._hopeless = 0
 
-def _read(outcome: Completion | Failure) -> Rating:
-    if isinstance(outcome, Failure):
-        return Rating(None, 1, outcome.reason)
-    try:
-        return Rating(rating_of(outcome.text), 1)
-    except NoRating as error:
-        return Rating(None, 1, str(error))
+    async def rated(self, pair: Pair) -> Rating:
+        """What comes of a pair; ModelError once so many calls in a row have failed that the judge cannot be had."""
+        found = Rating(None, 0)
+        for attempt in range(self.asking.options.attempts):
+            found = replace(await self._attempted(pair, attempt), attempts=attempt + 1)
+            if found.value is not None:
+                break
+        return found
+
+    async def _attempted(self, pair: Pair, attempt: int) -> Rating:
+        question = self.asking.question(pair, attempt)
+        try:
+            answer = await self.chat.complete(
+                question.messages, sampling=question.sampling, schema=question.schema
+            )
+        except TextRefused as error:
+            self._hopeless = 0
+            return Rating(None, 1, str(error))
+        except ModelError as error:
+            self._hopeless += 1
+            if self._hopeless >= _HOPELESS:
+                raise
+            return Rating(None, 1, str(error))
+        self._hopeless = 0
+        try:
+            return Rating(rating_of(answer.text), 1)
+        except NoRating as error:
+            return Rating(None, 1, str(error))
