@@ -193,6 +193,24 @@ def test_mixed_effects_of_dataset_and_run(made):
     assert found(rows, "sts", "", "", "a", "delta_sd:runs").value == pytest.approx(0.001)
 
 
+@pytest.mark.parametrize(
+    ("datasets", "runs", "method"),
+    [
+        (1, 3, "one dataset: holds for other runs on it; t with 2.0 degrees"),
+        (3, 1, "one run: holds for other datasets; t with 2.0 degrees"),
+        (3, 2, "dataset and run as random effects; t with"),
+        (1, 1, "one dataset and one run say nothing of others"),
+    ],
+)
+def test_the_mixed_interval_says_what_it_holds_for(made, datasets, runs, method):
+    """One dataset is no sample of datasets, and one run none of runs."""
+    layout = made.layout(dict.fromkeys(("one", "two", "three")[:datasets], "sts"), runs=runs)
+    records = made.records(layout, lambda dataset, *_: score(dataset, *_) - 0.01 * len(dataset))
+    mixed = found(summarise(layout, records)[0], "sts", "", "", "a", "delta_mixed")
+    assert mixed.method.startswith(method)
+    assert (mixed.ci_low is None) == (datasets == runs == 1)
+
+
 def test_a_copying_paraphraser_changes_nothing(made):
     """All originals again: delta and sd are 0, nobody gains a rank."""
     layout = made.layout({"one": "sts", "two": "sts"})

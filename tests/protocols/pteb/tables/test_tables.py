@@ -98,6 +98,20 @@ def test_english_and_other_languages_have_tables_of_their_own():
     assert line(found["pteb_table10"], task="Average", system="minilm")["delta"] == pytest.approx(-10)
 
 
+def test_the_english_part_of_a_dataset_is_in_table_6():
+    """As STS17 in the paper: its English pairs in table 6, all of it in table 10."""
+    rows = [
+        *rows_of("sts", "STS17", "spearman", lang="mul"),
+        row("sts", "STS17", "original", "minilm", "spearman", 0.9, lang="eng-eng", subset="eng-eng"),
+        row("sts", "STS17", "", "minilm", "spearman", 0.85, lang="eng-eng", subset="eng-eng"),
+        row("sts", "STS17", "original", "minilm", "spearman", 0.7, lang="eng-ara", subset="eng-ara"),
+    ]
+    found = made(rows)
+    assert line(found["pteb_table6"], dataset="STS17 eng-eng", system="minilm")["pteb"] == pytest.approx(85)
+    assert line(found["pteb_table6"], dataset="STS17 eng-eng", system="big")["pteb"] is None
+    assert line(found["pteb_table10"], dataset="STS17", system="minilm")["pteb"] == pytest.approx(70)
+
+
 def test_table_9_is_of_the_run_s_own_rows_and_says_what_does_not_compare():
     """A line per task and the overall one; a note where systems were evaluated by another method."""
     rows = [

@@ -29,7 +29,7 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
         yield row(MEASURE, None, 0, reason=found)
         return
     low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
-    method = _method(found)
+    method = _method(found, len(scores.parts(scope)))
     yield row(MEASURE, found.estimate, found.n, low, high, method)
     for name, field in SPREADS.items():
         sd = getattr(found, field)
@@ -61,9 +61,15 @@ def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
     return mixed_mean(values, rows, columns, weights=weights)
 
 
-def _method(found: MixedMean) -> str:
+def _method(found: MixedMean, datasets: int) -> str:
+    """What was taken as a sample of what."""
     if found.n == 1:
         return ONE_VALUE
+    sample = "dataset and run as random effects"
+    if datasets == 1:
+        sample = "one dataset: holds for other runs on it"
+    elif datasets == found.n:
+        sample = "one run: holds for other datasets"
     if np.isnan(found.df):
-        return "dataset and run as random effects: no variation"
-    return f"dataset and run as random effects, t with {found.df:.1f} degrees of freedom (Satterthwaite)"
+        return f"{sample}; no variation"
+    return f"{sample}; t with {found.df:.1f} degrees of freedom (Satterthwaite)"

@@ -10,7 +10,7 @@ from typing import Any
 from semblance.contracts import Kind
 from semblance.protocols.pteb.analysis import DatasetUsed, LengthBin, WordCount, datasets_used
 from semblance.protocols.pteb.analysis.drops import HEADLINES
-from semblance.protocols.pteb.analysis.language import BOTH, OTHER, group_of
+from semblance.protocols.pteb.analysis.language import BOTH, ENGLISH, OTHER, group_of
 from semblance.records import Result
 
 ORIGINAL = "original"
@@ -34,9 +34,8 @@ class Given:
     @cached_property
     def _values(self) -> dict[tuple[str, ...], Result]:
         return {
-            (row.task, row.dataset, row.variant, row.system, row.measure): row
+            (row.task, row.dataset, row.variant, row.system, row.measure, row.subset): row
             for row in self.rows
-            if not row.subset
         }
 
     @cached_property
@@ -49,18 +48,18 @@ class Given:
         """The tasks of the run."""
         return list(dict.fromkeys(one.task for one in self.datasets))
 
-    def find(self, task: str, dataset: str, system: str, measure: str, variant: str = "") -> Result | None:
-        """A row over all languages."""
-        return self._values.get((task, dataset, variant, system, measure))
+    def find(
+        self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
+    ) -> Result | None:
+        """A row over all languages of its dataset, or of one of several."""
+        return self._values.get((task, dataset, variant, system, measure, lang))
 
-    def value(self, task: str, dataset: str, system: str, measure: str, variant: str = "") -> float | None:
-        """Its value, None where there is no row or no value."""
-        row = self.find(task, dataset, system, measure, variant)
-        return None if row is None else row.value
-
-    def points(self, task: str, dataset: str, system: str, measure: str, variant: str = "") -> float | None:
-        """Its value in points."""
-        return points(self.value(task, dataset, system, measure, variant))
+    def points(
+        self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
+    ) -> float | None:
+        """Its value in points, None where there is no row or no value."""
+        row = self.find(task, dataset, system, measure, variant, lang=lang)
+        return None if row is None else points(row.value)
 
     @property
     def labels(self) -> list[str]:
@@ -69,13 +68,21 @@ class Given:
             dict.fromkeys(row.variant for row in self.rows if row.variant.startswith(("by=", "prompt=")))
         )
 
-    def is_multilingual(self, used: DatasetUsed) -> bool:
-        """Whether a dataset has texts in another language than English."""
-        return any(group_of(lang) in (OTHER, BOTH) for lang in used.languages)
-
     def systems(self) -> Iterator[tuple[Kind, str]]:
         """Kind and name of every system, in display order."""
         return ((kind, name) for name, kind in self.kinds.items())
+
+
+def is_multilingual(used: DatasetUsed) -> bool:
+    """Whether a dataset has texts in another language than English."""
+    return any(group_of(lang) in (OTHER, BOTH) for lang in used.languages)
+
+
+def english_part(used: DatasetUsed) -> str | None:
+    """The language (`eng`, `en-en`) of a dataset's English part; empty for all of it, None where it has none."""
+    if not is_multilingual(used):
+        return ""
+    return next((lang for lang in used.languages if group_of(lang) == ENGLISH), None)
 
 
 def headline(task: str) -> str:

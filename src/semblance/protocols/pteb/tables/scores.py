@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from semblance.protocols.pteb.analysis import DatasetUsed, against_distance
 from semblance.protocols.pteb.summary.scopes import OVERALL
-from semblance.protocols.pteb.tables.given import ORIGINAL, Given, headline, mean, points
+from semblance.protocols.pteb.tables.given import (
+    ORIGINAL,
+    Given,
+    english_part,
+    headline,
+    is_multilingual,
+    mean,
+    points,
+)
 from semblance.protocols.pteb.tables.grid import AVERAGE, Entry, Grid, Values, average_entries
 from semblance.protocols.tables import Column, ColumnTable, Value
 from semblance.records import Result
@@ -19,15 +27,20 @@ OTHER_METHOD = (
 
 def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [one for one in given.datasets if one.task == "sts" and not given.is_multilingual(one)]
+    english = [
+        (one, lang) for one in given.datasets if one.task == "sts" and (lang := english_part(one)) is not None
+    ]
     if english:
-        rows = [entry for one in english for entry in _entries(given, one, (one.dataset,))]
+        rows = [
+            entry for one, lang in english
+            for entry in _entries(given, one, (f"{one.dataset} {lang}".strip(),), lang)
+        ]  # fmt: skip
         yield Grid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
             (*rows, *average_entries(rows, (AVERAGE,))),
         )  # fmt: skip
     yield _by_task(given)
-    others = [one for one in given.datasets if given.is_multilingual(one)]
+    others = [one for one in given.datasets if is_multilingual(one)]
     if others:
         rows = [entry for one in others for entry in _entries(given, one, (one.task, one.dataset))]
         yield Grid(
@@ -54,18 +67,20 @@ def _by_task(given: Given) -> Grid:
     return Grid("pteb_table9", "PTEB table 9: tasks, x 100", ("task", "dataset"), tuple(rows), note)
 
 
-def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...]) -> Iterator[Entry]:
-    """Every system on a dataset, or on all of a task where the dataset is empty."""
+def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = "") -> Iterator[Entry]:
+    """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield Entry(label, kind, system, _values(given, used, system))
+        yield Entry(label, kind, system, _values(given, used, system, lang))
 
 
-def _values(given: Given, used: DatasetUsed, system: str) -> Values:
+def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:
     where = (used.task, used.dataset, system)
     return (
-        given.points(*where, used.measure, ORIGINAL), given.points(*where, used.measure),
-        given.points(*where, "delta"), given.points(*where, "sd"),
-    )  # fmt: skip
+        given.points(*where, used.measure, ORIGINAL, lang=lang),
+        given.points(*where, used.measure, lang=lang),
+        given.points(*where, "delta", lang=lang),
+        given.points(*where, "sd", lang=lang),
+    )
 
 
 def _by_dataset(given: Given) -> ColumnTable:
