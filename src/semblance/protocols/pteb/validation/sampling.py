@@ -18,7 +18,7 @@ from semblance.protocols.pteb.validation.rules import HIGHEST, LOWEST
 from semblance.randomness import random_bytes
 
 Kind = Literal["pair", "nearly identical", "unrelated"]
-_LOOKED_AT, _USUAL = 2_000, 20_000
+_LOOKED_AT, _USUAL = 600, 20_000
 """Candidates of a language that are looked at, and characters of them that show what the language is."""
 _ENGLISH = "The old bridge over the river was closed for several weeks after the storm."
 _FRENCH = "Le vieux pont sur la rivière est resté fermé pendant plusieurs semaines après la tempête."
