@@ -7,9 +7,11 @@ alike, calls travel to this loop, whoever makes them.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -17,7 +19,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_PATIENCE = 2.0
+"""Seconds that the end of a process waits for connections to close."""
 _lock = Lock()
+_closing: list[Callable[[], Awaitable[None]]] = []
 _homes: dict[int, asyncio.AbstractEventLoop] = {}
 """The loop of each process: a fork has none of its parent's threads."""
 
@@ -29,7 +34,24 @@ def home() -> asyncio.AbstractEventLoop:
         if loop is None:
             loop = _homes[os.getpid()] = asyncio.new_event_loop()
             Thread(target=loop.run_forever, name="semblance-calls", daemon=True).start()
+            atexit.register(_close, os.getpid())
         return loop
+
+
+def closed_at_exit(close: Callable[[], Awaitable[None]]) -> None:
+    """Have `close` done in the loop before the process ends: connections left open complain when they are collected."""
+    _closing.append(close)
+
+
+def _close(process: int) -> None:
+    if process != os.getpid() or not _closing:
+        return
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(close() for close in _closing), return_exceptions=True)
+
+    with suppress(Exception):
+        send_home(all_of_them).result(timeout=_PATIENCE)
 
 
 def send_home(work: Callable[[], Awaitable[T]]) -> Future[T]:

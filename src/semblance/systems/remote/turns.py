@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from semblance.systems.remote.home import closed_at_exit
 
 T = TypeVar("T")
 
@@ -19,6 +22,8 @@ class Turns(Generic[T]):
         self._make = make
         self._clients: list[T] = []
         self._requests = 0
+        self._process = os.getpid()
+        closed_at_exit(self._close)
 
     def next(self) -> T:
         """The client whose turn it is."""
@@ -26,3 +31,11 @@ class Turns(Generic[T]):
         if len(self._clients) < min(_MOST, 1 + self._requests // _REQUESTS_EACH):
             self._clients.append(self._make())
         return self._clients[self._requests % len(self._clients)]
+
+    async def _close(self) -> None:
+        """Close the clients of this process."""
+        clients, self._clients = self._clients if self._process == os.getpid() else [], []
+        for client in clients:
+            closing: Any = getattr(client, "aclose", None) or getattr(client, "close", None)
+            if closing is not None:
+                await closing()
