@@ -14,6 +14,7 @@ from semblance.data import SHAPES, open_dataset
 from semblance.errors import UsageError
 from semblance.protocols.pteb.options import PtebOptions
 from semblance.protocols.pteb.tasks import TASK_NAMES, TASKS
+from semblance.protocols.pteb.tasks.alike import NOT_ENCODED, encoded
 from semblance.runs.rehearsal import Rehearsal
 from semblance.systems import open_system
 from semblance.text import open_tokenizer
@@ -236,3 +237,25 @@ def test_both_languages_of_the_sample():
             context = Context(f"sample:{lang}", open_tokenizer("words"), 1337, PtebOptions(resamples=20))
             outcome = task.evaluate(system("wordllama"), task.load(part, None, 1337).data, context)
             assert outcome.scores[0].value is not None, (name, lang)
+
+
+def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag, context):
+    """A text that fails as paraphrased leaves both sides, and so does one that fails as it was."""
+    places = [place for place, _ in task.texts(data)]
+    marked = {places[1]: "unreadable", places[-1]: "fine"}
+    both = task.reword(data, lambda place, text: f"{text} {marked.get(place, '')}".strip())
+    own = dict(task.texts(data))[places[len(places) // 2]]
+    system = bag("unreadable", own)
+    for side in (both.original, both.paraphrased):
+        task.evaluate(system, side, context())
+    rest = encoded(task, both, system.failures)
+    assert not rest.whole
+    assert any(left.reason == NOT_ENCODED for left in rest.lost)
+    # Places are numbered anew where candidates drop out, on both sides alike.
+    before, after = (dict(task.texts(side)) for side in (rest.original, rest.paraphrased))
+    assert before.keys() == after.keys()
+    assert not {*before.values(), *after.values()} & system.failures.keys()
+    rows = [task.evaluate(system, side, context()).scores[0] for side in (rest.original, rest.paraphrased)]
+    assert rows[0].n == rows[1].n
+    assert not task.evaluate(system, rest.paraphrased, context()).skipped
+    assert encoded(task, both, {}) is both

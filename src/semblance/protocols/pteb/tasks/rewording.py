@@ -12,6 +12,7 @@ from semblance.protocols.pteb.tasks.task import Reworded, Wording
 from semblance.records import Skipped
 
 T = TypeVar("T")
+WITHOUT_WORDING = "without another wording"
 _EXAMPLES = 5
 
 Place = tuple[str, str]
@@ -95,7 +96,7 @@ def rows_of(data: Any, rows: Sequence[int]) -> Any:
 
 def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
     """The rows that are not kept, as left out for want of a wording."""
-    return left_out(f"{noun} without another wording", ids, kept)
+    return left_out(f"{noun} {WITHOUT_WORDING}", ids, kept)
 
 
 def left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
