@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from semblance.contracts import Sampling
 from semblance.errors import UsageError
 from semblance.protocols.options import check_options, option
+
+if TYPE_CHECKING:
+    from semblance.contracts import Sampling
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class RatingOptions:
 
     def sampling(self, seed: int) -> Sampling:
         """How an answer with this seed is drawn."""
+        from semblance.contracts import Sampling
+
         return Sampling(self.judge_temperature, self.judge_top_p, seed)
 
     def as_dict(self) -> dict[str, Any]:

@@ -48,7 +48,10 @@ def _table_4(found: Found, candidates: Sequence[str], selection: Mapping[str, An
         Column("Selected", "text"),
     )
     title = f"PTEB table 4: paraphrasers, means over datasets; similarity as {selection['judge']} rates it"
-    told = f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']}"
+    told = (
+        f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} "
+        "Runtime is that of the answers as they came, many at once; a candidate with concurrency=1 is timed alone."
+    )
     return ColumnTable("pteb_table4", title, columns, tuple(rows), told)
 
 
