@@ -1,4 +1,4 @@
-"""A synthetic PTEB run folder, as `semblance pteb run` writes one: cells with replicates, summarised by the protocol."""
+"""A synthetic PTEB run folder, as `semblance pteb run` writes one, summarised by the protocol itself."""
 
 from __future__ import annotations
 
@@ -99,11 +99,14 @@ class _Writer:
         names = dict.fromkeys(name for names in self.made.datasets.values() for name in names)
         return Layout(
             tuple(RunSystem(name, kind, kind == "embedding") for name, kind in self.kinds.items()),
-            tuple(RunDataset(name, "en", tuple(t for t, of in self.made.datasets.items() if name in of)) for name in names),
+            tuple(RunDataset(name, "en", self._tasks(name)) for name in names),
             tuple(RunTask(task, HEADLINES[task], task in VECTORS) for task in self.made.datasets),
             tuple(RunSource(label, dict.fromkeys(names, self.seeds)) for label in self.made.labels),
             resamples=RESAMPLES,
         )  # fmt: skip
+
+    def _tasks(self, dataset: str) -> tuple[str, ...]:
+        return tuple(task for task, names in self.made.datasets.items() if dataset in names)
 
     def variants(self) -> list[str]:
         return [source.variant(seed) for source in self._layout().sources for seed in self.seeds]
@@ -217,7 +220,8 @@ class _Writer:
             "arguments": {
                 "systems": ranked, "tasks": list(made.datasets), "datasets": list(names), "limit": None, "seed": 1337,
                 "tokenizer": "words", "mapping": {}, "split": None, "paraphrasers": ["recorded"],
-                "prompts": ["default"], "runs": made.runs, "baseline": ranked[0], "on_failure": "leave out", "options": {},
+                "prompts": ["default"], "runs": made.runs, "baseline": ranked[0],
+                "on_failure": "leave out", "options": {},
             },
             "tokenizer": {"name": "words", "identity": "words 1"},
             "systems": [
@@ -227,7 +231,7 @@ class _Writer:
             ],
             "datasets": [
                 {"name": name, "source": name, "lang": "en", "fingerprint": "9f2c41ab",
-                 "tasks": {t: {"n": made.n, "skipped": [], "warnings": []} for t, of in made.datasets.items() if name in of}}
+                 "tasks": {t: {"n": made.n, "skipped": [], "warnings": []} for t in self._tasks(name)}}
                 for name in names
             ],
             "hardware": {"cpu": "made", "cores": 2, "memory_gib": 24.0, "platform": "Linux x86_64"},

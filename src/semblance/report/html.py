@@ -26,6 +26,7 @@ from semblance.runs.files import write_atomic
 
 STYLES = ("report.css",)
 STYLE_PLACE, SCRIPT_PLACE = "/*style*/", "/*script*/"
+ZERO = re.compile(r"-?0\.\d")
 SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js")
 
 
@@ -63,6 +64,7 @@ def tight(html: str) -> str:
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|li|dt|dd)>", "", head)
     head = re.sub(r">\s+<", ">\n<", head)
     head = re.sub(r"\s+(?=<(?:td|th|tr)[ >])", "", head)
+    head = re.sub(r'(?<==)"([\w.%#-]+)"/>', r"\1 />", head)
     return re.sub(r'(?<==)"([\w.%#-]+)"(?=[\s>])', r"\1", head) + data + tail
 
 
@@ -153,16 +155,17 @@ def sentence(parts: tuple[Part, ...]) -> Markup:
 
 
 def exact(value: Value | None) -> Markup:
-    """A value (and its interval) in its unit, as an attribute for sorting and CSV; else the reason."""
-    if value is None or value.row is None or value.row.value is None:
+    """A value (and its interval) in its unit, as an attribute for sorting and CSV, without zeros before the point; else
+    the reason."""
+    if value is None or value.row is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
     row, factor = value.row, value.unit.factor
-    ends = (
-        ""
-        if row.ci_low is None or row.ci_high is None
-        else f" {row.ci_low * factor:.6g} {row.ci_high * factor:.6g}"
+    words = [numbers.exact(value.value * factor)]
+    if row.ci_low is not None and row.ci_high is not None:
+        words += [f"{end * factor:.6g}" for end in (row.ci_low, row.ci_high)]
+    return Markup(
+        f' data-v="{" ".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)}"'
     )
-    return Markup(f' data-v="{numbers.exact((row.value or 0.0) * factor)}{ends}"')
 
 
 def clipped(text: str, most: int = 400) -> str:

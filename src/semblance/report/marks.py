@@ -59,7 +59,7 @@ def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
 
 def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
     """One value among others: they as grey ticks, it as the shape of its kind."""
-    x = _percent(scale.at(value))
+    x = percent(scale.at(value))
     mark = (
         f'<rect class="c p" x="{x}"/>'
         if kind == "classical"
@@ -76,7 +76,7 @@ def axis(scale: Scale, *, labels: int = 3) -> Markup:
         shown.insert(1, ticks[len(ticks) // 2])
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
-        f'<text x="{_percent(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
+        f'<text x="{percent(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
         for tick in shown
     )
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
@@ -91,7 +91,7 @@ def reference_label(value: float, text: str, scale: Scale) -> Markup:
     anchor = "" if x < 15 else ' text-anchor="end"' if x > 85 else MIDDLE
     words = Markup.escape(text)
     return Markup(
-        f'<svg class="ax" aria-hidden="true"><text x="{_percent(x)}" y="11"{anchor}>{words}</text></svg>'
+        f'<svg class="ax" aria-hidden="true"><text x="{percent(x)}" y="11"{anchor}>{words}</text></svg>'
     )
 
 
@@ -99,15 +99,15 @@ def _bar(
     value: float, low: float | None, high: float | None, scale: Scale, kind: str, width: int
 ) -> list[str]:
     """Heights and the widths of ticks stand in the style sheet: there are hundreds of these."""
-    at = _percent(scale.at(value))
+    at = percent(scale.at(value))
     tick = f'<rect class="t" x="{at}"/>'
     if low is None or high is None:
         return [tick]
     start, end = scale.at(low), scale.at(high)
     pixels = (end - start) / 100 * width
     if pixels < THINNEST:
-        return [f'<rect class="{kind} m" x="{_percent((start + end) / 2)}"/>', tick]
-    bar = f'<rect class="{kind}" x="{_percent(start)}" width="{_percent(end - start)}"/>'
+        return [f'<rect class="{kind} m" x="{percent((start + end) / 2)}"/>', tick]
+    bar = f'<rect class="{kind}" x="{percent(start)}" width="{percent(end - start)}"/>'
     return [bar, f'<rect class="h" x="{at}"/>', tick] if pixels >= GAP_FROM else [bar, tick]
 
 
@@ -118,8 +118,9 @@ def _ticks(values: Sequence[float], scale: Scale) -> str:
 
 
 def _line(name: str, x: float) -> str:
-    return f'<line class="{name}" x1="{_percent(x)}" x2="{_percent(x)}" y2="100%"/>'
+    return f'<line class="{name}" x1="{percent(x)}" x2="{percent(x)}" y2="100%"/>'
 
 
-def _percent(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
+def percent(value: float) -> str:
+    """A place across: a tenth of a percent is less than a quarter of a pixel."""
+    return f"{value:.1f}".rstrip("0").rstrip(".") + "%"

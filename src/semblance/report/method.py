@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from semblance.report import numbers
@@ -145,7 +145,9 @@ class MethodPage:
 
 def methods_of(runs: Sequence[Run]) -> tuple[MethodPage, ...]:
     """The page of all runs, one part each."""
-    return tuple(method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs)
+    parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
+    same = [replace(one, versions=()) if one.versions == parts[0].versions else one for one in parts[1:]]
+    return (*parts[:1], *same)
 
 
 def method_page(record: Record, board: Board, *, mark: str = "", title: str = "") -> MethodPage:

@@ -158,8 +158,8 @@ def moment(text: str) -> str:
 
 
 def exact(value: float) -> str:
-    """Ten significant digits, for CSV and sorting: more than a score has, and half the size of all."""
-    return f"{value:.10g}"
+    """Eight significant digits, for CSV and sorting: more than a score has, and half the size of all."""
+    return f"{value:.8g}"
 
 
 def plain(text: str) -> str:

@@ -24,7 +24,7 @@ const meanOf = (item) => {
   const values = group().systems.map((system) => at(system, item)).filter((value) => value !== null);
   return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
 };
-const textOf = (index) => items.texts[index];
+const textOf = (index) => items.texts[items.places[index]];
 const system = (index) => DATA.systems[index];
 const named = (index) => el("span", { className: "system" }, shape(system(index).kind), el("bdi", {}, system(index).label));
 const figure = (value) => (value === null ? el("span", { className: "state" }, "n/a") : fixed(value));

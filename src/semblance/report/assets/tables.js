@@ -1,6 +1,6 @@
 // Tables: sort by a click on a header, filter by name, show the rows beyond twelve, copy, CSV, LaTeX.
 /** What a cell holds in full: value, low and high as texts, or nothing. */
-const exact = (cell) => (cell && cell.dataset.v ? cell.dataset.v.split(" ") : []);
+const exact = (cell) => (cell && cell.dataset.v ? cell.dataset.v.split(" ").map((one) => one.replace(/^(-?)(?=\.)/, "$10")) : []);
 const number = (cell) => (exact(cell).length ? Number(exact(cell)[0]) : null);
 const headings = (table) => $$("thead tr:last-child > *", table);
 const rowsOf = (body) => $$(":scope > tr:not(.group)", body);

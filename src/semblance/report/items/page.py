@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.gathered import Run
-from semblance.report.items.choice import kept, rooms
+from semblance.report.items.choice import BUDGET, SHARED, kept, rooms
 from semblance.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
 from semblance.report.items.parts import PARTS, Source
 from semblance.report.items.texts import Excerpts, Judged, shortened
@@ -21,6 +21,8 @@ from semblance.runs.folder import RunFolder
 
 SCALE = 10_000
 EXCERPT = 60
+FEW_MEASURES = 2
+"""Of every group in the table of worst items, in a report of several runs."""
 FIRST_FIELDS = ("query", "text", "test", "summary", "first", "source")
 
 
@@ -59,7 +61,8 @@ def items_of(runs: Sequence[Run]) -> ItemPage | None:
         return None
     groups = [group for _, group in found]
     seed, excerpts = runs[0].record.arguments.get("seed") or 0, Excerpts()
-    sizes = rooms([(len(group.ids), len(group.systems) * len(group.measures)) for group in groups])
+    needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
+    sizes = rooms(needs, BUDGET if len(runs) == 1 else SHARED)
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [
         _group(run, group, rows, excerpts, several=len(runs) > 1)
@@ -68,16 +71,16 @@ def items_of(runs: Sequence[Run]) -> ItemPage | None:
     worst = [
         one
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
-        for one in _worst(i, group, rows, made[i], excerpts)
+        for one in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
     return ItemPage(
         facts=(numbers.counted(total, "item"), numbers.counted(len(systems), "system")),
-        left_out=tuple(_left_out(groups, chosen)),
+        left_out=tuple(_left_out(groups, chosen) if len(runs) == 1 else _left_out_of_several(groups, chosen)),
         worst=tuple(worst),
         data={
-            "texts": excerpts.texts,
+            **excerpts.packed(),
             "cut": excerpts.cut,
             "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(one[0] for one in SPANS))},
             "copies": ["", *REPLACED],
@@ -134,12 +137,30 @@ def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> l
     ]
 
 
+def _left_out_of_several(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+    """The same in one sentence."""
+    shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
+    if shown == total:
+        return []
+    return [
+        f"{numbers.count(shown)} of {numbers.counted(total, 'item')} are in this report of several runs: where not "
+        "all, one half the worst by every measure, the other half drawn with the seed. The report of each run has "
+        "more, its folder items/ all."
+    ]
+
+
 def _worst(
-    index: int, group: Group, rows: NDArray[np.int64], made: dict[str, Any], excerpts: Excerpts
+    index: int,
+    group: Group,
+    rows: NDArray[np.int64],
+    made: dict[str, Any],
+    excerpts: Excerpts,
+    *,
+    most: int | None,
 ) -> list[Worst]:
-    """For each measure the item with the lowest mean over systems."""
+    """For each of the first `most` measures the item with the lowest mean over systems."""
     found = []
-    for m, measure in enumerate(group.measures):
+    for m, measure in enumerate(group.measures[:most]):
         means = group.means[m, rows]
         if not np.isfinite(means).any():
             continue

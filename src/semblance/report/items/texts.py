@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from semblance.runs.folder import RunFolder
 
@@ -39,6 +40,12 @@ class Excerpts:
             if len(excerpt) < len(text):
                 self.cut[place] = len(text)
         return place
+
+    def packed(self) -> dict[str, list[Any]]:
+        """The texts sorted, so that those that begin alike stand together and compress well, and the place of each."""
+        order = sorted(range(len(self.texts)), key=lambda place: self.texts[place])
+        places = {place: i for i, place in enumerate(order)}
+        return {"texts": [self.texts[i] for i in order], "places": [places[i] for i in range(len(order))]}
 
 
 def shortened(text: str, most: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from semblance.report.board import Row
-from semblance.report.marks import CLASSES
+from semblance.report.marks import CLASSES, percent
 from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import Loss, Losses
 from semblance.report.scale import Scale, scale_of
@@ -87,4 +87,4 @@ def _order(loss: Loss) -> tuple[bool, float]:
 
 
 def _at(scale: Scale, value: float) -> str:
-    return f"{scale.at(value):.2f}".rstrip("0").rstrip(".") + "%"
+    return percent(scale.at(value))

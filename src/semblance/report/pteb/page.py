@@ -17,7 +17,6 @@ from semblance.report.pteb.verdict import pteb_verdict
 from semblance.report.pteb.wordings import Wordings, wordings
 from semblance.report.record import Record
 from semblance.report.sage.panels import Gap, gaps
-from semblance.report.shown import Shown, shown
 from semblance.report.tablefiles import FileTable, file_tables
 from semblance.report.verdict import Verdict
 
@@ -33,7 +32,6 @@ class PtebPage:
     verdict: Verdict
     dumbbells: tuple[Dumbbells, ...]
     scores: tuple[ScoreTable, ...]
-    shown: Shown
     gaps: tuple[Gap, ...]
     command: str
     baseline: tuple[BaselinePlot, ...]
@@ -63,7 +61,6 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         verdict=pteb_verdict(record, board),
         dumbbells=dumbbells(losses),
         scores=score_tables(losses),
-        shown=shown(board),
         gaps=gaps(board),
         command=record.manifest.get("command", ""),
         baseline=baseline_plots(record, board),

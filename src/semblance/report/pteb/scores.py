@@ -26,6 +26,8 @@ class ScoreTable:
     id: str
     columns: tuple[str, ...]
     rows: tuple[ScoreRow, ...]
+    ranked: bool
+    """Whether its last column is the score that the board ranks by."""
 
 
 def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
@@ -37,7 +39,8 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
             (row, [*(losses.on_task(row, task) for task in tasks), losses.overall(row)])
             for row in losses.rows
         ]
-        made.append(_table("All tasks", "scores", [*(task.short for task in tasks), "Mean of tasks"], rows))
+        titles = [*(task.short for task in tasks), "Mean of tasks"]
+        made.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) > 1 or len(tasks) == 1:
@@ -47,14 +50,17 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
                        *([losses.on_task(row, task)] if last else [])])
                 for row in losses.rows
             ]  # fmt: skip
-            made.append(_table(task.title, f"scores-{task.name}", [*names, *last], rows))
+            ranked = len(tasks) == 1 and losses.board.has_ranks
+            made.append(_table(task.title, f"scores-{task.name}", [*names, *last], rows, ranked))
     return tuple(made)
 
 
-def _table(title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]]) -> ScoreTable:
+def _table(
+    title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]], ranked: bool
+) -> ScoreTable:
     contenders = sum(row.system.ranked for row, _ in rows)
     made = (
         ScoreRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
         for i, (row, found) in enumerate(rows)
     )
-    return ScoreTable(title, name, tuple(columns), tuple(made))
+    return ScoreTable(title, name, tuple(columns), tuple(made), ranked)
