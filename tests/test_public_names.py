@@ -31,7 +31,7 @@ PROMISED = {
     "semblance.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
     "semblance.measures": [
         *("ami", "ari", "average_precision", "ndcg", "precision", "recall", "reciprocal_rank", "v_measure"),
-        "MEASURES",
+        *("edit_distance", "krippendorff_alpha", "MEASURES"),
     ],
     "semblance.stats": [
         *("bootstrap_ci", "paired_bootstrap", "hodges_lehmann", "wilcoxon", "wilson", "fisher_z"),
