@@ -8,6 +8,7 @@ from semblance.protocols.pteb.plan import Plan
 from semblance.protocols.pteb.slices import task
 from semblance.protocols.pteb.sources import Source
 from semblance.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
+from semblance.protocols.pteb.summary.layout import CONTROLS
 
 
 def layout_of(
@@ -26,7 +27,10 @@ def layout_of(
         ),
         tuple(RunTask(name, task(name).headline, task(name).vectors) for name in plan.tasks),
         tuple(
-            RunSource(source.label, {one.name: seeds[source.name, one.name] for one in plan.datasets})
+            RunSource(
+                source.label, {one.name: seeds[source.name, one.name] for one in plan.datasets},
+                control=source.paraphraser.name.partition(":")[0] in CONTROLS,
+            )
             for source in sources
         ),
         request.baseline,

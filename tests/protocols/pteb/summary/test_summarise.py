@@ -118,6 +118,24 @@ def test_several_sources_have_rows_of_their_own(made):
     assert comparisons["rank_stability"]["sts"]["tau_sources"] == 1
 
 
+def test_controls_stand_beside_the_paraphrasers(made):
+    """A control has its own rows and changes neither the score nor the comparisons; controls alone are averaged."""
+    layout = made.layout({"one": "sts", "two": "sts"}, labels=["by=x", "by=copied"])
+    sources = (layout.sources[0], replace(layout.sources[1], control=True))
+    records = made.records(
+        layout,
+        lambda dataset, system, label, run: 0.8 if label == "by=copied" else score(dataset, system, "", run),
+    )
+    rows, comparisons = summarise(replace(layout, sources=sources), records)
+    whole, own = (found(rows, "sts", "one", label, "a", "spearman").value for label in ("", "by=x"))
+    assert whole == own == pytest.approx(np.mean(RUNS))
+    assert found(rows, "overall", "", "by=copied", "a", "delta").value == pytest.approx(0)
+    assert comparisons["baseline"]["scopes"]["sts"]["systems"][0]["pooled"]["n"] == 2 * 3
+    alone = tuple(replace(source, control=True) for source in layout.sources)
+    rows, _ = summarise(replace(layout, sources=alone), records)
+    assert found(rows, "sts", "one", "", "a", "spearman").value == pytest.approx((np.mean(RUNS) + 0.8) / 2)
+
+
 def test_datasets_may_have_other_numbers_of_runs(made):
     """As --until-ci leaves them: the mean over all runs of each, the spread over those that both have."""
     layout = made.layout({"one": "sts", "two": "sts"}, runs={"one": 2, "two": 3})

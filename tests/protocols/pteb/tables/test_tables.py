@@ -245,6 +245,20 @@ def test_what_drops_go_with():
     assert line(found["drop_by_length"], words="11-20")["reason"] == "fewer than 10"
 
 
+def test_controls_are_no_drops():
+    """The text again changes nothing, and that is no finding about drops; it is a point of figure 8."""
+    rows = [
+        row("sts", "STSB", "original", "minilm", "spearman", 0.8),
+        row("sts", "STSB", "paraphrase:by=gemma,seed=1337", "minilm", "delta", -0.1),
+        row("sts", "STSB", "paraphrase:by=copied,seed=1337", "minilm", "delta", 0.0),
+        row("paraphrases", "STSB", "paraphrase:by=gemma,seed=1337", "gemma", "edit_distance", 0.7),
+        row("paraphrases", "STSB", "paraphrase:by=copied,seed=1337", "copied", "edit_distance", 0.0),
+    ]
+    found = made(rows)
+    assert line(found["drop_by_score"], group="80 to 100")["delta"] == pytest.approx(-10)
+    assert len(frame(found["drop_by_edit_distance"])) == 2
+
+
 def test_quality_of_the_wordings():
     """A line per paraphraser, run, dataset and language, a column per measure."""
     rows = [

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from semblance.contracts import Kind
 
 ORIGINAL = "original"
+CONTROLS = ("copied", "permuted")
+"""Paraphrasers that nobody wants the score of: it is shown beside the others'."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,13 @@ class RunSource:
     """Where wordings come from: a paraphraser with a prompt, and its seeds per dataset, one for every run.
 
     `label` tells several sources apart, as variants spell it: `by=NAME`, `prompt=NAME`, `by=NAME,prompt=NAME`; it is
-    empty where there is one source.
+    empty where there is one source. A `control` (the text itself, its words in another order) stands beside the others:
+    it has rows of its own, and is no part of the mean over sources unless there are only controls.
     """
 
     label: str
     seeds: Mapping[str, tuple[int, ...]]
+    control: bool = False
 
     def variant(self, seed: int) -> str:
         """The variant of the cells of one run: `paraphrase:seed=1337`, `paraphrase:by=NAME,seed=1337`."""
@@ -84,6 +88,12 @@ class Layout:
             *(one.name for one in self.ranked),
         ]
         return self.baseline or next(iter(names), "")
+
+    def sources_of(self, label: str) -> tuple[RunSource, ...]:
+        """The source with this label, or for the empty one all that the PTEB score is the mean of."""
+        if label:
+            return tuple(source for source in self.sources if source.label == label)
+        return tuple(source for source in self.sources if not source.control) or self.sources
 
     def of_task(self, task: str) -> Iterator[RunDataset]:
         """The datasets of a task, in the order of the run."""

@@ -13,7 +13,7 @@ from semblance.protocols.pteb.summary.scopes import OVERALL
 from semblance.runs.cells import CellRecord
 
 ALL = ""
-"""The label of the mean over all sources."""
+"""The label of the mean over all sources but controls."""
 
 
 class Scores:
@@ -57,9 +57,7 @@ class Scores:
 
     def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
         sources = [
-            self.cells.runs(task, dataset, system, source, lang)
-            for source in self.layout.sources
-            if label in (ALL, source.label)
+            self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
         ]
         return on_dataset(dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples)
 

@@ -30,7 +30,8 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
       less original; `sd` = sample standard deviation of the paraphrased score over runs. Per dataset; over datasets
       (dataset ""; unweighted); over tasks (task and measure `overall`; unweighted). With several sources the mean over
       the sources, and the sd within a source. Of a dataset with several languages also each of them, in `subset`.
-    - variant of a source's label (`by=NAME`), where there are several sources: the same of each source.
+    - variant of a source's label (`by=NAME`), where there are several sources: the same of each source. Controls have
+      these rows alone.
     - dataset "", variant `original`: the original score over datasets; `overall` likewise.
     - dataset "", variant "": `delta_mixed`, the drop with an interval for other datasets and runs, and what that comes
       from, `delta_sd:datasets`, `delta_sd:runs`, `delta_sd:residual`.

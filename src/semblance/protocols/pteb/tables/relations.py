@@ -13,6 +13,8 @@ from semblance.protocols.pteb.analysis import (
     by_language,
     drops,
 )
+from semblance.protocols.pteb.analysis.drops import source_of
+from semblance.protocols.pteb.summary.layout import CONTROLS
 from semblance.protocols.pteb.tables.given import Given, points
 from semblance.protocols.tables import Column, ColumnTable, Value
 from semblance.records import Result
@@ -25,8 +27,10 @@ _GROUPED = (
 
 
 def relation_tables(given: Given) -> Iterator[ColumnTable]:
-    """The tables of the analyses; references are left out, as their drops say nothing."""
-    rows = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
+    """The tables of the analyses. References are left out, as their drops say nothing, and from all but the edit
+    distance also controls."""
+    every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
+    rows = [row for row in every if not _is_control(row.variant)]
     if not (found := drops(rows).rows):
         return
     original = against_original(found)
@@ -38,7 +42,7 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     note = related + original.caution
     yield ColumnTable("drop_by_score", "Drop in points by original score", _GROUPED, tuple(lines), note)
     yield _languages(rows)
-    if (distances := against_distance(rows)).points:
+    if (distances := against_distance(every)).points:
         lines = [
             (
                 one.source,
@@ -57,6 +61,10 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
         yield ColumnTable("drop_by_edit_distance", "Drop in points and edit distance", columns, tuple(lines))
     if given.lengths:
         yield _lengths(given)
+
+
+def _is_control(variant: str) -> bool:
+    return source_of(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
 def _languages(rows: Sequence[Result]) -> ColumnTable:
