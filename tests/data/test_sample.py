@@ -8,8 +8,11 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from semblance.data import DATASETS, SHAPES, Dataset, open_dataset
+from semblance.systems import open_system
+from semblance.text import open_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +30,12 @@ def test_every_shape_without_a_skip(sample: Dataset) -> None:
 
 
 def test_sizes(sample: Dataset) -> None:
-    """48 documents with two summaries each, 120 labelled texts in sets and halves, 60 pairs, 42 questions."""
+    """48 documents with two summaries each, 120 labelled texts in sets and halves, 84 pairs, 42 questions."""
     sizes = {shape: len(sample.load(shape).data) for shape in SHAPES if shape != "retrieval"}
     assert sizes == {
         **{"documents": 48, "summarised": 48, "comparisons": 48, "ratings": 96, "labelled": 120},
-        **{"classification": 60, "pairs": 60, "labelled_pairs": 60, "reranking": 42, "summaries": 48},
-        "paraphrases": 378,
+        **{"classification": 60, "pairs": 84, "labelled_pairs": 84, "reranking": 42, "summaries": 48},
+        "paraphrases": 426,
     }
 
 
@@ -75,7 +78,28 @@ def test_pairs_and_their_labels(sample: Dataset) -> None:
     scored, labelled = sample.load("pairs").data, sample.load("labelled_pairs").data
     assert (labelled.ids, labelled.first, labelled.second) == (scored.ids, scored.first, scored.second)
     assert labelled.labels.tolist() == (scored.scores >= 3).astype(int).tolist()
-    assert labelled.labels.sum() == 25
+    assert labelled.labels.sum() == 34
+
+
+def test_pairs_of_every_degree(sample: Dataset) -> None:
+    """As many pairs of each rounded score from 0, unrelated, to 5, the same meaning, and of each subject."""
+    pairs = sample.load("pairs").data
+    assert Counter((pairs.scores + 0.5).astype(int).tolist()) == dict.fromkeys(range(6), 14)
+    assert set(Counter(key.partition("-")[0] for key in pairs.ids).values()) == {14}
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("wordllama", 0.5, 0.75), ("bm25", 0.25, 0.6)])
+def test_pairs_can_be_told_apart_and_paraphrases_make_it_harder(
+    sample: Dataset, name: str, low: float, high: float
+) -> None:
+    """As in real data, words tell something about meaning, and less where both sides are worded anew."""
+    pairs, others = sample.load("pairs").data, sample.load("paraphrases").data.by_text()
+    system = open_system(name, tokenizer=open_tokenizer("words"))
+    found = spearmanr(system.pairs(pairs.first, pairs.second), pairs.scores).statistic
+    assert low < found < high
+    for run in range(3):
+        reworded = ([others[text][run] for text in side] for side in (pairs.first, pairs.second))
+        assert spearmanr(system.pairs(*reworded), pairs.scores).statistic < found
 
 
 def test_candidates_of_questions(sample: Dataset) -> None:
@@ -134,7 +158,7 @@ def test_every_text_of_pteb_has_three_paraphrases(sample: Dataset) -> None:
 def test_languages_can_be_had_alone(sample: Dataset) -> None:
     """A subset per language of a shape; together they are the shape."""
     subsets = sample.subsets("pairs")
-    assert {lang: len(one.load("pairs").data) for lang, one in subsets.items()} == {"en": 54, "fr": 6}
+    assert {lang: len(one.load("pairs").data) for lang, one in subsets.items()} == {"en": 76, "fr": 8}
     assert subsets["fr"].load("pairs").lang == "fr"
     assert subsets["fr"].fingerprint != subsets["en"].fingerprint
     assert list(sample.subsets("retrieval")) == ["en", "fr"]
