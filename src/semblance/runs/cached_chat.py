@@ -6,18 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from time import perf_counter
 from typing import Any, cast
 
 from semblance.contracts import ChatModel, Completion, Message, Sampling, Usage
 from semblance.errors import ModelError, TextRefused, Unanswered, Why
 from semblance.runs.answer_cache import AnswerCache, answer_key
 
-__all__ = ["CachedChat", "ChatCounts", "Failure", "Question", "ask_all"]
+__all__ = ["CachedChat", "ChatCounts", "Failure", "Hope", "Question", "ask_all"]
 
 _UNANSWERED = "unanswered:"
 """Before the reason why there is no answer, where a kept answer has why it ended."""
 _HOPELESS = 8
-"""So many calls in a row that fail for no reason of their own mean that the model cannot be had."""
+"""So many calls since the last answer that fail for no reason of their own mean that the model cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,24 @@ class ChatCounts:
     asked: int = 0
     cached: int = 0
     failed: int = 0
+
+
+class Hope:
+    """Whether a model can still be had. What fails takes longest, so at the end of all calls failures come in a row;
+    only those that were begun after the last answer say that there will be no more."""
+
+    def __init__(self) -> None:
+        self._answered = float("-inf")
+        self._failures = 0
+
+    def answered(self) -> None:
+        """The model did its work, if only to refuse a text."""
+        self._answered, self._failures = perf_counter(), 0
+
+    def is_lost(self, begun: float) -> bool:
+        """Note a call that was begun at this `perf_counter` and failed for no reason of its own."""
+        self._failures += begun > self._answered
+        return self._failures >= _HOPELESS
 
 
 class CachedChat:
@@ -148,11 +167,11 @@ async def ask_all(
     yield (position, outcome) of each as it comes. `progress` is called with 1 for each.
 
     A call that fails is a Failure and the others go on. BudgetExceeded and other errors, and the ModelError of a
-    model that cannot be had (8 in a row that are no matter of their question), are raised after what is in
+    model that cannot be had (8 since the last answer that are no matter of their question), are raised after what is in
     flight has been yielded.
     """
     waiting = enumerate(questions)
-    running: dict[asyncio.Task[Completion], int] = {}
+    running: dict[asyncio.Task[Completion], tuple[int, float]] = {}
     ended: asyncio.Queue[asyncio.Task[Completion]] = asyncio.Queue()
     stop = _Stop()
     try:
@@ -161,11 +180,12 @@ async def ask_all(
                 for position, question in islice(waiting, at_once - len(running)):
                     task = asyncio.ensure_future(_asked(chat, question))
                     task.add_done_callback(ended.put_nowait)
-                    running[task] = position
+                    running[task] = position, perf_counter()
             if not running:
                 break
             task = await ended.get()
-            position, outcome = running.pop(task), stop.outcome(task)
+            position, begun = running.pop(task)
+            outcome = stop.outcome(task, begun)
             if outcome is not None:
                 if progress is not None:
                     progress(1)
@@ -189,18 +209,19 @@ class _Stop:
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        self._hopeless = 0
+        self._hope = Hope()
 
-    def outcome(self, task: asyncio.Task[Completion]) -> Completion | Failure | None:
+    def outcome(self, task: asyncio.Task[Completion], begun: float) -> Completion | Failure | None:
         """What came of the task; None for an error that is no outcome but the end."""
         error = task.exception()
         if error is None:
-            self._hopeless = 0
+            self._hope.answered()
             return task.result()
         if not isinstance(error, ModelError):
             self.error = self.error or error
             return None
-        self._hopeless = 0 if isinstance(error, TextRefused) else self._hopeless + 1
-        if self._hopeless >= _HOPELESS:
+        if isinstance(error, TextRefused):
+            self._hope.answered()
+        elif self._hope.is_lost(begun):
             self.error = self.error or error
         return Failure(str(error), error)

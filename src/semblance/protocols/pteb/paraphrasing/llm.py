@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
+from time import perf_counter
 from typing import Any
 
 from semblance.contracts import ChatModel, Message
@@ -16,13 +17,11 @@ from semblance.protocols.pteb.paraphrasing.language import can_identify
 from semblance.protocols.pteb.paraphrasing.licences import licence_of
 from semblance.protocols.pteb.paraphrasing.prompts import Prompt
 from semblance.protocols.pteb.paraphrasing.records import REJECTED, Asked, Outcome, Paraphrase
-from semblance.runs.cached_chat import CachedChat, Question
+from semblance.runs.cached_chat import CachedChat, Hope, Question
 from semblance.systems.remote.home import as_finished
 
 _AT_ONCE = 512
 """Texts that are worked on at once; the model's own pace decides how many requests are in flight."""
-_HOPELESS = 8
-"""So many calls in a row that fail for no reason of their text mean that the model cannot be had."""
 _OUTCOMES: Mapping[Why, Outcome] = {
     "cut": "too long",
     "withheld": "refused",
@@ -40,7 +39,7 @@ class LLMParaphraser:
     def __init__(self, chat: CachedChat, prompt: Prompt, generation: Generation) -> None:
         self.chat, self.prompt, self.generation = chat, prompt, generation
         self._models: set[str] = set()
-        self._hopeless = 0
+        self._hope = Hope()
 
     @property
     def name(self) -> str:
@@ -93,7 +92,7 @@ class LLMParaphraser:
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """See `Paraphraser.write`; many calls are in flight at once, and one text's draws one after another."""
-        self._hopeless = 0
+        self._hope = Hope()
         jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
             partial(self._written, one, seed) for one in asked
         )
@@ -120,22 +119,22 @@ class LLMParaphraser:
 
     async def _drawn(self, asked: Asked, question: Question) -> tuple[Verdict, bool, float]:
         """What an answer is, whether another draw could be better, and the seconds that it took."""
+        begun = perf_counter()
         try:
             answer = await self.chat.complete(
                 question.messages, sampling=question.sampling, attempt=question.attempt
             )
         except Unanswered as error:
-            self._hopeless = 0
+            self._hope.answered()
             return Verdict(_OUTCOMES[error.why], reason=str(error)), True, 0.0
         except TextRefused as error:
-            self._hopeless = 0
+            self._hope.answered()
             return Verdict("refused", reason=str(error)), False, 0.0
         except ModelError as error:
-            self._hopeless += 1
-            if self._hopeless >= _HOPELESS:
+            if self._hope.is_lost(begun):
                 raise
             return Verdict("failed", reason=str(error)), False, 0.0
-        self._hopeless = 0
+        self._hope.answered()
         self._models.add(answer.model)
         strict = self.generation.strict_length
         verdict = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict)
