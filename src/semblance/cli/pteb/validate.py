@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semblance.cli.options import Json, MaxCost, Seed, Wide, default_out, settings
+from semblance.cli.options import DryRun, Json, MaxCost, Seed, Wide, default_out, settings
+from semblance.errors import Interrupted
 from semblance.protocols.pteb.validation.rules import Rules
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def score(
         typer.Option("--decisions", help="The inspector's file. Default: inspect.csv in the folder."),
     ] = None,
     max_cost: MaxCost = None,
+    dry_run: DryRun = False,
     json: Json = False,
     wide: Wide = False,
 ) -> None:
@@ -111,6 +113,9 @@ def score(
     from semblance.protocols.pteb.validation.study import read_study
 
     study = read_study(folder)
+    if dry_run:
+        _show_plan(study, judge or [], json, wide)
+        return
     _estimate(study, judge or [], max_cost)
     scored = scoring.score(study, files or (), estimates=estimates or (), decisions=decisions)
     written = scoring.keep(scored, command=_command())
@@ -136,8 +141,19 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
     with accounts(study.path, max_cost) as ledger:
         try:
             estimate(study, judges, ledger=ledger, hear=heard.advanced_by)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "Stopped. The answers so far are kept.", mend=f"Resume with: {_command()}"
+            ) from None
         finally:
             getattr(heard, "stop", lambda: None)()
+
+
+def _show_plan(study: Study, judges: list[str], json: bool, wide: bool) -> None:
+    from semblance.cli.running import Display, show_plan
+    from semblance.protocols.pteb.validation.estimating import forecast
+
+    show_plan(lambda _: forecast(study, judges), Display(json, wide))
 
 
 def _show_study(study: Study) -> None:

@@ -195,6 +195,9 @@ def test_models_estimate_the_pairs_blind_and_once(draw, fill, monkeypatch):
     runner = CliRunner()
     with StubServer(chat=judge) as server:
         spec = f"openai:judge-27b?base_url={server.url}/v1"
+        plan = ["score", str(study.path), "--judge", spec, "--dry-run", "--json"]
+        told = json.loads(runner.invoke(validate.app, plan, catch_exceptions=False).stdout)
+        assert (told["cells"][0]["items"], told["cells"][0]["requests"], judge.seen) == (66, 66, [])
         done = runner.invoke(
             validate.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False
         )

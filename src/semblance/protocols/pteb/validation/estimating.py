@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from semblance.protocols import opening
 from semblance.protocols.pteb.judging.chats import Judge, check_named
+from semblance.protocols.pteb.judging.cost import of_ratings
 from semblance.protocols.pteb.judging.options import RatingOptions
-from semblance.protocols.pteb.judging.rating import Asking, rate
+from semblance.protocols.pteb.judging.rating import Asking, Pair, rate
 from semblance.protocols.pteb.paraphrasing.prompts import judge_prompt
 from semblance.protocols.pteb.validation.rating_file import write_ratings
 from semblance.protocols.pteb.validation.sampling import sheet
 from semblance.protocols.pteb.validation.study import Study
 from semblance.runs.files import slug
+from semblance.runs.forecast import Forecast, Forecasts
 from semblance.systems.remote import Ledger
 
 ESTIMATES = "estimates"
@@ -34,19 +37,49 @@ def estimate(
     are kept in the answer cache, so nothing is asked twice. UsageError for a spec that is none, ModelError for a model
     that cannot be had, BudgetExceeded at the ledger's limit.
     """
-    check_named(judges)
-    longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
-    asking = Asking(judge_prompt().text, options, study.seed)
     paths = []
-    for spec in dict.fromkeys(judges):
-        with Judge(spec, longest).with_kept_answers(ledger, cache) as chat:
-            rows = sheet(study.items, chat.name, study.seed)
+    for judge in _judges(study, judges):
+        with judge.with_kept_answers(ledger, cache) as chat:
+            rows, pairs = _shown(study, chat.name)
             with opening.charged(ledger, chat.name):
-                ratings = rate(chat, [(row["text"], row["text2"]) for row in rows], asking, hear)
+                ratings = rate(chat, pairs, _asking(study, options), hear)
         path = study.path / ESTIMATES / f"{slug(chat.name)}.csv"
         write_ratings(path, [{**row, "rating": one.value} for row, one in zip(rows, ratings, strict=True)])
         paths.append(path)
     return paths
+
+
+def forecast(
+    study: Study,
+    judges: Sequence[str],
+    *,
+    cache: Path | None = None,
+    options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
+) -> Forecasts:
+    """What the estimates will take beyond the answers that are kept; nothing is sent."""
+    found = []
+    for judge in _judges(study, judges):
+        name = judge.open().name
+        _, pairs = _shown(study, name)
+        head = Forecast("validation", "", name, len(pairs), 0, 0)
+        found.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
+    return Forecasts(tuple(found))
+
+
+def _judges(study: Study, specs: Sequence[str]) -> list[Judge]:
+    check_named(specs)
+    longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
+    return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
+
+
+def _shown(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
+    """The pairs as a judge sees them, with the rows they are from."""
+    rows = sheet(study.items, judge, study.seed)
+    return rows, [(row["text"], row["text2"]) for row in rows]
+
+
+def _asking(study: Study, options: RatingOptions) -> Asking:
+    return Asking(judge_prompt().text, options, study.seed)
 
 
 def estimate_files(study: Study) -> list[Path]:
