@@ -133,10 +133,14 @@ def _replicates(
     parts = []
     for rows in resampled_rows(n, RESAMPLES, rng, most=_COUNTS // n):
         counts = row_counts(rows)
-        deltas = [
-            score(run, counts * mask) - score(original, counts * mask)
-            for run, mask in zip(runs, kept, strict=True)
-        ]
+        # Runs that lost the same items, most often none, share the original's scores.
+        before: dict[bytes, Floats] = {}
+        deltas = []
+        for run, mask in zip(runs, kept, strict=True):
+            drawn = counts * mask
+            if mask.tobytes() not in before:
+                before[mask.tobytes()] = score(original, drawn)
+            deltas.append(score(run, drawn) - before[mask.tobytes()])
         parts.append(np.mean(deltas, axis=0))
     return np.concatenate(parts)
 
