@@ -140,7 +140,7 @@ def _interval(estimate: float, fit: _Fit, shares: Floats, confidence: float) -> 
     if variance <= 0:
         return estimate, estimate, float("nan")
     estimator = np.tensordot(loads, fit.forms, axes=1) @ np.tensordot(fit.variances, fit.covariances, axes=1)
-    df = variance**2 / float(np.trace(estimator @ estimator))
+    df = variance**2 / float((estimator * estimator.T).sum())
     reach = float(t.ppf(0.5 + confidence / 2, df)) * variance**0.5
     return estimate - reach, estimate + reach, df
 
