@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from time import perf_counter
 
 import pytest
 from pydantic import BaseModel
 
 from semblance.contracts import Completion, Message, Sampling, Usage
-from semblance.errors import BudgetExceeded, ModelError, TextRefused
+from semblance.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
 from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.cached_chat import CachedChat, Failure, Question, ask_all
+from semblance.runs.cached_chat import CachedChat, Failure, Hope, Question, ask_all
 
 
 class Grade(BaseModel):
@@ -35,11 +36,13 @@ class Model:
         self.now -= 1
         said = messages[-1].content
         errors = {"refused": TextRefused, "dead": ModelError, "poor": BudgetExceeded, "bug": KeyError}
+        if said == "silent":
+            raise Unanswered(said, "declined")
         if said.split()[0] in errors:
             raise errors[said.split()[0]](said)
         text = '{"grade": 3}' if schema else f"{said} {call}"
         parsed = schema.model_validate_json(text) if schema else None
-        return Completion(text, parsed, Usage(5, 2, 1, 0.25), "m", "stop")
+        return Completion(text, parsed, Usage(5, 2, 1, 0.25, 0.125), "m", "stop")
 
 
 @pytest.fixture
@@ -119,6 +122,34 @@ def test_a_failure_is_an_outcome(chat):
     assert (chat.counts.asked, chat.counts.failed) == (1, 2)
     outcomes(chat, [question("refused b")])
     assert chat.model.calls == 4
+
+
+def test_that_there_is_no_answer_is_kept(chat):
+    """Where it was asked with a seed, which says what is drawn; without one it may be chance."""
+    seeded = question("silent", sampling=Sampling(seed=7))
+    for _ in range(2):
+        failure = outcomes(chat, [seeded])[0][1]
+        assert (failure, failure.error.why) == (Failure("silent"), "declined")
+        outcomes(chat, [question("silent")])
+    assert chat.model.calls == 3
+    assert chat.kept(seeded)
+    assert not chat.kept(question("silent"))
+    assert (chat.counts.cached, chat.counts.failed) == (1, 3)
+
+
+def test_how_long_an_answer_took_is_kept(chat):
+    """As it was when it was given."""
+    seconds = [asyncio.run(chat.complete([Message("user", "a")])).usage.seconds for _ in range(2)]
+    assert seconds == [0.125, 0.125]
+
+
+def test_failures_at_the_end_are_no_dead_model():
+    """Only those that were begun after the last answer count."""
+    hope = Hope()
+    begun = perf_counter()
+    hope.answered()
+    assert not any(hope.is_lost(begun) for _ in range(100))
+    assert [hope.is_lost(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
 
 
 def test_a_model_that_cannot_be_had_ends_it(chat):

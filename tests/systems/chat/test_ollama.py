@@ -154,3 +154,34 @@ def test_an_unknown_parameter():
     """Those that there are, the server's among them."""
     with pytest.raises(UsageError, match=r"It takes .*base_url, .*num_ctx, think, keep_alive"):
         open_chat("ollama:m?mirostat=1")
+
+
+def test_a_context_that_suits():
+    """A power of two with room for the tokens, 4,096 at least; a copy, and what the spec says stays."""
+    with StubServer() as stub:
+        plain = opened(stub)
+        fitted = [plain.suited(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)]
+        assert [one.num_ctx for one in fitted] == [4096, 4096, 8192, 32_768]
+        assert plain.num_ctx is None
+        assert {one.identity for one in fitted} == {f"{plain.identity}:num_ctx=suited"}
+        complete(plain.suited(tokens=5000, think=False))
+        complete(opened(stub, num_ctx=512, think="true").suited(tokens=5000, think=False))
+        first, second = stub.bodies
+    assert (first["options"]["num_ctx"], first["think"]) == (8192, False)
+    assert (second["options"]["num_ctx"], second["think"]) == (512, True)
+
+
+def test_a_text_that_fills_the_context():
+    """Was cut without a word, so there is no answer to it."""
+    long = [Message("user", "word " * 600)]
+    with StubServer(chat=lambda turn: "short") as stub:
+        with pytest.raises(TextRefused, match="were cut"):
+            complete(opened(stub, num_ctx=512), long)
+        assert complete(opened(stub, num_ctx=4096), long).text == "short"
+        assert stub.statuses[200] == 2
+
+
+def test_loading_the_model_is_no_time_of_the_answer():
+    """The server says how long it took."""
+    answer = {"message": {"content": "x"}, "done": True, "load_duration": 2_500_000_000}
+    assert read(answer).idle == 2.5

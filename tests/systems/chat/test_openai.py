@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from pydantic import BaseModel
 
 from semblance.contracts import Message, Sampling
-from semblance.errors import ModelError, TextRefused, UsageError
+from semblance.errors import ModelError, TextRefused, Unanswered, UsageError
 from semblance.systems.chat import CHAT_MODELS, open_chat
 from semblance.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
@@ -98,6 +99,56 @@ def test_what_is_no_answer(reply, reason):
     with StubServer(chat=lambda turn: reply) as stub, pytest.raises(TextRefused, match=reason):
         complete(opened(stub))
     assert stub.statuses[200] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("", "empty"),
+        ("<think>on and on", "thinking"),
+        (Reply("a crim", finish="length"), "cut"),
+        (Reply("", finish="content_filter"), "withheld"),
+    ],
+)
+def test_a_seeded_draw_without_an_answer(reply, why):
+    """Would be the same again, so it is asked for once; why there is none can be told apart."""
+    with StubServer(chat=lambda turn: reply) as stub:
+        with pytest.raises(Unanswered) as caught:
+            complete(opened(stub), sampling=Sampling(seed=7))
+        assert stub.statuses[200] == 1
+    assert caught.value.why == why
+
+
+def test_sampling_that_a_model_does_not_take():
+    """Is left out from then on, and told once; what else is wrong stays an error."""
+    sent = []
+
+    def check(request):
+        sent.append({*request.json} & {"temperature", "top_p", "seed"})
+        for name in ("temperature", "seed"):
+            if name in request.json:
+                raise Problem(400, f"Unsupported parameter: '{name}' is not supported with this model.")
+
+    sampling = Sampling(temperature=0.8, top_p=0.9, seed=7)
+    with StubServer(check=check) as stub:
+        chat = opened(stub)
+        with pytest.warns(RuntimeWarning, match=r"openai:m does not take (temperature|seed)") as warned:
+            complete(chat, sampling=sampling)
+        complete(chat, sampling=sampling)
+    assert len(warned) == 2
+    assert sent == [{"temperature", "top_p", "seed"}, {"top_p", "seed"}, {"top_p"}, {"top_p"}]
+    assert chat.left_out == ("temperature", "seed")
+
+
+@pytest.mark.parametrize(
+    "body", [[], {}, {"choices": []}, {"choices": [{"message": None}]}, "text", {"choices": 1}]
+)
+def test_what_is_no_completion(body):
+    """Is tried again, and then told."""
+    with StubServer() as stub:
+        stub._routes.insert(0, ("POST", re.compile(r"/v1/chat/completions"), lambda request: body))
+        with pytest.raises(ModelError, match="an answer without a message"):
+            complete(opened(stub))
 
 
 def test_an_empty_answer_is_tried_again():

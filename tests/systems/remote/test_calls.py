@@ -39,6 +39,26 @@ def test_an_answer():
     assert (ledger.spent_usd, ledger.totals()["m"].requests) == (0.25, 1)
 
 
+def test_how_long_the_answer_took():
+    """The request that was answered, without those before it, the waiting, and what the server did besides."""
+
+    async def slowly(idle):
+        await asyncio.sleep(0.05)
+        return Answer("done", Usage(), idle)
+
+    assert 0.05 <= ask(partial(slowly, 0.0)).usage.seconds < 0.5
+    assert ask(partial(slowly, 0.04)).usage.seconds < ask(partial(slowly, 0.0)).usage.seconds
+    assert ask(partial(slowly, 9.0)).usage.seconds == 0
+    left = [Refused(429, {"retry-after": "0.3"}, "")]
+
+    async def pushed_back():
+        if left:
+            raise left.pop()
+        return await slowly(0.0)
+
+    assert ask(pushed_back).usage.seconds < 0.3
+
+
 def test_retries_are_counted_and_paid_for():
     """A refusal is free; a broken answer was work, and counts what was put aside for it."""
     ledger = Ledger()
