@@ -30,13 +30,13 @@ def judged(data, noise=0.5, failed=()):
     ]
 
 
-def outcome(ratings, data, options=OPTIONS):
+def outcome(ratings, data, options=OPTIONS, langs=()):
     context = Context("data", options=options)
-    return agreement(ratings, Judged.of(data, 1, 5), options, context)
+    return agreement(ratings, Judged.of(data, langs or ("en",) * len(data), 1, 5), options, context)
 
 
 def rows(found):
-    return {(row.measure, row.variant): row for row in found.scores}
+    return {(row.measure, row.variant): row for row in found.scores if not row.subset}
 
 
 def test_every_figure_is_a_direct_computation():
@@ -122,3 +122,29 @@ def test_items_hold_everything():
     assert set(items["measure"]) == {"rating", "gold", "words"}
     assert items["value"][4] is None
     assert items["item_id"][4] == "p4"
+
+
+def test_languages_have_a_correlation_each():
+    """The headline is their mean, for one correlation over all would reward a judge for the languages' levels."""
+    data = pairs(100)
+    langs = ("en",) * 60 + ("de",) * 40
+    ratings = [
+        Rating(one.value * (0.2 if lang == "de" else 1), 1)
+        for one, lang in zip(judged(data), langs, strict=True)
+    ]
+    found = outcome(ratings, data, langs=langs)
+    each = {row.subset: row for row in found.scores if row.subset}
+    direct = {
+        lang: spearmanr([ratings[i].value for i in range(*part)], data.scores[slice(*part)]).statistic
+        for lang, part in (("en", (0, 60)), ("de", (60, 100)))
+    }
+    assert {lang: row.value for lang, row in each.items()} == pytest.approx(direct)
+    headline = found.scores[0]
+    assert (headline.value, headline.n) == (pytest.approx(np.mean(list(direct.values()))), 100)
+    assert headline.ci_low < headline.value < headline.ci_high
+    flat = outcome(
+        [Rating(1.0, 1) if lang == "de" else one for one, lang in zip(ratings, langs, strict=True)],
+        data,
+        langs=langs,
+    )
+    assert (flat.scores[0].value, flat.scores[0].reason) == (None, "de: the rating does not vary")

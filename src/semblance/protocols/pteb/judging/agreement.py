@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Tokenizer
 from semblance.protocols import context
-from semblance.protocols.estimates import Estimate, Items, estimate, undefined
+from semblance.protocols.estimates import Estimate, Items, combine, estimate, undefined
 from semblance.protocols.pteb.judging.bins import Bin, by_gold, by_words, on_common_scale, words_per_text
 from semblance.protocols.pteb.judging.failures import by_reason, too_many
 from semblance.protocols.pteb.judging.options import JudgeOptions, RatingOptions
@@ -46,6 +46,7 @@ class Figure:
     variant: str
     n: int
     found: Estimate | str
+    subset: str = ""
 
     @property
     def name(self) -> str:
@@ -56,8 +57,10 @@ class Figure:
     def score(self) -> Score:
         """As a row of results."""
         if isinstance(self.found, str):
-            return undefined(self.measure, self.n, self.found, variant=self.variant)
-        return self.found.score(self.measure, variant=self.variant)
+            row = undefined(self.measure, self.n, self.found, variant=self.variant)
+        else:
+            row = self.found.score(self.measure, variant=self.variant)
+        return replace(row, subset=self.subset)
 
     @property
     def component(self) -> Component:
@@ -69,16 +72,24 @@ class Figure:
 
 @dataclass(frozen=True)
 class Judged:
-    """Pairs with their gold scores and lengths: `gold` on 0 to 5, `words` the mean of both texts, (n,) each."""
+    """Pairs with their gold scores, lengths and languages: `gold` on 0 to 5, `words` the mean of both texts, (n,)
+    each."""
 
     ids: tuple[str, ...]
     gold: Floats
     words: Floats
+    langs: tuple[str, ...]
 
     @classmethod
-    def of(cls, data: ScoredPairs, low: float, high: float) -> Judged:
+    def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> Judged:
         """The pairs of a dataset whose scores have this range."""
-        return cls(data.ids, on_common_scale(data.scores, low, high), words_per_text(data.first, data.second))
+        gold = on_common_scale(data.scores, low, high)
+        return cls(data.ids, gold, words_per_text(data.first, data.second), langs)
+
+    @property
+    def by_language(self) -> dict[str, NDArray[np.bool_]]:
+        """Which pairs are in each language."""
+        return {lang: np.array([one == lang for one in self.langs]) for lang in dict.fromkeys(self.langs)}
 
 
 def agreement(
@@ -86,8 +97,9 @@ def agreement(
 ) -> TaskOutcome:
     """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
 
-    Pairs without a rating are left out and counted; over 5% there is no score. Components are named as the rows:
-    `spearman`, `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
+    The headline of several languages is the mean of one correlation each, which have rows of their own (subset). Pairs
+    without a rating are left out and counted; over 5% there is no score. Components are named as the rows: `spearman`,
+    `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
     """
     values = np.array([np.nan if one.value is None else one.value for one in ratings])
     items = Items()
@@ -95,16 +107,13 @@ def agreement(
         items.add(data.ids, column, name)
     lost = by_reason("pairs without a rating", data.ids, [one.reason for one in ratings])
     reason = too_many("pairs had no rating", len(ratings), lost)
-    found = [
-        Figure(one.measure, one.variant, one.n, reason or one.found)
-        for one in _figures(values, data, options, context)
-    ]
+    found = [replace(one, found=reason or one.found) for one in _figures(values, data, options, context)]
     failed = estimate(np.isnan(values)[:, None] * 1.0, _mean, context, "failed", "bootstrap over pairs")
     found.append(Figure("failed", "", len(values), failed))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
         scores=tuple(one.score for one in found),
-        components={one.name: one.component for one in found},
+        components={one.name: one.component for one in found if not one.subset},
         items=items.columns,
         skipped=lost,
         counts={
@@ -117,13 +126,30 @@ def agreement(
 
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
+    yield from _headline(values, data, context)
+    for one in by_words(data.words, options.word_edges):
+        yield _correlation(values, data.gold, one, options.smallest_bin, context)
     whole = Bin("", np.ones(len(values), dtype=bool))
-    for one in (whole, *by_words(data.words, options.word_edges)):
-        least = options.smallest_bin if one.label else 2
-        yield _correlation(values, data.gold, one, least, context)
     errors = np.abs(values - data.gold)
     for one in (whole, *by_gold(data.gold, options.gold_edges)):
         yield _error(errors, one, context)
+
+
+def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure]:
+    """The correlation of all pairs; of several languages the mean, and then that of each."""
+    by_language = data.by_language
+    parts = [
+        replace(_correlation(values, data.gold, Bin("", members), 2, context), subset=lang)
+        for lang, members in by_language.items()
+    ]
+    if len(parts) == 1:
+        yield replace(parts[0], subset="")
+        return
+    n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
+    estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
+    missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
+    yield Figure(HEADLINE, "", n, missing or replace(combine(estimates, method), n=n))
+    yield from parts
 
 
 def _correlation(values: Floats, gold: Floats, one: Bin, least: int, context: Context) -> Figure:

@@ -85,7 +85,7 @@ def _planned_dataset(
     how = request.dataset(source)
     dataset = opening.dataset(how)
     joined_tasks(source, dataset, [OnPairs(TASK)])
-    loaded = work.load(how, request.limit, request.seed)
+    loaded = work.load(how, request.limit, request.seed).loaded
     gold, warning = gold_range(ranges, source, dataset.name, loaded.data.scores)
     task = planned_task(TASK, loaded, len, 2 * len(loaded.data))
     if warning:

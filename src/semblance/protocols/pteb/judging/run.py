@@ -88,16 +88,25 @@ class _Judging:
 
 def cell_rows(lang: str, seed: int, record: CellRecord, headline: str) -> list[Result]:
     """The rows of a cell; one that failed has its headline's, without a value."""
-    where = ("pteb", record.task, record.dataset, "", lang)
+    where = ("pteb", record.task, record.dataset)
     if not record.done:
         row = Result(
-            *where, record.variant, record.system, headline, None, 0, seed=seed, reason=record.reason
+            *where,
+            "",
+            lang,
+            record.variant,
+            record.system,
+            headline,
+            None,
+            0,
+            seed=seed,
+            reason=record.reason,
         )
         return [row]
     return [
         Result(
-            *where, score.variant, record.system, score.measure, score.value, score.n,
-            score.ci_low, score.ci_high, score.method, seed, score.reason,
+            *where, score.subset, score.subset or lang, score.variant, record.system, score.measure,
+            score.value, score.n, score.ci_low, score.ci_high, score.method, seed, score.reason,
         )
         for score in record.scores
     ]  # fmt: skip
