@@ -179,6 +179,8 @@ def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, 
 
 
 def _warnings(record: Record) -> Iterator[Note]:
+    for warning in record.manifest.get("warnings", ()):
+        yield Note("warning", str(warning))
     where: dict[str, dict[str, None]] = {}
     for dataset in record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():

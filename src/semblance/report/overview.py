@@ -57,7 +57,7 @@ def overview(runs: Sequence[Run]) -> Overview:
     notes = gathered_notes(runs)
     return Overview(
         facts=_facts(runs),
-        verdict=board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first),
+        verdict=_verdict(runs),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         shown=shown(first.board),
@@ -66,6 +66,13 @@ def overview(runs: Sequence[Run]) -> Overview:
         unrounded=_rounds_apart(first.board),
         footer=_footer(runs),
     )
+
+
+def _verdict(runs: Sequence[Run]) -> Verdict:
+    """That of the first run, which it names where there are several."""
+    first = runs[0]
+    found = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
+    return found if len(runs) == 1 else Verdict((f"{first.title}: ", *found.heading), found.lede)
 
 
 def run_verdict(run: Run) -> Verdict:

@@ -16,7 +16,7 @@ from semblance.report.scale import Scale, scale_of
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """One row of a chart: `name` is the dataset (or the task, over its datasets), `sub` what it is for."""
+    """One row of a chart: `name` is the dataset and `sub` its task; the other way round where there is one dataset."""
 
     name: str
     sub: str
@@ -40,11 +40,12 @@ def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
     rows = [row for row in losses.rows if row.system.ranked]
     found = {row.system.name: _of(losses, row) for row in rows}
     pool = [value for of in found.values() for one in of for value in _values(one)]
+    several = len({one.dataset for of in found.values() for one in of}) > 1
     scale = scale_of(pool, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     return tuple(
         Dumbbells(
             row.label, f"drops-{row.system.index}", row, scale,
-            tuple(_drawn(one, scale) for one in sorted(found[row.system.name], key=_order)),
+            tuple(_drawn(one, scale, several=several) for one in sorted(found[row.system.name], key=_order)),
         )
         for row in rows
         if found[row.system.name]
@@ -73,8 +74,10 @@ def _of(losses: Losses, row: Row) -> list[Loss]:
     ]
 
 
-def _drawn(loss: Loss, scale: Scale) -> Dumbbell:
-    return Dumbbell(loss.dataset, loss.task.short if loss.task else "", loss, mark(loss, scale))
+def _drawn(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
+    task = loss.task.short if loss.task else ""
+    names = (loss.dataset, task) if several else (task, loss.dataset)
+    return Dumbbell(*names, loss, mark(loss, scale))
 
 
 def _values(loss: Loss) -> Sequence[float]:

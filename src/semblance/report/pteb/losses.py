@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from semblance.protocols.pteb.analysis.drops import source_of
+from semblance.protocols.pteb.summary.layout import CONTROLS
 from semblance.records import Result
 from semblance.report.board import Board, Row, Value, missing_value
 from semblance.report.numbers import POINTS
@@ -89,10 +91,12 @@ class Losses:
 
     @cached_property
     def _runs(self) -> Mapping[tuple[str, str, str, str], list[float]]:
-        """The scores of all runs of a cell, in the order of the rows."""
+        """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
         found: dict[tuple[str, str, str, str], list[float]] = {}
+        controls = _controls(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            if dataset and not subset and variant.startswith(PARAPHRASE) and row.value is not None:
+            counts = variant.startswith(PARAPHRASE) and source_of(variant) not in controls
+            if dataset and not subset and counts and row.value is not None:
                 found.setdefault((task, dataset, system, measure), []).append(row.value)
         return found
 
@@ -131,3 +135,12 @@ class Losses:
             find(name, system, SD, dataset=dataset),
             tuple(self._runs.get((name, dataset, system, measure), ())), missing,
         )  # fmt: skip
+
+
+def _controls(record: Record) -> set[str]:
+    """The labels of sources that only stand beside the others; none where there are no others."""
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    labels = {
+        one.get("label", "") for one in sources if one.get("paraphraser", "").partition(":")[0] in CONTROLS
+    }
+    return labels if len(labels) < len(sources) else set()

@@ -20,8 +20,6 @@ def pteb_notes(record: Record) -> Iterator[Found]:
     yield from _without_score(record)
     yield from _outcomes(record)
     yield from _few_runs(record)
-    for warning in record.manifest.get("warnings", ()):
-        yield "warning", str(warning), "", ""
 
 
 def outcomes(record: Record) -> Counter[str]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from semblance.report import numbers
 from semblance.report.board import Board
+from semblance.report.matrix import Matrix
 from semblance.report.pteb.against import Against, against_original
 from semblance.report.pteb.baseline import BaselinePlot, baseline_plots
 from semblance.report.pteb.dumbbells import Dumbbells, dumbbells
 from semblance.report.pteb.losses import PARAPHRASE, Losses
 from semblance.report.pteb.quality import HEADINGS, Quality, outcome_lines, qualities
-from semblance.report.pteb.scores import ScoreTable, score_tables
+from semblance.report.pteb.scores import ScoreTable, score_tables, source_table
 from semblance.report.pteb.stability import Stability, orders, stabilities
 from semblance.report.pteb.verdict import pteb_verdict
 from semblance.report.pteb.wordings import Wordings, wordings
@@ -32,6 +33,7 @@ class PtebPage:
     verdict: Verdict
     dumbbells: tuple[Dumbbells, ...]
     scores: tuple[ScoreTable, ...]
+    by_source: Matrix | None
     gaps: tuple[Gap, ...]
     command: str
     baseline: tuple[BaselinePlot, ...]
@@ -61,6 +63,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         verdict=pteb_verdict(record, board),
         dumbbells=dumbbells(losses),
         scores=score_tables(losses),
+        by_source=source_table(losses),
         gaps=gaps(board),
         command=record.manifest.get("command", ""),
         baseline=baseline_plots(record, board),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semblance.report.board import Row
-from semblance.report.pteb.losses import Loss, Losses
+from semblance.report.matrix import Line, Matrix, entry
+from semblance.report.numbers import POINTS
+from semblance.report.pteb.losses import DELTA, Loss, Losses
 from semblance.report.sage.panels import TOP
 
 
@@ -64,3 +66,20 @@ def _table(
         for i, (row, found) in enumerate(rows)
     )
     return ScoreTable(title, name, tuple(columns), tuple(made), ranked)
+
+
+def source_table(losses: Losses) -> Matrix | None:
+    """The change at the leading level by source (paraphraser, prompt); None for one source."""
+    record, board = losses.record, losses.board
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    if len(sources) < 2:
+        return None
+    made = []
+    for row in losses.rows:
+        found = [
+            record.find(board.lead, row.system.name, DELTA, variant=one.get("label", "")) for one in sources
+        ]
+        made.append(Line(row.label, tuple(entry(one, POINTS) for one in found), row.system.kind))
+    return Matrix(
+        "by-source", "Change by source, points", "System", tuple(one["name"] for one in sources), tuple(made)
+    )

@@ -192,7 +192,7 @@ def _labels(lines: Sequence[Line], y: Scale, at_end: float) -> str:
     """Names at the line ends, moved apart where they would touch, each beside its marker."""
     wanted = [(_y(y, line.points[-1][1].value or 0.0), i) for i, line in enumerate(lines)]
     wanted.append((_y(y, at_end), len(lines)))
-    placed = _apart(sorted(wanted))
+    placed = apart(sorted(wanted))
     parts = []
     for height, i in placed:
         if i == len(lines):
@@ -205,7 +205,7 @@ def _labels(lines: Sequence[Line], y: Scale, at_end: float) -> str:
     return "".join(parts)
 
 
-def _apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Heights at least a label apart, in the same order, inside the figure."""
     placed: list[tuple[float, int]] = []
     for height, i in wanted:

@@ -1,0 +1,77 @@
+"""A table of named rows and columns whose cells are values with intervals, or words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from semblance.contracts import Kind
+from semblance.records import Result
+from semblance.report import numbers
+from semblance.report.numbers import Unit
+from semblance.report.sage.heat import STEPS
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell: its text, what stands under it, its value for sorting and CSV, its step of a heat, why it is missing."""
+
+    text: str
+    small: str = ""
+    exact: str = ""
+    step: int = 0
+    why: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row by its label; `kind` gives it a sign."""
+
+    label: str
+    entries: tuple[Entry, ...]
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The table; `heading` is what its rows are. With `is_heat` cells have a ground by their step."""
+
+    id: str
+    title: str
+    heading: str
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+    is_heat: bool = False
+    digits: int = 2
+
+
+def entry(row: Result | None, unit: Unit, *, n: bool = False, heat: float = 0.0, bold: bool = False) -> Entry:
+    """A result as a cell: its value over its interval, or with `n` over how many items stand behind it; its reason
+    where it has no value. `heat` is the value of the darkest step."""
+    if row is None:
+        return Entry("n/a", why="not part of the run")
+    if row.value is None:
+        return Entry(
+            "n/a" if row.n == 0 or not n else f"n = {row.n}", why=row.reason or "no value was recorded"
+        )
+    known = row.ci_low is not None and row.ci_high is not None
+    interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else "no interval"
+    words = [row.value, *((row.ci_low, row.ci_high) if known else ())]
+    return Entry(
+        unit.text(row.value),
+        f"n = {numbers.count(row.n)}" if n else interval,
+        " ".join(numbers.exact((word or 0.0) * unit.factor) for word in words),
+        step_of(row.value / heat) if heat else 0,
+        bold=bold,
+    )
+
+
+def step_of(share: float) -> int:
+    """The step of a heat, 1 to 5, of a share of the darkest."""
+    return min(STEPS, max(1, 1 + int(share * STEPS)))
+
+
+def words(texts: Sequence[str]) -> tuple[Entry, ...]:
+    """Cells of words."""
+    return tuple(Entry(text) for text in texts)
