@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -199,7 +200,7 @@ def _show_scored(scored: Scored, wide: bool) -> None:
     show(
         render_table(
             columns,
-            [_cells(one) for one in scored.results],
+            [_cells(one, scored.results) for one in scored.results],
             width=here.width,
             wide=wide,
             unicode=here.unicode,
@@ -223,8 +224,8 @@ def _verdict(scored: Scored) -> str:
     return f"{'; '.join(told)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
-def _cells(one: LanguageResult) -> list[str]:
-    from semblance.protocols.pteb.validation.tables import TOTAL, VERDICTS
+def _cells(one: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+    from semblance.protocols.pteb.validation.tables import TOTAL, verdict
     from semblance.report import numbers
 
     mean, share = one.mean, one.share
@@ -232,7 +233,7 @@ def _cells(one: LanguageResult) -> list[str]:
         one.lang or TOTAL,
         "n/a" if mean is None else f"{mean.estimate:.2f}",
         "n/a" if mean is None or mean.low != mean.low else numbers.interval(mean.low, mean.high, 2),
-        VERDICTS[one.accepted],
+        verdict(one, results),
         "n/a" if one.median is None else f"{one.median:.2f}",
         "n/a" if share is None else numbers.percent(share.estimate),
         "n/a" if one.alpha is None else numbers.score(one.alpha.estimate, 2),

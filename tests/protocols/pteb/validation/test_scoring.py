@@ -56,7 +56,7 @@ def test_from_ratings_to_the_table(draw, fill):
     assert float(rows["fra"]["mean_similarity"]) == pytest.approx(np.mean([truth(item) for item in pairs]))
     assert (rows["fra"]["n_pairs"], rows["fra"]["n_ratings"]) == ("50", "100")
     assert float(rows["fra"]["alpha"]) == 1
-    assert rows["Total"]["verdict"] == "accepted"
+    assert rows["Total"]["verdict"] == "3 of 3 accepted"
     results = {
         (row.subset, row.measure): row for row in RunFolder(study.path).read_results() if not row.variant
     }
@@ -98,7 +98,7 @@ def test_planted_bad_raters_are_rejected_and_logged(draw, fill, write_csv):
     assert (rows["deu"]["raters_rejected"], rows["deu"]["n_ratings"], rows["deu"]["n_incomplete"]) == (
         "1", "50", "50",
     )  # fmt: skip
-    assert rows["Total"]["verdict"] == "rejected"
+    assert rows["Total"]["verdict"] == "2 of 3 accepted"
     log = (study.path / "tables" / "raters.md").read_text("utf-8")
     assert re.search(r"fra-rater2 .*rejected \| rated the unrelated pair fra-\d+ 4, expected 0", log)
     assert re.search(r"deu-rater1 .*rejected \| \d+ ratings are more than 2 from the inspector's", log)
@@ -161,6 +161,25 @@ def test_blank_ratings_are_counted(draw, fill):
     [french] = [one for one in scored.results if one.lang == "fra"]
     assert (french.accepted, french.rated, french.pairs) == (None, 18, 20)
     assert "fra" not in scored.accepted
+
+
+def test_doubts_about_a_verdict_are_told(draw, fill):
+    """The threshold within the interval; raters who agree no better than by chance."""
+    study = draw(pairs=20)
+
+    def said(item, rater):
+        if item.is_dummy or item.lang != "fra":
+            return truth(item)
+        return float(np.random.default_rng([int(item.pair_id[-3:]), int(rater[-1])]).integers(1, 6))
+
+    fill(study, said)
+    told = scoring.score(read_study(study.path)).warnings
+    assert (
+        "The threshold is within the interval of fra: with other pairs the verdict could be the other."
+        in told
+    )
+    assert any(one.startswith("The raters of fra may agree no better than by chance (alpha ") for one in told)
+    assert not any("deu" in one or "swa" in one for one in told if "fewer pairs" not in one)
 
 
 def test_without_ratings_there_is_nothing_to_score(draw):

@@ -68,7 +68,7 @@ def score(
     results = language_results(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
     )
-    warnings = [*_warnings(study, checked, said, items), *_incomplete(results, study.raters)]
+    warnings = [*_warnings(study, checked, said, items), *_doubts(results, study)]
     return Scored(study, tuple(ratings), checked, results, tuple(warnings))
 
 
@@ -126,12 +126,19 @@ def _warnings(
     return told
 
 
-def _incomplete(results: Sequence[LanguageResult], per_pair: int) -> list[str]:
-    return [
-        f"{one.incomplete} of {one.pairs} pairs in {one.lang} have fewer than {per_pair} ratings that count."
-        for one in results
-        if one.lang and one.incomplete
-    ]
+def _doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
+    """What speaks against relying on a language's verdict."""
+    for one in results:
+        if not one.lang:
+            continue
+        if one.incomplete:
+            few = f"{one.incomplete} of {one.pairs} pairs"
+            yield f"{few} in {one.lang} have fewer than {study.raters} ratings that count."
+        if one.mean is not None and one.mean.low <= study.rules.threshold <= one.mean.high:
+            near = f"The threshold is within the interval of {one.lang}"
+            yield f"{near}: with other pairs the verdict could be the other."
+        if one.alpha is not None and one.alpha.low <= 0:
+            yield f"The raters of {one.lang} may agree no better than by chance (alpha {one.alpha.estimate:.2f})."
 
 
 def _with_key(scored: Scored) -> list[dict[str, Any]]:

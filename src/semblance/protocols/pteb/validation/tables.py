@@ -19,18 +19,18 @@ def rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[
     """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
 
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
-    `rating=0` to `rating=5`) are shares; `accepted` is 1 or 0.
+    `rating=0` to `rating=5`) are shares; `accepted` is 1 or 0; of all, 1 where every language is.
     """
     for one in results:
         none = one.reason or "no rating counts"
-        verdict = None if one.accepted is None else float(one.accepted)
+        accepted = None if one.accepted is None else float(one.accepted)
         yield _row(one, system, seed, "mean_rating", one.mean, none)
         median = _plain(one.median, one.ratings, "over ratings")
         yield _row(one, system, seed, "median_rating", median, none)
         yield _row(one, system, seed, "share_at_threshold", one.share, none)
         undefined = "no pair has two ratings, or all ratings are the same"
         yield _row(one, system, seed, "alpha", one.alpha, undefined)
-        rule = _plain(verdict, one.rated, "the rules of the study")
+        rule = _plain(accepted, one.rated, "the rules of the study")
         yield _row(one, system, seed, "accepted", rule, none)
         for measure, counts in (("ratings", one.rating_counts), ("pairs", one.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
@@ -46,6 +46,14 @@ def tables(
     yield _table_11(results, threshold)
     yield _distribution(results)
     yield _raters(raters)
+
+
+def verdict(one: LanguageResult, results: Sequence[LanguageResult]) -> str:
+    """The verdict in words; of all languages together, how many were accepted."""
+    if one.lang:
+        return VERDICTS[one.accepted]
+    langs = [other for other in results if other.lang]
+    return f"{sum(other.accepted is True for other in langs)} of {len(langs)} accepted"
 
 
 def _row(
@@ -78,7 +86,7 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
         (
             one.lang or TOTAL, one.rated, one.incomplete, one.ratings, one.raters, one.rejected, *_three(one.mean),
             one.median, None if one.share is None else one.share.estimate, *_three(one.alpha),
-            VERDICTS[one.accepted], one.reason,
+            verdict(one, results), one.reason,
         )
         for one in results
     )  # fmt: skip
