@@ -196,6 +196,13 @@ def test_the_baseline_may_be_chosen(made):
     assert all(one["pooled"]["shift"] == pytest.approx(0.05) for one in compared["systems"])
 
 
+def test_a_reference_is_no_baseline(made):
+    """It is not ranked, and so nobody is compared with it."""
+    layout = made.layout({"one": "sts"}, ["a", "b", "constant"], baseline="constant")
+    _, comparisons = summarise(layout, made.records(layout, score))
+    assert comparisons["baseline"]["scopes"]["sts"]["reason"] == "the baseline, constant, is not ranked"
+
+
 def test_mixed_effects_of_dataset_and_run(made):
     """The value is that of `delta`; its interval holds for other datasets and is wider where these differ."""
     layout = made.layout(dict.fromkeys(("one", "two", "three", "four"), "sts"))

@@ -30,7 +30,9 @@ def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
     baseline = scores.layout.compared_with
     empty = {"baseline": baseline, "datasets": [], "systems": []}
     if baseline not in scope.systems:
-        return {**empty, "reason": f"the baseline, {baseline}, is evaluated by another method"}
+        ranked = any(system.name == baseline for system in scores.layout.ranked)
+        why = "is evaluated by another method" if ranked else "is not ranked"
+        return {**empty, "reason": f"the baseline, {baseline}, {why}"}
     if len(scope.systems) < 2:
         return {**empty, "reason": "no other system to compare"}
     if not (level := scores.in_scope(scope.task, baseline)).present:
