@@ -63,5 +63,7 @@ def test_result_rows():
     assert values["de", "failed"] == 1
     assert values["", "copied"] == 1 / 5
     assert values["de", "edit_distance"] is None
+    assert ("", "rejected:thinking") in values
+    assert ("de", "rejected:thinking") not in values
     one = quality_rows(ROWS[:3], dataset="d", system="s", variant="v", seed=1)
     assert {(row.subset, row.lang) for row in one} == {("", "en")}

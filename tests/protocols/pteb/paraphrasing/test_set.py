@@ -137,7 +137,8 @@ def test_what_the_set_does_not_have(kept):
 def test_a_source_is_not_changed(kept):
     """Its name is taken by its identity; what is told of it may be renewed, and its files stay."""
     kept.add(SOURCE.model_copy(update={"about": {"model": "m-2026"}}))
-    assert kept.source("a model").about == {"model": "m-2026"}
+    kept.add(SOURCE.model_copy(update={"about": {"sampling": 1}}))
+    assert kept.source("a model").about == {"model": "m-2026", "sampling": 1}
     assert kept.seeds("a model", "d/e") == (1337, 1338)
     with pytest.raises(UsageError, match="another source called 'a model'"):
         kept.add(SOURCE.model_copy(update={"identity": "openai:m@2"}))

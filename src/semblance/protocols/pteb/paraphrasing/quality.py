@@ -74,7 +74,7 @@ def quality_rows(
     rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int
 ) -> list[Result]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
-    (`subset`).
+    (`subset`, without outcomes that no text of it had).
 
     Shares of the texts: `copied`, `failed`, `duplicates`, `failed:OUTCOME`. Per text: `retries`, `rejected:OUTCOME`
     (rejected answers, also where a later one was used). Means: `edit_distance`, `length_ratio`, `seconds`.
@@ -90,6 +90,7 @@ def quality_rows(
         )
         for subset, lang, own in parts
         for measure, value, n, reason in _measures(quality(own))
+        if value or not subset or ":" not in measure
     ]  # fmt: skip
 
 

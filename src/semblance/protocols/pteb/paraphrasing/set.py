@@ -78,6 +78,8 @@ class ParaphraseSet:
             self._manifest.sources.append(source.model_copy(deep=True))
         else:
             told = source.model_dump(exclude={"datasets"})
+            # One that had nothing left to ask does not know what its server calls the model.
+            told["about"] = {**known.about, **source.about}
             self._manifest.sources[self._manifest.sources.index(known)] = known.model_copy(update=told)
         self._save()
 
