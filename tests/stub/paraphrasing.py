@@ -42,7 +42,7 @@ def reworded(text: str, random: Random) -> str:
 
 
 def paraphrasing(failing: float = 0.0, copying: float = 0.0, long: float = 0.0) -> Behaviour:
-    """A model that rewords the last message, another way for another seed; of so large shares of the texts it never
+    """A model that rewords the last message, another way for another seed or prompt; of so large shares of the texts it never
     does: the server refuses them, they come back as they are, or ten times."""
 
     def behaviour(turn: Turn) -> Reply | str:
@@ -55,7 +55,9 @@ def paraphrasing(failing: float = 0.0, copying: float = 0.0, long: float = 0.0) 
         if at < failing + copying + long:
             return " ".join([text] * 10)
         seed = turn.body.get("seed", turn.body.get("options", {}).get("seed"))
-        return reworded(text, Random(f"{seed} {text}"))
+        # Another prompt is another way to say it.
+        told = turn.messages[0]["content"] if len(turn.messages) > 1 else ""
+        return reworded(text, Random(f"{seed} {told} {text}"))
 
     return behaviour
 

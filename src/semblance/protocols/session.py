@@ -177,13 +177,12 @@ class Session:
         """Fields of the manifest that only this protocol has."""
         self.forecast: dict[str, Any] = self.previous.get("forecast") or {}
         self.records: dict[str, CellRecord] = {}
-        self.resumed = 0
+        self._fresh: list[CellRecord] = []
         self._clock = time.perf_counter()
 
     def begin(self, listener: Silent) -> None:
         """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
         self._read()
-        self.resumed = len(self.records)
         if not self.forecast:
             listener.planning(self.plan)
             # Workers load their models themselves; this process then has none to measure.
@@ -204,6 +203,7 @@ class Session:
         with closing(steps):  # type: ignore[type-var]
             for record in steps:
                 self.records[record.key] = record
+                self._fresh.append(record)
                 self.folder.append_results(self.steps.rows(self.plan, record))
 
     def end(self) -> None:
@@ -262,7 +262,7 @@ class Session:
         return [row for record in self.ended() for row in self.steps.rows(self.plan, record)]
 
     def _entry(self) -> dict[str, Any]:
-        fresh = list(self.records.values())[self.resumed :]
+        fresh = self._fresh
         return {
             "started": self.accounts.spending.session,
             "ended": moment(),

@@ -61,7 +61,7 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth) -> dict[s
                 "label": source.label,
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
-                "prompt": source.prompt.as_dict(),
+                "prompt": _prompt(paraphrases, source),
                 "slug": slug(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
@@ -69,6 +69,12 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth) -> dict[s
             for source in sources
         ],
     }  # fmt: skip
+
+
+def _prompt(paraphrases: ParaphraseSet, source: Source) -> dict[str, str] | None:
+    """What a model was told, None where no model was asked."""
+    kept = paraphrases.sources.get(source.name)
+    return None if kept is None else kept.prompt
 
 
 def _quality(plan: Plan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:

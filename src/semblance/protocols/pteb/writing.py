@@ -56,15 +56,14 @@ class Writer:
 
     def _name(self, source: Source) -> None:
         """Say in the set who writes; again at the end, when it is known what the server calls its model."""
-        about = dict(source.paraphraser.about())
-        prompt = about.pop("prompt", None)
+        prompt = getattr(source.paraphraser, "prompt", None)
         self.paraphrases.add(
             sets.Source(
                 name=source.name,
                 paraphraser=source.paraphraser.name,
                 identity=source.paraphraser.identity,
-                prompt=prompt,
-                about=about,
+                prompt=None if prompt is None else prompt.as_dict(),
+                about=dict(source.paraphraser.about()),
             )
         )
 
