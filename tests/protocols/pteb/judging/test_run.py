@@ -215,3 +215,30 @@ def test_a_judge_that_cannot_be_had(write_pairs, spec, stub, tmp_path):
     stub.keys = None
     run = judge([one], datasets=[path], out=tmp_path / "run", options=QUICK)
     assert run.manifest["status"] == "finished"
+
+
+def test_long_pairs_are_read_whole(stub, judges, tmp_path):
+    """A server that must be told gets room for the longest pair of the run, the same for all calls, and is told not to
+    think; how the pairs are told apart does not depend on it."""
+    rows = [
+        {
+            "id": str(i),
+            "lang": "en",
+            "text": f"{i} " + "word " * 3000 * (i % 2),
+            "text2": "short",
+            "score": i % 6,
+        }
+        for i in range(12)
+    ]
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    stub.chat = lambda turn: "3.5" if "word" in turn.last else "1"
+    run = judge(
+        [f"ollama:gemma3:27b?base_url={stub.url}"], datasets=[path], out=tmp_path / "run", options=QUICK
+    )
+    assert run.manifest["status"] == "finished"
+    assert {(body["options"]["num_ctx"], body["think"]) for body in stub.bodies} == {(16384, False)}
+    assert {body["options"]["seed"] for body in stub.bodies} == {1337}
+    [system] = run.manifest["systems"]
+    assert system["facts"]["num_ctx"] == 16384
+    assert system["facts"]["licence"] == "Gemma Terms of Use"
