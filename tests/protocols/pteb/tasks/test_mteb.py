@@ -20,7 +20,7 @@ from semblance.data import open_dataset
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.options import PtebOptions
 from semblance.protocols.pteb.tasks import TASKS
-from semblance.records import JudgedSummaries
+from semblance.records import Classification, JudgedSummaries, LabelledTexts
 from semblance.systems import open_system
 from semblance.systems.encoders.wordllama import WordLlama
 from semblance.text import open_tokenizer
@@ -80,6 +80,7 @@ def local(base, dataset, main_score):
     from mteb.abstasks.task_metadata import TaskMetadata
 
     kinds = {
+        "AbsTaskClassification": "Classification",
         "AbsTaskClusteringLegacy": "Clustering",
         "AbsTaskSTS": "STS",
         "AbsTaskPairClassification": "PairClassification",
@@ -223,6 +224,33 @@ def test_v_measure_of_clusters(source, judge):
     }
     task = local(AbsTaskClusteringLegacy, DatasetDict(test=Dataset.from_dict(columns)), "v_measure")
     assert ours("clustering", given, seed=42) == pytest.approx(judge(task)["v_measure"], abs=1e-6)
+
+
+def banking():
+    def side(name):
+        packed = (DATA / "classification" / f"banking77_{name}.jsonl.gz").read_bytes()
+        rows = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
+        columns = (tuple(row[column] for row in rows) for column in ("id", "text", "label"))
+        return LabelledTexts(*columns, ("",) * len(rows))
+
+    return Classification(side("train"), side("test"))
+
+
+@pytest.mark.parametrize("source", [pytest.param("banking77", marks=shared)])
+def test_a_classifier_of_all_training_texts(source, judge):
+    """Classification is 13 points above mteb's on Banking77: it learns from 10,003 texts, mteb's from 8 per intent."""
+    from datasets import Dataset, DatasetDict
+    from mteb.abstasks.classification import AbsTaskClassification
+
+    given = banking()
+    codes = {label: code for code, label in enumerate(sorted(set(given.train.labels)))}
+    sides = {
+        name: Dataset.from_dict({"text": side.texts, "label": [codes[label] for label in side.labels]})
+        for name, side in (("train", given.train), ("test", given.test))
+    }
+    theirs = judge(local(AbsTaskClassification, DatasetDict(sides), "accuracy"))["accuracy"]
+    assert ours("classification", given) == pytest.approx(0.902, abs=0.002)
+    assert theirs == pytest.approx(0.770, abs=0.01)
 
 
 def summeval():
