@@ -14,6 +14,10 @@ from semblance.report.scale import Scale
 HEIGHT = 220
 LEFT, WIDE = 9, 87
 """Percent of the figure: where the plot begins, and how wide it is."""
+LINE, TURN, REACH = 14, 60, 50
+"""Pixels between the middles of two labels; percent across from which labels stand on the left, and that a label may
+reach across on a phone."""
+MOVES = (0, -LINE, LINE, -2 * LINE, 2 * LINE)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
     """The drawing: grid, lines, points, labels."""
     parts = [_rows(y), _columns(x), *_lines(x, y)]
     parts += [_point(point, x.scale, y.scale) for point in points]
-    parts += [_label(point, x.scale, y.scale) for point in points if point.label]
+    parts += _labels(points, x.scale, y.scale)
     return Markup(f'<svg class="curve" height="{HEIGHT + 44}">{"".join(parts)}</svg>')
 
 
@@ -80,7 +84,7 @@ def _lines(x: Axis, y: Axis) -> list[str]:
     if x.line is not None:
         across = _across(x.scale, x.line)
         parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="20" y2="{HEIGHT + 8}"/>')
-        parts.append(f'<text x="{across}" dx="4" y="30">{escape(x.line_words)}</text>')
+        parts.append(f'<text x="{across}" dx="4" y="{HEIGHT + 4}">{escape(x.line_words)}</text>')
     return parts
 
 
@@ -94,11 +98,29 @@ def _point(point: Point, x: Scale, y: Scale) -> str:
     return f'<circle class="{name}" cx="{across}" cy="{down}" r="4.5">{title}</circle>'
 
 
-def _label(point: Point, x: Scale, y: Scale) -> str:
-    """Beside the point, towards the middle of the plot."""
-    right = x.at(point.x) < 60
-    side = 'dx="9"' if right else 'dx="-9" text-anchor="end"'
-    return (
-        f'<text class="name" x="{_across(x, point.x)}" y="{_down(y, point.y)}" dy="4" {side}>'
-        f"{escape(point.label)}</text>"
+def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+    """Beside their points, towards the middle of the plot; above or below where another stands in the way, which on a
+    phone may be one far across."""
+    parts: list[str] = []
+    taken: list[float] = []
+    for point in points:
+        if not point.label:
+            continue
+        at = _down(y, point.y)
+        marks = [
+            _down(y, one.y) for one in points if one is not point and abs(x.at(one.x) - x.at(point.x)) < REACH
+        ]
+        place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
+        taken.append(place)
+        side = 'dx="9"' if x.at(point.x) < TURN else 'dx="-9" text-anchor="end"'
+        parts.append(
+            f'<text class="name" x="{_across(x, point.x)}" y="{place}" dy="4" {side}>{escape(point.label)}</text>'
+        )
+    return parts
+
+
+def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
+    """Whether no label and no mark is in the way."""
+    return all(abs(place - one) >= LINE for one in taken) and all(
+        abs(place - one) >= LINE - 4 for one in marks
     )

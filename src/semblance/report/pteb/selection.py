@@ -11,6 +11,7 @@ from semblance.protocols.pteb.selection.choice import Candidate, Rule, Selection
 from semblance.report import numbers
 from semblance.report.board import Board, Row
 from semblance.report.matrix import Entry, Line, Matrix, entry
+from semblance.report.names import labels
 from semblance.report.numbers import Unit
 from semblance.report.pteb.judges import RATING
 from semblance.report.record import Record
@@ -62,19 +63,14 @@ def selection_page(record: Record, board: Board) -> SelectionPage | None:
 
 def selection_verdict(record: Record, board: Board) -> Verdict:
     """Who is chosen, and why; that nobody is, and why."""
-    chosen, rule = _chosen(record)
+    chosen, _ = _chosen(record)
     if not chosen.selected:
         why = "; ".join(f"{board.row(one).label}: {reason}" for one, reason in chosen.rejected.items())
         return Verdict(("The rule chooses no paraphraser",), ((f"{chosen.because.capitalize()}. {why}.",),))
     row = board.row(chosen.selected)
     front = ", ".join(board.row(one).label for one in chosen.front)
-    return Verdict(
-        (name(row), " is the paraphraser that the rule chooses"),
-        (
-            (f"It has {chosen.because}. No candidate beats these in all three criteria: {front}.",),
-            (str(rule),),
-        ),
-    )
+    why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."
+    return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),))
 
 
 def _rule(record: Record) -> Rule:
@@ -172,16 +168,19 @@ def _judges(record: Record, rows: Sequence[Row]) -> Matrix | None:
     )
     if not variants:
         return None
+    found = {
+        (row.label, one): record.find(TASK, row.system.name, SIMILARITY, variant=one)
+        for row in rows
+        for one in variants
+    }
+    rated = [row for row in rows if any(found[row.label, one] is not None for one in variants)]
+    label = labels([one.partition("=")[2] for one in variants])
     made = tuple(
         Line(
-            variant.partition("=")[2],
-            tuple(
-                entry(record.find(TASK, row.system.name, SIMILARITY, variant=variant), RATING) for row in rows
-            ),
-            "llm",
+            label[one.partition("=")[2]], tuple(entry(found[row.label, one], RATING) for row in rated), "llm"
         )
-        for variant in variants
+        for one in variants
     )
     return Matrix(
-        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rows), made
+        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
     )

@@ -21,6 +21,7 @@ TASK = "validation"
 GRADES = tuple(range(6))
 THRESHOLD = 3.0
 VERDICTS = {1.0: "✓ accepted", 0.0: "✕ rejected"}
+OF_ALL = {1.0: "✓ in all", 0.0: "✕ not in all"}
 COLUMNS = ("Mean rating", "Median", "At the bar", "Alpha")
 
 
@@ -130,9 +131,13 @@ def _row(record: Record, lang: str) -> LanguageRow:
     accepted = _find(record, lang, "accepted")
     shares = [_find(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
     mean = found[0].value if found[0] is not None else None
-    verdict = "no verdict" if accepted is None or accepted.value is None else VERDICTS[accepted.value]
+    verdict = (
+        "no verdict"
+        if accepted is None or accepted.value is None
+        else (VERDICTS if lang else OF_ALL)[accepted.value]
+    )
     return LanguageRow(
-        lang or "All languages",
+        lang or "All",
         _stack([0.0 if row is None or row.value is None else row.value for row in shares]),
         _scale(mean, _threshold(record)),
         entries,
