@@ -139,7 +139,7 @@ def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure
     """The correlation of all pairs; of several languages the mean, and then that of each."""
     by_language = data.by_language
     parts = [
-        replace(_correlation(values, data.gold, Bin("", members), 2, context), subset=lang)
+        replace(_correlation(values, data.gold, Bin("", members), 2, context, purpose=lang), subset=lang)
         for lang, members in by_language.items()
     ]
     if len(parts) == 1:
@@ -152,13 +152,19 @@ def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure
     yield from parts
 
 
-def _correlation(values: Floats, gold: Floats, one: Bin, least: int, context: Context) -> Figure:
+def _correlation(
+    values: Floats, gold: Floats, one: Bin, least: int, context: Context, purpose: str = ""
+) -> Figure:
     rating, variant = values[one.members], f"words={one.label}" if one.label else ""
     n = int(np.isfinite(rating).sum())
     if n < least:
         return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
     found = correlated(
-        rating, gold[one.members], context, f"correlation {one.label}", method="bootstrap over pairs"
+        rating,
+        gold[one.members],
+        context,
+        f"correlation {purpose or one.label}",
+        method="bootstrap over pairs",
     )
     what = found.replace("similarity", "rating") if isinstance(found, str) else found
     return Figure(HEADLINE, variant, n, what)
