@@ -109,3 +109,33 @@ def test_fewer_different_vectors_than_labels(context, bag):
     assert 0 <= outcome.scores[0].value <= 1
     clusters = dict(zip(outcome.items["item_id"], outcome.items["value"], strict=True))
     assert clusters["a"] == clusters["b"] == clusters["e"] != clusters["c"]
+
+
+def test_a_text_in_many_sets_is_encoded_once(bag, context):
+    """The paper's newsgroups have 5,242 texts in 59,545 places."""
+    texts = tuple(f"w{i % 5} x{i % 7}" for i in range(70))
+    data = LabelledTexts(
+        tuple(map(str, range(70))),
+        texts,
+        tuple(str(i % 3) for i in range(70)),
+        tuple(str(i % 2) for i in range(70)),
+    )
+    system = bag()
+    clustering.evaluate(system, data, context())
+    assert system.encoder.calls == [(list(dict.fromkeys(texts)), None)]
+
+
+def test_a_set_left_with_one_label_does_not_count(bag, context):
+    """Its only text of another label could not be encoded."""
+    data = LabelledTexts(
+        tuple(f"t{i}" for i in range(60)),
+        (*(f"a{i}" for i in range(29)), "odd", *(f"b{i % 2} c{i}" for i in range(30))),
+        (*("x",) * 29, "y", *("01"[i % 2] for i in range(30))),
+        (*("first",) * 30, *("second",) * 30),
+    )
+    outcome = clustering.evaluate(bag("odd"), data, context())
+    assert [(left.reason, left.examples) for left in outcome.skipped] == [
+        ("texts that could not be encoded: Too long: 9,000 tokens", ("t29",)),
+        ("sets with a single label", ("first",)),
+    ]
+    assert outcome.scores[0].n == 30

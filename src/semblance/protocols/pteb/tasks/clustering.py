@@ -7,8 +7,7 @@ of its distances, a set larger than `clustering_cap` by a draw of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from semblance.protocols.lost import Lost
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.comparison import Embedding
 from semblance.protocols.pteb.tasks.outcomes import outcome
-from semblance.protocols.pteb.tasks.rewording import Place, places, reworded, rows_of, rows_reworded
+from semblance.protocols.pteb.tasks.rewording import Place, places, reworded, rows_reworded
 from semblance.protocols.pteb.tasks.task import Reworded, Wording
 from semblance.records import LabelledTexts, Score, Skipped, TaskOutcome
 
@@ -30,26 +29,37 @@ HEADLINE = "v_measure"
 BATCH = 500
 
 Clusters = NDArray[np.int64]
+Clusterer = Callable[[list[int]], tuple[list[int], Clusters]]
+"""From rows of the data to those of them that are clustered and their clusters."""
 
 
 def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskOutcome:
     """Score one system on every set; items are the `cluster` of each text and the `v_measure` of each set."""
-    items, scores, skipped, notes = Items(), [], [], []
-    for name in sorted(set(data.sets)):
-        members = rows_of(data, [row for row, of_set in enumerate(data.sets) if of_set == name])
-        if len(set(members.labels)) < 2:
+    items = Items()
+    if isinstance(system, Embedding):
+        how, clustered = "k-means", _by_vectors(system, data, context.seed)
+    else:
+        how, clustered = "complete linkage", _by_distances(system, data, context)
+    lost = Lost(system, data.ids, "texts")
+    lost.see_texts(data.texts)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
+    scores: list[Score] = []
+    skipped, notes = [*lost.skipped], []
+    for name, kept in sorted(_sets(data, ~lost.mask).items()):
+        if len({data.labels[row] for row in kept}) < 2:
             skipped.append(Skipped("sets with a single label", 1, (name,)))
             continue
-        members, clusters, lost, said = _clustered(system, members, context)
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many}")
-        skipped += lost.skipped
-        notes += [f"set {name!r}: {one}" if name else one for one in said]
-        value = v_measure(members.labels, clusters.tolist())
+        drawn, clusters = clustered(kept)
+        if len(drawn) < len(kept):
+            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, drawn by label")
+        value = v_measure([data.labels[row] for row in drawn], clusters.tolist())
         items.add([name], np.array([value]), HEADLINE)
-        items.add(members.ids, clusters, "cluster")
-        scores.append(Score(HEADLINE, value, len(members), subset=name, variant="set"))
-    return _outcome(system, scores, items, skipped, notes, context)
+        items.add([data.ids[row] for row in drawn], clusters, "cluster")
+        scores.append(
+            Score(HEADLINE, value, len(drawn), variant="set", subset=name, method=f"{how}, one set")
+        )
+    return _outcome(how, scores, items, skipped, notes, context)
 
 
 def texts(data: LabelledTexts) -> Iterator[Place]:
@@ -75,37 +85,42 @@ def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Cluster
         return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
-def _clustered(
-    system: Similarity, data: LabelledTexts, context: Context
-) -> tuple[LabelledTexts, Clusters, Lost, list[str]]:
-    """The members of a set that have a cluster, their clusters, those that were lost, and remarks."""
-    if not isinstance(system, Embedding):
-        drawn = _drawn(data, context)
-        few = len(drawn) < len(data)
-        said = [f"{len(drawn)} of {len(data)} texts, drawn by label"] if few else []
-        labels = set(drawn.labels)
-        clusters = complete_linkage(system.distances(drawn.texts), len(drawn), len(labels))
-        return drawn, clusters, Lost(system, drawn.ids, "texts"), said
-    vectors = system.vectors(data.texts)
-    lost = Lost(system, data.ids, "texts")
-    lost.see_texts(data.texts)
-    if lost.too_many:
-        return data, np.empty(0, dtype=np.int64), lost, []
-    kept = data if not lost else rows_of(data, np.flatnonzero(~lost.mask).tolist())
-    return kept, k_means(vectors[~lost.mask], len(set(kept.labels)), context.seed), lost, []
+def _by_vectors(system: Embedding, data: LabelledTexts, seed: int) -> Clusterer:
+    """k-means on vectors, which are made once however many sets a text is in."""
+    place = {text: row for row, text in enumerate(dict.fromkeys(data.texts))}
+    vectors = system.vectors(list(place))
+
+    def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
+        own = vectors[[place[data.texts[row]] for row in rows]]
+        return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
+
+    return clustered
 
 
-def _drawn(data: LabelledTexts, context: Context) -> LabelledTexts:
-    """The set, or as much of it as the cap allows, drawn by label: the same texts for every system and wording."""
-    cap = context.options.clustering_cap
-    if len(data) <= cap:
-        return data
-    drawn: LabelledTexts = rows_of(data, draw_stratified(data.ids, data.labels, cap, context.seed))
-    return drawn
+def _by_distances(system: Similarity, data: LabelledTexts, context: Context) -> Clusterer:
+    """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
+    wording."""
+
+    def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
+        labels = [data.labels[row] for row in rows]
+        cap = context.options.clustering_cap
+        drawn = [rows[i] for i in draw_stratified([data.ids[row] for row in rows], labels, cap, context.seed)]
+        distances = system.distances([data.texts[row] for row in drawn])
+        return drawn, complete_linkage(distances, len(drawn), len({data.labels[row] for row in drawn}))
+
+    return clustered
+
+
+def _sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
+    """The kept rows of every set."""
+    rows: dict[str, list[int]] = {}
+    for row in np.flatnonzero(kept).tolist():
+        rows.setdefault(data.sets[row], []).append(row)
+    return rows
 
 
 def _outcome(
-    system: Similarity,
+    how: str,
     scores: list[Score],
     items: Items,
     skipped: list[Skipped],
@@ -115,14 +130,12 @@ def _outcome(
     """The mean over the sets."""
     if not scores:
         return outcome(HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={})
-    how = "k-means" if isinstance(system, Embedding) else "complete linkage"
     alone = len(scores) == 1
     method = f"{how}, {'single set: no interval' if alone else f'bootstrap over {len(scores)} sets'}"
     values = np.array([[score.value] for score in scores], dtype=np.float64)
     found = estimate(values, lambda means: means[..., 0], context, "sets", method)
     n = sum(score.n for score in scores)
-    per_set = () if alone else (replace(score, method=f"{how}, one set") for score in scores)
     return outcome(
-        HEADLINE, found, items, n=n, scores=per_set, skipped=skipped, warnings=notes,
+        HEADLINE, found, items, n=n, scores=() if alone else scores, skipped=skipped, warnings=notes,
         counts={"texts": n, "sets": len(scores)},
     )  # fmt: skip
