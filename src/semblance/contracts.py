@@ -193,8 +193,8 @@ class Usage:
     """What a call cost: tokens as the server counted them (by our count where it did not), requests sent
     (retries and a repair included), US dollars (None where the price is not known).
 
-    `seconds` is how long the answer took from its last request on, without waiting for a turn and, where the server
-    says it (Ollama), without loading the model. It is kept with a cached answer.
+    `seconds` is how long the answer took: the time that the server says it worked for it (Ollama), else the wall
+    clock's of the request that was answered. It is kept with a cached answer.
     """
 
     input_tokens: int = 0

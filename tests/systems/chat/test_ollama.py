@@ -181,7 +181,12 @@ def test_a_text_that_fills_the_context():
         assert stub.statuses[200] == 2
 
 
-def test_loading_the_model_is_no_time_of_the_answer():
-    """The server says how long it took."""
-    answer = {"message": {"content": "x"}, "done": True, "load_duration": 2_500_000_000}
-    assert read(answer).idle == 2.5
+def test_how_long_the_server_worked():
+    """For the messages and for the answer, without its queue and without loading the model."""
+    durations = {
+        "load_duration": 2_500_000_000,
+        "prompt_eval_duration": 200_000_000,
+        "eval_duration": 1_000_000_000,
+    }
+    answer = {"message": {"content": "x"}, "done": True, "total_duration": 9_000_000_000, **durations}
+    assert read(answer).worked == 1.2

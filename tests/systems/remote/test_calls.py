@@ -40,15 +40,14 @@ def test_an_answer():
 
 
 def test_how_long_the_answer_took():
-    """The request that was answered, without those before it, the waiting, and what the server did besides."""
+    """The request that was answered, without those before it and the waiting; what the server says where it does."""
 
-    async def slowly(idle):
+    async def slowly(worked):
         await asyncio.sleep(0.05)
-        return Answer("done", Usage(), idle)
+        return Answer("done", Usage(), worked)
 
     assert 0.05 <= ask(partial(slowly, 0.0)).usage.seconds < 0.5
-    assert ask(partial(slowly, 0.04)).usage.seconds < ask(partial(slowly, 0.0)).usage.seconds
-    assert ask(partial(slowly, 9.0)).usage.seconds == 0
+    assert ask(partial(slowly, 0.01)).usage.seconds == 0.01
     left = [Refused(429, {"retry-after": "0.3"}, "")]
 
     async def pushed_back():

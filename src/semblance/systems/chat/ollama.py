@@ -97,9 +97,9 @@ def read(answer: Any) -> Answer[Reply]:
         text, done = answer["message"]["content"], answer["done"]
         reply = Reply(text, answer.get("model") or "", answer.get("done_reason") or "stop")
         usage = Usage(int(answer.get("prompt_eval_count") or 0), int(answer.get("eval_count") or 0), 1)
-        loading = int(answer.get("load_duration") or 0) / 1e9
+        worked = sum(int(answer.get(f"{part}_duration") or 0) for part in ("prompt_eval", "eval")) / 1e9
     except (AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(text, str) or not done:
         raise Malformed("an answer that is not whole")
-    return Answer(reply, usage, loading)
+    return Answer(reply, usage, worked)

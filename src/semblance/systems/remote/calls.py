@@ -27,12 +27,12 @@ _POLL = 0.02
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What a request brought, and what it cost; `idle` are seconds of it in which the server prepared something else
-    (loaded the model), which do not count as time for this answer."""
+    """What a request brought, and what it cost; `worked` are the seconds that the server says it worked for it, without
+    a queue or loading a model, 0 where it does not say."""
 
     value: T
     usage: Usage
-    idle: float = 0.0
+    worked: float = 0.0
 
 
 class Calls:
@@ -145,7 +145,7 @@ class _Call(Generic[T]):
         used = answer.usage.input_tokens + answer.usage.output_tokens
         seconds = time.perf_counter() - start
         self.pace.succeeded(ticket, seconds, correction=used - self.tokens)
-        return replace(answer, usage=replace(answer.usage, seconds=max(0.0, seconds - answer.idle)))
+        return replace(answer, usage=replace(answer.usage, seconds=answer.worked or seconds))
 
     def _cost(self, failure: Failure | None) -> Usage:
         """What a failed request cost: what was put aside for it where the server may have done the work."""
