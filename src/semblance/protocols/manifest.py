@@ -73,6 +73,7 @@ def _cell(cell: Cell, record: CellRecord | None) -> Plain:
         "status": record.status,
         "reason": record.reason,
         "seconds": round(record.seconds, 3),
+        "peak_bytes": record.peak_bytes,
         "counts": dict(record.counts),
         "skipped": [asdict(skip) for skip in record.skipped],
         "warnings": list(record.warnings),

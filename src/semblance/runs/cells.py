@@ -46,6 +46,8 @@ class CellRecord:
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     variant: str = ""
+    peak_bytes: int | None = None
+    """The most memory that its process held meanwhile, everything loaded before included."""
 
     @property
     def done(self) -> bool:
@@ -53,11 +55,12 @@ class CellRecord:
         return self.status == "done"
 
 
-def finished(cell: Cell, outcome: TaskOutcome, seconds: float) -> CellRecord:
+def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None) -> CellRecord:
     """The record of a cell that was evaluated."""
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
         outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,
+        peak_bytes,
     )  # fmt: skip
 
 

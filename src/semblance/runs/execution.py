@@ -21,6 +21,7 @@ from semblance.errors import BudgetExceeded, SemblanceError
 from semblance.records import TaskOutcome
 from semblance.runs.cells import Cell, CellRecord, failed, finished
 from semblance.runs.folder import RunFolder, write_columns
+from semblance.runs.memory import PeakMemory
 
 Advance = Callable[[int], None]
 Work = Callable[[Any, Advance], TaskOutcome]
@@ -69,11 +70,11 @@ def execute(
 def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> CellRecord:
     """Evaluate one cell and write its items and its record; a failure becomes a record too, the end of the money
     does not."""
-    start = time.perf_counter()
+    start, memory = time.perf_counter(), PeakMemory()
     try:
         outcome = work(cell.job, advance)
         _write_items(cell, outcome, folder)
-        record = finished(cell, outcome, time.perf_counter() - start)
+        record = finished(cell, outcome, time.perf_counter() - start, memory.bytes)
     except BudgetExceeded:
         raise
     except Exception as error:

@@ -38,6 +38,10 @@ UntilCi = Annotated[
     ),
 ]  # fmt: skip
 MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="The most runs that --until-ci may come to.")]
+Control = Annotated[
+    bool,
+    typer.Option("--control", help="Also evaluate on texts whose words were permuted, as far as they were reworded."),
+]  # fmt: skip
 Baseline = Annotated[
     str, typer.Option("--baseline", help="The system others are compared with. Default: the first embedding.")
 ]
@@ -77,6 +81,7 @@ def run(
     until_ci: UntilCi = None,
     max_runs: MaxRuns = 20,
     prompt: Prompts = None,
+    control: Control = False,
     baseline: Baseline = "",
     on_failure: OnFailure = "leave-out",
     exclude: Exclude = None,
@@ -102,7 +107,7 @@ def run(
     request = Request(
         tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
         limit, seed, tokenizer, tuple(paraphraser), tuple(prompt or ("default",)), runs, until_ci, max_runs,
-        baseline, one_of("--on-failure", on_failure, {"leave-out": "leave out", "original": "original"}),
+        control, baseline, one_of("--on-failure", on_failure, {"leave-out": "leave out", "original": "original"}),
         one_of("--exclude", exclude, {"copied": "copied"}) == "copied",
         one_of("--seed-per", seed_per, {"run": "run", "text": "text"}), last_seeds(last_seed), generation, options,
     )  # fmt: skip

@@ -45,6 +45,7 @@ def conclusion(
         words=word_counts(_texts(plan)),
         lengths=drops_by_length(plan, folder, sources, seeds, records),
         seconds=_seconds(records),
+        peaks=_peaks(records),
     )
     return Conclusion([*quality, *summary], comparisons, tuple(tables(given)))
 
@@ -112,3 +113,12 @@ def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
         system: sum(sum(times) / len(times) for times in by_dataset.values())
         for system, by_dataset in found.items()
     }
+
+
+def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
+    """The most memory that a process held while it did an STS cell of each system."""
+    found: dict[str, int] = {}
+    for record in records:
+        if record.task == "sts" and record.peak_bytes is not None:
+            found[record.system] = max(record.peak_bytes, found.get(record.system, 0))
+    return found

@@ -55,11 +55,13 @@ class Growth:
     def _drops(
         self, dataset: str, records: Sequence[CellRecord]
     ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Paraphrased less original, a row for each task, ranked system and source, a column for each run."""
+        """Paraphrased less original, a row for each task, ranked system and source (no control), a column for each
+        run."""
         found: dict[tuple[str, ...], list[float]] = {}
         variants = {
             source.variant(seed): source.label
             for source in self.sources
+            if not source.is_control
             for seed in self.seeds[source.name, dataset]
         }
         for record in records:

@@ -8,7 +8,6 @@ from semblance.protocols.pteb.plan import Plan
 from semblance.protocols.pteb.slices import task
 from semblance.protocols.pteb.sources import Source
 from semblance.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
-from semblance.protocols.pteb.summary.layout import CONTROLS
 
 
 def layout_of(
@@ -29,7 +28,7 @@ def layout_of(
         tuple(
             RunSource(
                 source.label, {one.name: seeds[source.name, one.name] for one in plan.datasets},
-                control=source.paraphraser.name.partition(":")[0] in CONTROLS,
+                control=source.is_control,
             )
             for source in sources
         ),

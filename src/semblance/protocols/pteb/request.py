@@ -24,6 +24,8 @@ class Request(request.Request):
     until_ci: float | None = None
     """Points: datasets get more runs until every drop is known to +- as many."""
     max_runs: int = 20
+    control: bool = False
+    """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
     baseline: str = ""
     on_failure: Literal["leave out", "original"] = "leave out"
     exclude_copied: bool = False

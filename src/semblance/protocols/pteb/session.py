@@ -50,8 +50,8 @@ def run(
     """Evaluate systems on fresh paraphrases, resuming what is unfinished in `out`, and return the run.
 
     Further arguments are those of `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
-    tokenizer ("cl100k"), generation, options ... Raises UsageError when `out` holds a run of other arguments, BudgetExceeded
-    when `max_usd` is reached: what is finished is kept.
+    tokenizer ("cl100k"), generation, options ... Raises UsageError when `out` holds a run of other arguments,
+    BudgetExceeded when `max_usd` is reached: what is finished is kept.
     """
     paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     request = Request(

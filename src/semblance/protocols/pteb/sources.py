@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from semblance.errors import UsageError
+from semblance.protocols.pteb.paraphrasing.controls import Permuted
 from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
 from semblance.protocols.pteb.paraphrasing.prompts import Prompt, open_prompt
 from semblance.protocols.pteb.paraphrasing.records import Paraphraser
 from semblance.protocols.pteb.request import Request
+from semblance.protocols.pteb.summary.layout import CONTROLS
 from semblance.records import Paraphrases
 from semblance.systems.remote import Ledger
+
+CONTROL = "permuted"
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,11 @@ class Source:
     name: str
     paraphraser: Paraphraser
     prompt: Prompt
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it stands beside the others, and is no part of the mean over sources."""
+        return self.paraphraser.name.partition(":")[0] in CONTROLS
 
     def variant(self, seed: int) -> str:
         """The variant of the cells of one run: `paraphrase:seed=1337`, `paraphrase:by=NAME,seed=1337`."""
@@ -49,7 +58,7 @@ def open_sources(
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""
     prompts = [open_prompt(name) for name in request.prompts]
-    _check_distinct("paraphraser", request.paraphrasers)
+    _check_distinct("paraphraser", (*request.paraphrasers, *([CONTROL] if request.control else [])))
     _check_distinct("prompt", [prompt.name for prompt in prompts])
     found = []
     for text in request.paraphrasers:
@@ -62,6 +71,8 @@ def open_sources(
             parts += [f"prompt={prompt.name}"] if len(prompts) > 1 else []
             name = paraphraser.name if len(prompts) == 1 else f"{paraphraser.name} {prompt.name}"
             found.append(Source(",".join(parts), name, paraphraser, prompt))
+    if request.control:
+        found.append(Source(f"by={CONTROL}", CONTROL, Permuted(CONTROL, found[0].paraphraser), prompts[0]))
     return tuple(found)
 
 

@@ -41,14 +41,18 @@ def _resources(given: Given) -> ColumnTable:
         (
             kind, system, given.points("sts", "", system, headline("sts"), ORIGINAL),
             given.points("sts", "", system, headline("sts")), given.seconds.get(system),
+            None if system not in given.peaks else given.peaks[system] / 2**30, None,
         )
         for kind, system in given.systems()
     )  # fmt: skip
     columns = (
         Column("kind", "text"), Column("system", "text"), Column("orig_sts"), Column("pteb_sts"),
-        Column("runtime_s", decimals=1),
+        Column("runtime_s", decimals=1), Column("peak_rss_gib", decimals=2), Column("vram_gib", decimals=2),
     )  # fmt: skip
-    note = "Seconds for one run of the STS datasets, texts that were encoded before not again; memory is not measured."
+    note = (
+        "Seconds for one run of the STS datasets, texts that were encoded before not again. Memory is the most that "
+        "the process held, with all that was loaded before; that of a GPU is not measured."
+    )
     return ColumnTable("pteb_table8", "PTEB table 8: score and time", columns, rows, note)
 
 

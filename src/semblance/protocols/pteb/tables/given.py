@@ -21,8 +21,8 @@ POINTS = 100
 @dataclass(frozen=True)
 class Given:
     """The rows of a run and its comparisons; `kinds` are the systems in display order. `words` is table 1, `lengths`
-    the drop by length of (task, dataset, system), `seconds` how long a system took for a run of the STS datasets; each
-    may be missing."""
+    the drop by length of (task, dataset, system), `seconds` how long a system took for a run of the STS datasets and
+    `peaks` the bytes its process held at most; each may be missing."""
 
     rows: Sequence[Result]
     kinds: Mapping[str, Kind]
@@ -30,6 +30,7 @@ class Given:
     words: Sequence[WordCount] = ()
     lengths: Mapping[tuple[str, str, str], Sequence[LengthBin]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    peaks: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], Result]:
