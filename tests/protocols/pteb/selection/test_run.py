@@ -221,6 +221,20 @@ def test_controls_and_recorded_wordings_are_candidates_too(spec, tmp_path):
     assert rows_of(run)["recorded", "", "", "seconds"].reason == "sample: nothing was asked for"
 
 
+def test_two_languages(write_pairs, spec, stub, tmp_path):
+    """Paraphrasers are told not to translate; the same word in two languages is two texts."""
+    path = write_pairs("one", 6)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows += [{**row, "id": f"de-{row['id']}", "lang": "de"} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = paraphrasers(
+        [spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run", options=QUICK
+    )
+    assert rows_of(run)[spec("free-27b"), "one", "", "failed"].n == 22
+    system = {body["messages"][0]["content"] for body in stub.bodies if body["model"] == "free-27b"}
+    assert [text.endswith("do not translate it.") for text in system] == [True]
+
+
 def test_the_forecast(write_pairs, spec, models, tmp_path):
     """Counts paraphrases and ratings; nothing is sent."""
     request = SelectionRequest(
