@@ -17,6 +17,8 @@ from semblance.records import Result
 from semblance.runs.files import slug, to_json
 from semblance.runs.folder import RunFolder, write_columns
 
+from .pteb_run import Pteb, write_pteb
+
 TASKS = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
 HEADLINES = {
     "preference": "human_preference",
@@ -516,3 +518,16 @@ def browser() -> Iterator[Any]:
         opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def make_pteb(tmp_path: Path) -> MakeRun:
+    """Write a synthetic PTEB run; its fields are those of `Pteb`."""
+    number = count()
+    return lambda **fields: write_pteb(tmp_path / f"pteb-{next(number)}", Pteb(**fields))
+
+
+@pytest.fixture(scope="session")
+def pteb_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three tasks, four datasets, four systems, three runs; read only."""
+    return write_pteb(tmp_path_factory.mktemp("runs") / "reworded", Pteb())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,3 +111,31 @@ def test_a_run_with_nothing_finished(make_run: MakeRun) -> None:
     text = render_run(run).plain
     assert text.startswith("Nothing finished yet")
     assert "0 of 30 cells" in text
+
+
+def test_a_pteb_run_shows_before_after_and_drop(pteb_run: Path) -> None:
+    """Verdict in points lost, one table best score first, notes; what is ranked apart is told."""
+    text = render_run(pteb_run, width=120).plain
+    heading, lede, table, *rest = text.split("\n\n")
+    assert heading.startswith("Every system loses points when texts are paraphrased")
+    assert "95% interval" in lede
+    head, _, first, *_ = table.splitlines()
+    assert head.split()[:7] == ["Rank", "System", "Orig.", "PTEB", "Change", "±", "sd"]
+    assert re.match(r"1 +aster-large +85\.00 +83\.\d\d +−1\.\d\d ± 0\.\d\d +−\d\.\d\d to −\d\.\d\d", first)
+    assert "jaccard and bm25 are ranked by themselves" in rest[0]
+    assert "cannot be used: 4 too long" in rest[0].replace("\n  ", " ")
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_pteb_table_fits_the_terminal(pteb_run: Path, width: int) -> None:
+    """Columns go from the right; the name and the original score stay."""
+    text = render_run(pteb_run, width=width)
+    assert all(len(line) <= width for line in lines(text) if "report.html" not in line)
+    assert "--wide shows" in text.plain
+
+
+def test_a_pteb_run_in_ascii(pteb_run: Path) -> None:
+    """Plus-minus, tau and minus have words or signs that every terminal knows."""
+    text = render_run(pteb_run, unicode=False).plain
+    assert text.isascii()
+    assert "+-" in text

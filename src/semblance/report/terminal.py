@@ -122,7 +122,9 @@ def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: b
 
 def _references(board: Board) -> list[str]:
     names = " and ".join(row.label for row in board.references)
-    return [f"{names} are references, not ranked."] if names and board.tasks else []
+    apart = " and ".join(row.label for row in board.apart)
+    told = [f"{apart} are ranked by themselves: another method stands behind some scores."] if apart else []
+    return [*told, f"{names} are references, not ranked."] if names and board.tasks else told
 
 
 def _board(board: Board, width: int, wide: bool, unicode: bool) -> Text:

@@ -136,8 +136,9 @@ def _largest(losses: Losses, board: Board) -> list[Sentence]:
 
 def _partly(losses: Losses, board: Board) -> Verdict:
     """No system has a drop at the leading level: what there is, or that there is nothing."""
+    ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
-        task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in board.rows)
+        task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in ranked)
     ]
     if not tasks:
         return Verdict(("PTEB: no system has a score on paraphrased texts yet",), ())

@@ -1,0 +1,285 @@
+"""The pages of judge runs, of choosing a paraphraser, and of the human check; tables that runs wrote as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance.records import Result
+from semblance.report import write_report
+from semblance.report.board import make_board
+from semblance.report.pteb.judges import judge_page, judge_verdict
+from semblance.report.pteb.selection import selection_page, selection_verdict
+from semblance.report.pteb.validation import validation_page, validation_verdict
+from semblance.report.record import Record, read_record
+from semblance.report.tablefiles import file_tables
+from semblance.report.terminal import render_run
+from semblance.report.verdict import plain
+from semblance.runs.files import to_json
+from semblance.runs.folder import RunFolder
+
+Row = tuple[str, str, str, str, float | None]
+"""System, dataset, variant, measure, value."""
+MakeStep = Callable[..., Path]
+
+
+def result(task: str, row: Row, subset: str = "", n: int = 40) -> Result:
+    system, dataset, variant, measure, value = row
+    ends = (None, None) if value is None else (value - 0.05, value + 0.05)
+    reason = "over 5% failed, so no score" if value is None else ""
+    return Result(
+        "pteb", task, dataset, subset, "en", variant, system, measure, value, n, *ends, "", 1337, reason
+    )
+
+
+@pytest.fixture
+def make_step(tmp_path: Path) -> MakeStep:
+    """Write a run of another PTEB command from its rows."""
+
+    def made(
+        step: str, rows: Sequence[Result], *, options: dict[str, Any] | None = None, **more: Any
+    ) -> Path:
+        folder = RunFolder(tmp_path / step)
+        folder.path.mkdir(exist_ok=True)
+        systems = dict.fromkeys(row.system for row in rows if not row.system.startswith("mean"))
+        folder.write_results(rows)
+        folder.write_manifest(
+            {
+                "semblance": "0.1.0", "name": step, "protocol": "pteb", "step": step, "status": "finished",
+                "created": "2026-11-21T09:00:00+00:00", "updated": "2026-11-21T09:12:00+00:00",
+                "command": f"semblance pteb {step}", "arguments": {"seed": 1337, "options": options or {}},
+                "systems": [{"name": name, "kind": "llm", "identity": name, "facts": {}} for name in systems],
+                "datasets": [], "cells": [], "sessions": [], **more,
+            }
+        )  # fmt: skip
+        return folder.path
+
+    return made
+
+
+JUDGED: tuple[Row, ...] = tuple(
+    row
+    for system, level in (("sharp", 0.9), ("blunt", 0.6))
+    for row in (
+        *((system, dataset, "", "spearman", level) for dataset in ("", "news", "captions")),
+        *(
+            (system, "", f"gold={bin}", "mae", 2 - 2 * level)
+            for bin in ("[0,1)", "[1,2)", "[2,3)", "[3,4)", "[4,5]")
+        ),
+        (system, "", "", "mae", 2 - 2 * level),
+        (system, "", "", "failed", 0.0),
+        *((system, "news", f"words={bin}", "spearman", level) for bin in ("1-10", "11-20")),
+    )
+)
+
+
+@pytest.fixture
+def judged(make_step: MakeStep) -> Path:
+    rows = [result("judge", row) for row in JUDGED]
+    rows += [
+        result("judge", ("mean of judges", "news", f"words={bin}", "spearman", 0.75))
+        for bin in ("1-10", "11-20")
+    ]
+    rows.append(
+        Result(
+            "pteb", "judge", "", "", "", "words=over 50", "mean of judges", "spearman", None, 6, reason="few"
+        )
+    )
+    run = make_step("judge", rows)
+    pair = {
+        "a": "sharp",
+        "b": "blunt",
+        "difference": 0.3,
+        "ci_low": 0.2,
+        "ci_high": 0.4,
+        "p": 0.001,
+        "p_adjusted": 0.001,
+    }
+    scope = {
+        "systems": ["sharp", "blunt"],
+        "rank_low": [1, 2],
+        "rank_high": [1, 2],
+        "best": ["sharp"],
+        "pairs": [pair],
+    }
+    (run / "comparisons.json").write_text(to_json({"scopes": {"judge": scope}}))
+    return run
+
+
+def read(run: Path) -> tuple[Record, Any]:
+    record = read_record(run)
+    return record, make_board(record)
+
+
+def test_a_judge_is_best_where_the_tests_say_so(judged: Path) -> None:
+    """The heading names who alone may be first; the values stand under it."""
+    found = judge_verdict(*read(judged))
+    assert plain(found.heading) == "sharp follows gold scores best"
+    assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in plain(found.lede[0])
+
+
+def test_errors_are_a_line_per_judge_and_a_heat(judged: Path) -> None:
+    """Figure 3: a band, a line and a name per judge; the same numbers in the table with their n."""
+    page = judge_page(*read(judged))
+    assert page is not None
+    assert page.chart is not None
+    assert page.chart.count("<polygon") == 2
+    assert page.errors is not None
+    assert page.errors.columns == ("[0,1)", "[1,2)", "[2,3)", "[3,4)", "[4,5]")
+    assert [one.text for one in page.errors.lines[0].entries] == ["0.20"] * 5
+    assert {one.small for one in page.errors.lines[0].entries} == {"n = 40"}
+    assert [one.entries[0].bold for one in page.scores.lines] == [True, False]
+
+
+def test_too_few_pairs_show_their_n_alone(judged: Path) -> None:
+    """Figure 4: a bin without a correlation is not 0."""
+    page = judge_page(*read(judged))
+    assert page is not None
+    assert page.by_words is not None
+    last = page.by_words.lines[-1].entries[-1]
+    assert (last.text, last.why, last.step) == ("n = 6", "few", 0)
+
+
+CANDIDATES: tuple[tuple[str, float | None, float, float], ...] = (
+    ("gemma", 4.26, 0.81, 0.27), ("gpt-oss", 4.44, 0.55, 1.24), ("qwen", 4.39, 0.63, 5.35), ("copier", 5.0, 0.0, 0.1),
+)  # fmt: skip
+
+
+def candidates(given: Sequence[tuple[str, float | None, float, float]]) -> list[Result]:
+    names = ("similarity", "edit_distance", "seconds")
+    rows = [
+        (name, "", "", measure, value)
+        for name, *values in given
+        for measure, value in zip(names, values, strict=True)
+    ]
+    return [result("paraphrasers", row) for row in rows]
+
+
+def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
+    """Table 4's figures choose gemma; a copier is turned down with the reason; the rule is drawn in."""
+    record, board = read(make_step("paraphrasers", candidates(CANDIDATES)))
+    assert plain(selection_verdict(record, board).heading) == "gemma is the paraphraser that the rule chooses"
+    page = selection_page(record, board)
+    assert page is not None
+    told = {line.label: line.entries[-1].text for line in page.candidates.lines}
+    assert told["gemma"] == "✓ chosen"
+    assert "copies" in told["copier"]
+    assert page.chart is not None
+    assert "the rule: at least 4" in page.chart
+    assert all(f">{name}</text>" in page.chart for name, *_ in CANDIDATES)
+
+
+def test_no_candidate_is_an_answer(make_step: MakeStep) -> None:
+    """Where none meets the rule, each has its reason; one without a similarity is in the table, not in the plot."""
+    given = (("free", 3.2, 0.9, 0.3), ("lost", None, 0.5, 0.3))
+    record, board = read(make_step("paraphrasers", candidates(given)))
+    found = selection_verdict(record, board)
+    assert plain(found.heading) == "The rule chooses no paraphraser"
+    assert "free: a similarity of 3.20, under 4" in plain(found.lede[0])
+    page = selection_page(record, board)
+    assert page is not None
+    assert page.chart is not None
+    assert "lost" not in page.chart
+    assert page.candidates.lines[1].entries[0].text == "n/a"
+
+
+def test_other_judges_stand_by_their_names(make_step: MakeStep) -> None:
+    """Table 5: a row per judge, a column for each candidate that it rated."""
+    rows = [*candidates(CANDIDATES), *(
+        result("paraphrasers", ("gemma", "", f"judge={one}", "similarity", value))
+            for one, value in (("a", 4.7), ("b", 3.9))
+    )]  # fmt: skip
+    page = selection_page(*read(make_step("paraphrasers", rows)))
+    assert page is not None
+    assert page.judges is not None
+    assert page.judges.columns == ("gemma",)
+    assert [(line.label, line.entries[0].text) for line in page.judges.lines] == [
+        ("a", "4.70"),
+        ("b", "3.90"),
+    ]
+
+
+def validated() -> list[Result]:
+    rows = []
+    for lang, mean, accepted in (("fra", 3.8, 1.0), ("hau", 2.4, 0.0), ("", 3.1, 0.0)):
+        figures: list[tuple[str, str, float | None]] = [
+            ("", "mean_rating", mean), ("", "median_rating", round(mean)), ("", "share_at_threshold", 0.7),
+            ("", "alpha", None), ("", "accepted", accepted),
+        ]  # fmt: skip
+        figures += [
+            (f"rating={grade}", "ratings", share)
+            for grade, share in enumerate((0.1, 0.0, 0.2, 0.3, 0.3, 0.1))
+        ]
+        rows += [
+            result("validation", ("writer", "", variant, name, value), lang)
+            for variant, name, value in figures
+        ]
+    return rows
+
+
+def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
+    """Counts first, the mean with its interval, who is not accepted by name."""
+    record, board = read(make_step("validation", validated()))
+    found = validation_verdict(record, board)
+    assert plain(found.heading) == "People accept the paraphrases in 1 of 2 languages"
+    assert [plain(one) for one in found.lede] == [
+        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the bar 3.",
+        "Not accepted: hau.",
+    ]
+
+
+def test_ratings_are_stacked_to_the_whole_width(make_step: MakeStep) -> None:
+    """Figure 6: a piece for every rating that was given; the mean on a line from 0 to 5; the bar across."""
+    page = validation_page(*read(make_step("validation", validated())))
+    assert page is not None
+    assert [row.label for row in page.rows] == ["fra", "hau", "All"]
+    first = page.rows[0]
+    widths = [float(one) for one in re.findall(r'width="([\d.]+)%"', first.stack)]
+    assert widths == [10, 20, 30, 30, 10]
+    assert 'x="76%"' in first.scale
+    assert 'x1="60%"' in first.scale
+    assert first.entries[-1].text == "n/a"
+    assert [row.verdict for row in page.rows] == ["✓ accepted", "✕ rejected", "✕ not in all"]
+
+
+@pytest.mark.parametrize("step", ["judge", "paraphrasers", "validation"])
+def test_every_command_has_a_report_and_a_text(make_step: MakeStep, judged: Path, step: str) -> None:
+    """The page stands alone, with its verdict as the overview's; the terminal says the same."""
+    rows = {"paraphrasers": candidates(CANDIDATES), "validation": validated()}
+    run = judged if step == "judge" else make_step(step, rows[step])
+    page = write_report(run).read_text("utf-8")
+    heading = render_run(run).plain.splitlines()[0]
+    assert f"id={step} " in page
+    assert "id=systems" not in page
+    assert heading in re.sub(r"</?(?:b|bdi)>", "", page)
+
+
+def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """Title, rounded cells with a true minus, exact values where the CSV has the same columns, the note."""
+    from semblance.protocols.tables import Column, ColumnTable
+
+    columns = (Column("group", "text"), Column("delta", "signed"), Column("n", decimals=0))
+    table = ColumnTable("drop_by_x", "Drop by x", columns, (("a|b", -1.23456, 4), ("c", None, 0)), "A note.")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "drop_by_x.md").write_text(table.as_markdown())
+    (tmp_path / "tables" / "drop_by_x.csv").write_text(table.as_csv())
+    (found,) = file_tables(tmp_path)
+    assert (found.title, found.note, found.heading, found.columns) == (
+        "Drop by x",
+        "A note.",
+        "group",
+        ("delta", "n"),
+    )
+    assert found.rows == (("a|b", (("−1.23", "-1.23456"), ("4", "4"))), ("c", (("n/a", ""), ("0", "0"))))
+
+
+def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:
+    """Table 9 before table 10, both before what has no number."""
+    (tmp_path / "tables").mkdir()
+    for name in ("pteb_table10", "drop_mixed", "pteb_table9"):
+        (tmp_path / "tables" / f"{name}.md").write_text(f"**{name}**\n\n| a | b |\n|---|---:|\n| x | 1 |\n")
+    assert [table.title for table in file_tables(tmp_path)] == ["pteb_table9", "pteb_table10", "drop_mixed"]

@@ -1,0 +1,288 @@
+"""What the PTEB page says and draws, against the rows it comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from semblance.report import numbers
+from semblance.report.board import make_board
+from semblance.report.notes import notes_of
+from semblance.report.numbers import POINTS
+from semblance.report.pteb.losses import Losses
+from semblance.report.pteb.page import PtebPage, pteb_page
+from semblance.report.pteb.tasks import TASKS
+from semblance.report.pteb.verdict import pteb_verdict
+from semblance.report.record import Record, read_record
+from semblance.report.verdict import Verdict, board_verdict, plain
+from semblance.runs.folder import RunFolder
+
+MakePteb = Callable[..., Path]
+
+
+def page(run: Path) -> PtebPage:
+    record = read_record(run)
+    made = pteb_page(record, make_board(record))
+    assert made is not None
+    return made
+
+
+def verdict(run: Path) -> Verdict:
+    record = read_record(run)
+    return pteb_verdict(record, make_board(record))
+
+
+def sentences(made: Verdict) -> list[str]:
+    return [plain(made.heading), *map(plain, made.lede)]
+
+
+def printed(record: Record) -> Iterator[str]:
+    """Everything that a sentence may say of the rows: points with one decimal, both ways round."""
+    for row in record.rows.values():
+        for value in (row.value, row.ci_low, row.ci_high):
+            if value is not None:
+                yield from (POINTS.said(value), POINTS.said(-value))
+    for held in record.compared["rank_stability"].values():
+        yield numbers.score(held.get("tau_original") or 0.0, 2)
+
+
+def test_headlines_are_those_of_the_protocol() -> None:
+    """The report names each task and its headline as the protocol does."""
+    from semblance.protocols.pteb.tasks import TASKS as PROTOCOL
+
+    assert [(one.name, one.headline) for one in TASKS] == [
+        (entry.name, PROTOCOL.build(entry.name).headline) for entry in PROTOCOL
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lost", "heading"),
+    [
+        ({}, "Every system loses points when texts are paraphrased: "),
+        ({"jaccard": -0.05, "bm25": 0.0}, "2 of 4 systems lose points when texts are paraphrased"),
+        (
+            dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), 0.0),
+            "No system is sure to lose points",
+        ),
+    ],
+)
+def test_the_heading_counts_those_whose_interval_lies_under_zero(
+    make_pteb: MakePteb, lost: dict[str, float], heading: str
+) -> None:
+    """All, some or none of the ranked systems lose points for sure."""
+    assert plain(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
+
+
+def test_every_number_of_the_verdict_is_in_the_results(pteb_run: Path) -> None:
+    """Drops, intervals and tau are those of the rows; nothing is worked out for the sentence."""
+    record = read_record(pteb_run)
+    known = set(printed(record))
+    for sentence in sentences(verdict(pteb_run)):
+        for number in re.findall(r"(?<![\w.])[−+]?\d+\.\d+", sentence):
+            assert number.lstrip("+") in known or number in known, sentence
+
+
+def test_one_system_loses_by_name(make_pteb: MakePteb) -> None:
+    """With one system the heading names it and what it loses."""
+    run = make_pteb(systems={"aster-large": "embedding"}, items=False)
+    heading, amount, *_ = sentences(verdict(run))
+    assert re.fullmatch(r"aster-large loses \d\.\d points when texts are paraphrased", heading)
+    assert "95% interval" in amount
+
+
+def test_an_unfinished_task_leaves_no_overall_drop(make_pteb: MakePteb) -> None:
+    """Where no system has every task, the page says on which tasks there are drops."""
+    systems = ("aster-large", "birch-base", "jaccard", "bm25")
+    run = make_pteb(failed=tuple(("retrieval", name) for name in systems), items=False)
+    assert sentences(verdict(run)) == [
+        "No system has a score on every task, so there is no overall drop",
+        "There are drops on STS, Classification.",
+    ]
+
+
+def test_the_ranking_of_the_overview_is_of_paraphrased_texts(pteb_run: Path) -> None:
+    """Encoders are ranked among themselves where another method stands behind the others' scores."""
+    record = read_record(pteb_run)
+    board = make_board(record)
+    assert (
+        plain(board_verdict(record, board).heading)
+        == "aster-large beats every other encoder on paraphrased texts"
+    )
+    assert [row.label for row in board.ranked] == ["aster-large", "birch-base"]
+    assert [(row.label, row.rank) for row in board.apart] == [("jaccard", "1"), ("bm25", "2")]
+    assert board.ranked[0].lead.text == POINTS.text(record.value("overall", "aster-large", "overall") or 0.0)
+
+
+def test_dumbbells_have_a_tick_per_run_and_the_largest_loss_first(pteb_run: Path) -> None:
+    """One row per dataset, a circle at the original, a tick at the score of every run."""
+    record = read_record(pteb_run)
+    for chart in page(pteb_run).dumbbells:
+        drops = [one.loss.drop for one in chart.rows]
+        assert drops == sorted(drops)
+        assert {one.name for one in chart.rows} == {"small-sts", "news-sts", "intents", "manuals"}
+        for one in chart.rows:
+            assert one.mark.count(' k"') == len(one.loss.runs) == 3
+            assert one.mark.count("<circle") == 1
+            task = one.loss.task
+            assert task is not None
+            variants = [f"paraphrase:seed={seed}" for seed in (1337, 1338, 1339)]
+            assert list(one.loss.runs) == [
+                record.value(
+                    task.name, chart.row.system.name, task.headline, dataset=one.name, variant=variant
+                )
+                for variant in variants
+            ]
+
+
+def test_drops_are_printed_once_from_full_values(pteb_run: Path) -> None:
+    """The change is that of the row, not the difference of two rounded numbers."""
+    record = read_record(pteb_run)
+    losses = Losses(record, make_board(record))
+    loss = losses.overall(losses.rows[0])
+    row = record.find("overall", "aster-large", "delta")
+    assert row is not None
+    assert loss.drop_text == POINTS.change(row.value or 0.0)
+    assert loss.spread == f"± {POINTS.text(record.value('overall', 'aster-large', 'sd') or 0.0)}"
+
+
+def test_a_failed_cell_has_a_word_and_a_reason_everywhere(make_pteb: MakePteb) -> None:
+    """No drop, never 0: the state stands in the chart, the table and the gaps."""
+    made = page(make_pteb(failed=(("sts", "birch-base"),), items=False))
+    birch = next(chart for chart in made.dumbbells if chart.title == "birch-base")
+    missing = [one for one in birch.rows if one.loss.drop is None]
+    assert [one.name for one in birch.rows[-2:]] == [one.name for one in missing] == ["small-sts", "news-sts"]
+    assert missing[0].loss.after.text == "✕ failed"
+    assert missing[0].loss.after.reason.endswith("out of memory")
+    assert [(gap.row.label, gap.task.name) for gap in made.gaps] == [("birch-base", "sts")]
+
+
+def test_tables_over_tasks_and_over_the_datasets_of_a_task(pteb_run: Path) -> None:
+    """Table 9's layout first, then table 6's for a task of several datasets; the last column is their mean."""
+    tables = page(pteb_run).scores
+    assert [table.columns for table in tables] == [
+        ("STS", "Classification", "Retrieval", "Mean of tasks"),
+        ("small-sts", "news-sts", "Mean"),
+    ]
+    assert all(len(line.losses) == len(table.columns) for table in tables for line in table.rows)
+    assert tables[0].rows[0].losses[0].drop == tables[1].rows[0].losses[-1].drop
+
+
+def test_the_baseline_plot_is_the_system_less_the_baseline(pteb_run: Path) -> None:
+    """The protocol's shift is the other way round; ends of its interval change places."""
+    stored = json.loads((pteb_run / "comparisons.json").read_text())["baseline"]["scopes"]["overall"][
+        "systems"
+    ][0]
+    plot = page(pteb_run).baseline[0]
+    averaged, pooled = plot.rows[:2]
+    assert plot.baseline.label == "aster-large"
+    assert (averaged.shift, averaged.low) == (-stored["averaged"]["shift"], None)
+    assert (pooled.low, pooled.shift, pooled.high) == (
+        -stored["pooled"]["ci_high"], -stored["pooled"]["shift"], -stored["pooled"]["ci_low"],
+    )  # fmt: skip
+    assert "optimistic" in pooled.analysis
+    assert "optimistic" not in averaged.analysis
+
+
+def test_scopes_of_one_dataset_are_not_plotted_beside_others(pteb_run: Path) -> None:
+    """An average over runs of one dataset is one number: only scopes of two datasets or more are drawn."""
+    assert {plot.title for plot in page(pteb_run).baseline} == {"All tasks", "Semantic similarity (STS)"}
+    assert all(plot.datasets > 1 for plot in page(pteb_run).baseline)
+
+
+def test_stability_says_how_often_a_system_stands_above_another(pteb_run: Path) -> None:
+    """A heat cell per pair, none on the diagonal; tau-b in words."""
+    first = page(pteb_run).stability[0]
+    assert "original and paraphrased scores 1.00" in first.said
+    for i, row in enumerate(first.rows):
+        assert row.beats[i] == (numbers.NONE, 0, None)
+    assert [table.title for table in page(pteb_run).stability] == [
+        "All tasks",
+        "All tasks, classical metrics",
+    ]
+
+
+def test_the_paraphrases_are_told_by_dataset_with_their_outcomes(pteb_run: Path) -> None:
+    """Means over runs with the least and the most; failures by kind."""
+    made = page(pteb_run)
+    assert [one.dataset for one in made.quality] == ["small-sts", "news-sts", "intents", "manuals"]
+    assert {one.runs for one in made.quality} == {3}
+    assert made.quality[0].rejected.startswith("too long ")
+    assert made.outcomes == (("recorded", "488 ok, 4 too long"),)
+
+
+def test_wordings_stand_side_by_side_with_failures_named(pteb_run: Path) -> None:
+    """Each text with every run's wording and its edit distance; a run without one says why."""
+    boxes = page(pteb_run).wordings
+    assert [box.title for box in boxes] == ["small-sts", "news-sts", "intents", "manuals"]
+    for box in boxes:
+        for text in box.texts:
+            assert [one.seed for one in text.wordings] == [1337, 1338, 1339]
+            assert all((one.edit_distance is None) == (one.outcome == "too long") for one in text.wordings)
+
+
+def test_damaged_paraphrases_cost_only_their_part_of_the_page(make_pteb: MakePteb) -> None:
+    """The page says that they cannot be shown, and which file it is."""
+    run = make_pteb()
+    next((run / "paraphrases").rglob("*.parquet")).write_bytes(b"damaged")
+    made = page(run)
+    assert made.wordings == ()
+    assert "not those that were written" in made.wordings_reason
+    assert made.dumbbells
+
+
+def test_several_sources_are_told_apart(make_pteb: MakePteb) -> None:
+    """Drops by source beside each other, quality and wordings by source; ticks of all runs."""
+    made = page(make_pteb(labels=("by=gemma", "by=qwen")))
+    assert made.by_source is not None
+    assert made.by_source.columns == ("by=gemma", "by=qwen")
+    assert made.several_sources
+    assert {len(one.loss.runs) for one in made.dumbbells[0].rows} == {6}
+    assert page(make_pteb(items=False)).by_source is None
+
+
+def test_runs_of_controls_are_no_part_of_the_ticks(make_pteb: MakePteb) -> None:
+    """A copier beside a paraphraser has a column of its own; the score's runs are the paraphraser's."""
+    run = make_pteb(labels=("by=gemma", "by=copied"))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["paraphrases"]["sources"][1]["paraphraser"] = "copied"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert {len(one.loss.runs) for one in page(run).dumbbells[0].rows} == {3}
+
+
+def test_notes_count_what_could_not_be_used(pteb_run: Path, make_pteb: MakePteb) -> None:
+    """Failed paraphrases by kind and what follows; a single run is told."""
+    lost = next(note for note in notes_of(read_record(pteb_run)) if note.kind == "lost")
+    assert lost.plain == (
+        "0.8% (4 of 492) paraphrases cannot be used: 4 too long. Their items are left out of both sides in that run."
+    )
+    single = make_pteb(runs=1, items=False)
+    assert "There is one run." in [note.what for note in notes_of(read_record(single))]
+
+
+def test_a_run_over_the_limit_of_failures_has_no_score_and_the_reason(make_pteb: MakePteb) -> None:
+    """A done cell without a value is told with its reason, once for all systems."""
+    run = make_pteb(items=False)
+    folder = RunFolder(run)
+    reason = "7 of 80 texts (8.8%) have no usable paraphrase"
+    rows = [
+        type(row)(**{**row.as_dict(), "value": None, "ci_low": None, "ci_high": None, "reason": reason})
+        if (row.dataset, row.variant, row.measure) == ("manuals", "paraphrase:seed=1338", "ndcg@10")
+        else row
+        for row in folder.read_results()
+    ]
+    folder.write_results(rows)
+    found = [note.plain for note in notes_of(read_record(run)) if note.kind == "no score"]
+    assert found == [f"No score for 4 systems on retrieval on manuals: {reason}."]
+
+
+def test_changes_against_original_scores_have_a_point_each(pteb_run: Path, make_pteb: MakePteb) -> None:
+    """A point per ranked system and dataset; too few are not drawn."""
+    against = page(pteb_run).against
+    assert against is not None
+    assert against.n == against.svg.count("<title>") == 16
+    small = make_pteb(systems={"aster-large": "embedding"}, datasets={"sts": ("one",)}, items=False)
+    assert page(small).against is None
