@@ -10,6 +10,7 @@ from semblance.protocols.pteb.judging.agreement import Context, Judged, agreemen
 from semblance.protocols.pteb.judging.options import JudgeOptions
 from semblance.protocols.pteb.judging.rating import Rating
 from semblance.records import ScoredPairs
+from semblance.stats import wilson
 
 OPTIONS = JudgeOptions(resamples=200)
 
@@ -50,7 +51,11 @@ def test_every_figure_is_a_direct_computation():
     words = np.array([(len(data.first[i].split()) + len(data.second[i].split())) / 2 for i in kept])
     assert found["spearman", ""].value == pytest.approx(spearmanr(values, data.scores[kept]).statistic)
     assert found["mae", ""].value == pytest.approx(np.abs(values - gold).mean())
+    direct = wilson(3 / 400, 400)
     assert found["failed", ""].value == pytest.approx(3 / 400)
+    assert (found["failed", ""].ci_low, found["failed", ""].ci_high) == pytest.approx(
+        (direct.low, direct.high)
+    )
     for low, high, label in (
         (0, 1, "[0,1)"),
         (1, 2, "[1,2)"),

@@ -17,10 +17,12 @@ from semblance.protocols.pteb.judging.options import JudgeOptions, RatingOptions
 from semblance.protocols.pteb.judging.rating import Rating
 from semblance.protocols.pteb.tasks.resampling import correlated
 from semblance.records import Component, Score, ScoredPairs, TaskOutcome
+from semblance.stats import wilson
 from semblance.text.words import Words
 
 HEADLINE = "spearman"
 ERROR = "mae"
+FAILED = "failed"
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +38,24 @@ class Context(context.Context):
     def resamples(self) -> int:
         """Bootstrap resamples behind every interval."""
         return self.options.resamples
+
+
+@dataclass(frozen=True)
+class Share(Estimate):
+    """A share of items, with Wilson's interval: none failing in a sample is no proof that none ever does."""
+
+    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
+        """As a row of results."""
+        low, high = share_interval(self.value, self.n)
+        return Score(
+            measure, self.value, self.n, low, high, variant=variant, subset=subset, method="Wilson interval"
+        )
+
+
+def share_interval(value: float, n: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of n items."""
+    found = wilson(min(1.0, value), n)
+    return found.low, found.high
 
 
 @dataclass(frozen=True)
@@ -108,8 +128,7 @@ def agreement(
     lost = by_reason("pairs without a rating", data.ids, [one.reason for one in ratings])
     reason = too_many("pairs had no rating", len(ratings), lost)
     found = [replace(one, found=reason or one.found) for one in _figures(values, data, options, context)]
-    failed = estimate(np.isnan(values)[:, None] * 1.0, _mean, context, "failed", "bootstrap over pairs")
-    found.append(Figure("failed", "", len(values), failed))
+    found.append(share(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
         scores=tuple(one.score for one in found),
@@ -122,6 +141,15 @@ def agreement(
             "further_attempts": sum(one.attempts - 1 for one in ratings),
         },
     )
+
+
+def share(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> Figure:
+    """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
+    n = int(np.isfinite(values).sum())
+    if not n:
+        return Figure(measure, "", 0, otherwise)
+    found = estimate(values[:, None], _mean, context, "shares")
+    return Figure(measure, "", n, Share(found.value, found.n, found.replicates, found.method))
 
 
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:

@@ -16,7 +16,7 @@ from semblance.protocols.comparisons import (
     mean_component,
 )
 from semblance.protocols.estimates import interval
-from semblance.protocols.pteb.judging.agreement import ERROR, HEADLINE
+from semblance.protocols.pteb.judging.agreement import ERROR, FAILED, HEADLINE, share_interval
 from semblance.protocols.pteb.judging.plan import TASK, Plan
 from semblance.records import Component, Result
 from semblance.runs.cells import CellRecord
@@ -65,7 +65,7 @@ def _over_datasets(plan: Plan, records: Records, judge: str) -> dict[str, Headli
 def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
     known = {name: part for name, part in parts.items() if part.value is not None}
-    if figure in (HEADLINE, ERROR, "failed") and len(known) < len(parts):
+    if figure in (HEADLINE, ERROR, FAILED) and len(known) < len(parts):
         name, part = next((name, part) for name, part in parts.items() if part.value is None)
         return Headline.none(judge, f"{name}: {part.reason}")
     if not known:
@@ -73,9 +73,8 @@ def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headli
     several = f"{len(known)} dataset{'s' if len(known) > 1 else ''}"
     if not figure.startswith(HEADLINE):
         whole = _pooled(list(known.values()))
-        return Headline(
-            judge, whole.value, whole.n, whole.replicates, f"pairs of {several}, bootstrap within each"
-        )
+        method = "Wilson interval" if figure == FAILED else "bootstrap within each"
+        return Headline(judge, whole.value, whole.n, whole.replicates, f"pairs of {several}, {method}")
     whole = mean_component(list(known.values()))
     method = f"mean over {several}, bootstrap within each"
     if len(known) < len(parts):
@@ -133,6 +132,8 @@ def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
 def _row(plan: Plan, dataset: str, figure: str, headline: Headline) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = interval(headline.replicates)
+    if measure == FAILED and headline.value is not None:
+        low, high = share_interval(headline.value, headline.n)
     lang = plan.lang(dataset) if dataset else ""
     return Result(
         "pteb", TASK, dataset, "", lang, variant, headline.system, measure, headline.value, headline.n, low, high,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from semblance.measures.edit import edit_distances
 from semblance.protocols.estimates import Estimate, Items, estimate
-from semblance.protocols.pteb.judging.agreement import Context, Figure
+from semblance.protocols.pteb.judging.agreement import Context, Figure, share
 from semblance.protocols.pteb.judging.failures import by_reason, too_many
 from semblance.protocols.pteb.judging.rating import Pair, Rating
 from semblance.protocols.pteb.paraphrasing.records import Paraphrase
@@ -117,9 +117,9 @@ def _shares(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], contex
     unrated = [float(one.value is None) for one in ratings]
     failed = np.array([float(not one.usable) for one in paraphrases])
     return [
-        figure("copied", _spread(paraphrases, copied), context, NOTHING),
-        figure("failed", failed, context, NOTHING),
-        figure("failed_ratings", _spread(paraphrases, unrated), context, NOTHING),
+        share("copied", _spread(paraphrases, copied), context, NOTHING),
+        share("failed", failed, context, NOTHING),
+        share("failed_ratings", _spread(paraphrases, unrated), context, NOTHING),
     ]
 
 

@@ -26,7 +26,8 @@ from semblance.runs.cells import CellRecord
 from semblance.stats import hodges_lehmann
 
 SHIFT = "similarity_hl"
-MEASURES = (HEADLINE, "edit_distance", "seconds", "length_ratio", "copied", "failed", "failed_ratings")
+SHARES = ("copied", "failed", "failed_ratings")
+MEASURES = (HEADLINE, "edit_distance", "seconds", "length_ratio", *SHARES)
 RESAMPLES = 1000
 
 Means = Mapping[str, Mapping[str, Headline]]
@@ -152,6 +153,9 @@ def _shift(plan: Plan, candidate: str, variant: str, parts: Mapping[str, Compone
 
 def _row(plan: Plan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
     low, high = interval(headline.replicates)
+    if measure in SHARES and low == high:
+        # None failed, or all: resampling cannot tell how far from that the truth may be.
+        low = high = None
     return Result(
         "pteb", TASK, "", "", "", variant, candidate, measure, headline.value, headline.n, low, high,
         headline.method, plan.request.seed, headline.reason,
