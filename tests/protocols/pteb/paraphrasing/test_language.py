@@ -68,6 +68,7 @@ def test_scripts_alone(monkeypatch):
 def test_letters_of_one_writing_count_as_one():
     """Kana and ideographs, full and half width."""
     assert scripts("東京タワーﾀﾜｰＡB1!") == {"CJK": 8, "LATIN": 2}
+    assert scripts("𝒜𝓃 é") == {"LATIN": 3}
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -132,7 +132,8 @@ def scripts(text: str) -> Counter[str]:
     >>> scripts("Ω in 東京")
     Counter({'LATIN': 2, 'CJK': 2, 'GREEK': 1})
     """
-    found = Counter(map(_script, text))
+    # Wide, narrow and mathematical letters are those that they stand for.
+    found = Counter(map(_script, unicodedata.normalize("NFKC", text)))
     del found[""]
     return found
 
@@ -184,10 +185,8 @@ def _script(sign: str) -> str:
     """The script of a letter; "" for what is none."""
     if not sign.isalpha():
         return ""
-    words = unicodedata.name(sign, "").split()
-    if words and words[0] in ("FULLWIDTH", "HALFWIDTH"):
-        words = words[1:]
-    return _ONE_SCRIPT.get(words[0], words[0]) if words else ""
+    first = unicodedata.name(sign, "").partition(" ")[0]
+    return _ONE_SCRIPT.get(first, first)
 
 
 @lru_cache(maxsize=4_096)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _GEMMA, _LLAMA = "Gemma Terms of Use", "Llama Community License"
 _LICENCES = {
     "gemma": _GEMMA,
@@ -22,7 +24,7 @@ _LICENCES = {
     "aya": "CC BY-NC 4.0",
     "command-r": "CC BY-NC 4.0",
 }
-_VENDORS = {"openai:gpt-": "OpenAI's terms of service", "openai:o": "OpenAI's terms of service"}
+_OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
 
 
 def licence_of(spec: str) -> str:
@@ -35,5 +37,4 @@ def licence_of(spec: str) -> str:
     family = max((one for one in _LICENCES if model.startswith(one)), key=len, default="")
     if family:
         return _LICENCES[family]
-    hosted = "base_url" not in spec
-    return next((terms for start, terms in _VENDORS.items() if hosted and spec.startswith(start)), "")
+    return "OpenAI's terms of service" if _OPENAI.match(spec) and "base_url" not in spec else ""
