@@ -136,6 +136,7 @@ def test_paraphrasers(semblance, spec, tmp_path):
     ).stderr  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["judge", "paraphrasers"])
 def test_killed_it_asks_for_nothing_twice(step, stub, spec, pairs, tmp_path):
     """But for what was in flight when it died; the results are those of a run that was not killed."""
