@@ -109,7 +109,7 @@ def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
 
 def test_labels_at_line_ends_do_not_touch(make_run: MakeRun) -> None:
     """Names are moved apart, in order, and stay in the figure."""
-    placed = curves._apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
+    placed = curves.apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
     heights = [height for height, _ in placed]
     assert [i for _, i in placed] == [0, 1, 2, 3]
     assert min(b - a for a, b in pairwise(heights)) >= curves.LABEL_GAP

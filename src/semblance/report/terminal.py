@@ -121,8 +121,10 @@ def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: b
 
 
 def _references(board: Board) -> list[str]:
+    from semblance.report.verdict import listed, plain
+
     names = " and ".join(row.label for row in board.references)
-    apart = " and ".join(row.label for row in board.apart)
+    apart = plain(listed([row.label for row in board.apart]))
     told = [f"{apart} are ranked by themselves: another method stands behind some scores."] if apart else []
     return [*told, f"{names} are references, not ranked."] if names and board.tasks else told
 

@@ -120,7 +120,6 @@ function choosePanes(box) {
   const names = panes.map((pane) => pane.dataset.name);
   const label = field(box.dataset.label, names.map((name) => [name, name]), names[0], chooseAll);
   panes.forEach((pane) => {
-    $("h4", pane).hidden = true;
     pane.addEventListener("beforematch", () => choose(pane.dataset.name));
   });
   box.prepend(el("div", { className: "fields" }, label));

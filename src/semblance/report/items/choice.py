@@ -11,26 +11,27 @@ from semblance.randomness import generator
 from semblance.report.items.groups import Group
 
 BUDGET = 10_000_000
-SHARED = 400_000
+SHARED = 350_000
 """The budget of a report of several runs: each run has a report of its own with more of its items."""
 MOST = 4_000
-FEWEST = 20
+FEWEST, LEAST = 20, 12
+"""Items that a group has at least, in a report of one run and of several."""
 BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
 
 
-def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET) -> list[int]:
+def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST) -> list[int]:
     """How many items of each group fit the page's budget, from (items, values per item) of the groups.
 
     What a small group does not need is shared by the larger ones. A group never has more than 4,000 items, and
-    never fewer than 20 unless it has no more.
+    never fewer than `fewest` unless it has no more.
     """
     costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
     wanted = [min(items, MOST) for items, _ in needs]
     found, left = [0] * len(needs), budget
     for waiting, i in enumerate(sorted(range(len(needs)), key=lambda i: wanted[i] * costs[i])):
         share = left // (len(needs) - waiting) // costs[i]
-        found[i] = min(wanted[i], max(FEWEST, share))
+        found[i] = min(wanted[i], max(fewest, share))
         left = max(0, left - found[i] * costs[i])
     return found
 

@@ -36,20 +36,21 @@ class Dumbbells:
 
 
 def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
-    """A chart per ranked system, in the order of the board, all on one scale."""
+    """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
     found = {row.system.name: _of(losses, row) for row in rows}
-    pool = [value for of in found.values() for one in of for value in _values(one)]
     several = len({one.dataset for of in found.values() for one in of}) > 1
-    scale = scale_of(pool, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     return tuple(
-        Dumbbells(
-            row.label, f"drops-{row.system.index}", row, scale,
-            tuple(_drawn(one, scale, several=several) for one in sorted(found[row.system.name], key=_order)),
-        )
-        for row in rows
-        if found[row.system.name]
-    )  # fmt: skip
+        _chart(row, found[row.system.name], several=several) for row in rows if found[row.system.name]
+    )
+
+
+def _chart(row: Row, found: list[Loss], *, several: bool) -> Dumbbells:
+    values = [value for one in found for value in _values(one)]
+    scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
+    ordered = sorted(found, key=_order)
+    drawn = tuple(_drawn(one, scale, several=several) for one in ordered)
+    return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn)
 
 
 def mark(loss: Loss, scale: Scale) -> Markup:

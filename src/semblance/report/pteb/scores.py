@@ -22,14 +22,14 @@ class ScoreRow:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """A table; its title names what the columns are, the last of which is their mean."""
+    """A table; its title names what the columns are; of several the first is their mean."""
 
     title: str
     id: str
     columns: tuple[str, ...]
     rows: tuple[ScoreRow, ...]
     ranked: bool
-    """Whether its last column is the score that the board ranks by."""
+    """Whether its first column is the score that the board ranks by."""
 
 
 def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
@@ -38,22 +38,28 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
     made = []
     if len(tasks) > 1:
         rows = [
-            (row, [*(losses.on_task(row, task) for task in tasks), losses.overall(row)])
+            (row, [losses.overall(row), *(losses.on_task(row, task) for task in tasks)])
             for row in losses.rows
         ]
-        titles = [*(task.short for task in tasks), "Mean of tasks"]
+        titles = ["Mean of tasks", *(task.short for task in tasks)]
         made.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
-        if len(names) > 1 or len(tasks) == 1:
-            last = [] if len(names) == 1 else ["Mean"]
-            rows = [
-                (row, [*(losses.on_dataset(row, task, name) for name in names),
-                       *([losses.on_task(row, task)] if last else [])])
-                for row in losses.rows
-            ]  # fmt: skip
-            ranked = len(tasks) == 1 and losses.board.has_ranks
-            made.append(_table(task.title, f"scores-{task.name}", [*names, *last], rows, ranked))
+        if len(names) == 1 and len(tasks) > 1:
+            continue
+        mean = ["Mean"] if len(names) > 1 else []
+        rows = [
+            (
+                row,
+                [
+                    *(losses.on_task(row, task) for _ in mean),
+                    *(losses.on_dataset(row, task, one) for one in names),
+                ],
+            )
+            for row in losses.rows
+        ]
+        ranked = len(tasks) == 1 and losses.board.has_ranks
+        made.append(_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
     return tuple(made)
 
 
