@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from semblance.report.items.groups import Group, Kind, Measure
 from semblance.report.items.parts import Part, Source
 from semblance.report.items.texts import LENGTHS
 from semblance.report.pteb.losses import PARAPHRASE
+from semblance.report.pteb.notes import outcomes
 from semblance.report.pteb.tasks import TASKS
 from semblance.report.record import Record, System
 from semblance.runs.folder import RunFolder
@@ -39,8 +41,8 @@ WORDS = {
 }  # fmt: skip
 BETWEEN = " · "
 """Between an item and its language, where two languages have an item of one name."""
-MOST = 40_000
-"""Characters of wordings of all groups that go into the page with every run; beyond, the first run alone."""
+MOST = 600
+"""Wordings of all runs that go into the page; where there are more, those of the first run alone."""
 
 Values = NDArray[np.float64]
 Column = dict[str, float]
@@ -61,9 +63,9 @@ def reworded(source: Source) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())
-    runs = list(_wordings(record, group.dataset))
-    if _length(source.record) > MOST:
-        runs = runs[:1]
+    runs = list(
+        islice(_wordings(record, group.dataset), 1 if sum(outcomes(record).values()) > MOST else None)
+    )
     texts = {name: [_text(source, name, item) for item in source.ids] for name in names}
     add = source.excerpts.add
     return {
@@ -160,12 +162,6 @@ def _kept(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
     except SemblanceError:
         return {}
     return {row.text: row.wording for row in rows if row.usable}
-
-
-def _length(record: Record) -> int:
-    """Characters of all wordings that items would show."""
-    datasets = {name for task in TASKS for name in record.datasets(task.name)}
-    return sum(sum(map(len, known.values())) for name in datasets for _, known in _wordings(record, name))
 
 
 def _wording(source: Source, known: Mapping[str, str], text: str) -> int:

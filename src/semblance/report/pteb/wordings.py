@@ -10,6 +10,8 @@ from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.report.record import Record
 
 COUNT = 6
+MOST_PLACES = 8
+"""Datasets (of every source) whose texts are shown: the first so many."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
     try:
         kept = ParaphraseSet.open(record.path)
         places = [(source, dataset) for source in kept.sources.values() for dataset in source.datasets]
+        places = places[:MOST_PLACES]
         # All of them together stay about as long, however many datasets there are.
         count = max(2, COUNT // max(1, len(places)))
         made = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
