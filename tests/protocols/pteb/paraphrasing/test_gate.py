@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semblance.data import open_dataset
 from semblance.protocols.pteb.paraphrasing.gate import judged, longest_allowed
 
 TEXT = "The committee approved the budget after a long debate."
@@ -96,3 +97,15 @@ def test_the_text_itself_is_copied(text):
     """Whatever it looks like, unless it is nothing but thinking."""
     if text.strip() and "<" not in text:
         assert judged(text, text).outcome == "copied"
+
+
+def test_hand_written_paraphrases_pass():
+    """All of the sample data, short and long, in its languages; the language is not even stated."""
+    sample = open_dataset("sample").load("paraphrases").data
+    rejected = [
+        (text, wording, found.reason)
+        for text, wordings in sample.by_text().items()
+        for wording in wordings
+        if not (found := judged(text, wording)).usable
+    ]
+    assert not rejected
