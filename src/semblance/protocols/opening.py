@@ -14,6 +14,7 @@ from semblance.protocols.request import DatasetRequest
 from semblance.runs.cached_encoder import CachedEncoder
 from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.runs.rehearsal import Hear
+from semblance.runs.remembered_encoder import RememberedEncoder
 from semblance.runs.spending import Spending, Spent
 from semblance.systems import open_system
 from semblance.systems.remote import Ledger
@@ -52,23 +53,31 @@ class CachedSystem:
         ledger: Ledger | None = None,
     ) -> None:
         self.encoders: list[CachedEncoder] = []
+        self.memories: list[RememberedEncoder] = []
         journal = journal_of(ledger)
         kept = journal.encoded if journal is not None else None
 
         def cached(encoder: Encoder) -> Encoder:
             self.encoders.append(CachedEncoder(encoder, open_cache(cache), progress=advance, kept=kept))
-            return self.encoders[-1]
+            self.memories.append(RememberedEncoder(self.encoders[-1]))
+            return self.memories[-1]
 
         self.system = open_system(spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger)
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
         """Ask a server for the vectors of all calls that `rehearse` tells of at once: one call alone seldom keeps it
         busy."""
-        for encoder in self.encoders:
+        for encoder, memory in zip(self.encoders, self.memories, strict=True):
             if hasattr(encoder.encoder, "encode_chunks"):
-                asked: list[tuple[Sequence[str], Role | None]] = []
-                rehearse(lambda texts, role, asked=asked: asked.append((texts, role)))  # type: ignore[misc]
-                encoder.prefetch(asked)
+                encoder.prefetch(call for call in _calls(rehearse) if not memory.remembers(*call))
+
+    def remember(self, *rehearsals: Callable[[Hear], object]) -> None:
+        """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
+        encodes nothing."""
+        for memory in self.memories:
+            memory.forget()
+            for rehearse in rehearsals:
+                memory.remember(_calls(rehearse))
 
     def counts(self) -> dict[str, int]:
         """Texts encoded, taken from the cache, cut and failed; empty without an encoder."""
@@ -80,6 +89,12 @@ class CachedSystem:
             "texts_truncated": sum(encoder.counts.truncated for encoder in self.encoders),
             "texts_failed": sum(len(encoder.failures) for encoder in self.encoders),
         }
+
+
+def _calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:
+    asked: list[tuple[Sequence[str], Role | None]] = []
+    rehearse(lambda texts, role: asked.append((texts, role)))
+    return asked
 
 
 @contextmanager

@@ -177,6 +177,8 @@ class Session:
         """Fields of the manifest that only this protocol has."""
         self.forecast: dict[str, Any] = self.previous.get("forecast") or {}
         self.records: dict[str, CellRecord] = {}
+        self.whole = True
+        """Whether the plan has all cells: a run that plans as it goes is not finished before."""
         self._fresh: list[CellRecord] = []
         self._clock = time.perf_counter()
 
@@ -218,7 +220,8 @@ class Session:
         for table in conclusion.tables:
             write_atomic(self.folder.path / "tables" / f"{table.name}.csv", table.as_csv())
             write_atomic(self.folder.path / "tables" / f"{table.name}.md", table.as_markdown())
-        complete = len(records) == len(self.plan.cells) and all(record.done for record in records)
+        done = len(records) == len(self.plan.cells) and all(record.done for record in records)
+        complete = self.whole and done
         self.write_manifest("finished" if complete else "partial")
 
     def ended(self) -> list[CellRecord]:

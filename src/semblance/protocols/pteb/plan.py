@@ -71,7 +71,12 @@ class Plan:
         texts = (
             asked
             for one in dataset.tasks
-            for asked in asked_of(one.task, self.parts(dataset, one.task), by_place=by_place)
+            for asked in asked_of(
+                one.task,
+                self.parts(dataset, one.task),
+                by_place=by_place,
+                unworded=task(one.task).unworded(self.request.options),
+            )
         )
         return list({(one.lang, one.text, one.place): one for one in texts}.values())
 
@@ -179,7 +184,8 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     for what in joined_tasks(source, opened, wanted):
         parts = slices(what.name, how, request.limit, request.seed, request.options.languages)
         texts = 0
-        for asked in asked_of(what.name, parts, by_place=request.seed_per == "text"):
+        kept, by_place = what.unworded(request.options), request.seed_per == "text"
+        for asked in asked_of(what.name, parts, by_place=by_place, unworded=kept):
             texts += 1
             distinct.add((asked.lang, asked.text, asked.place))
         planned = [planned_task(what.name, part, what.size, texts) for part in parts]

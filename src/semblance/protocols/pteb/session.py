@@ -88,7 +88,7 @@ def carry_out(
 def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> None:
     """First the texts as they are, which costs the least and shows whether the systems work; then run after run."""
     folder, growth = session.folder, steps.growth
-    session.extra = steps.told()
+    session.extra, session.whole = steps.told(), False
     session.begin(listener)
     keep_texts(plan, folder)
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
@@ -100,6 +100,7 @@ def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> N
             session.plan = with_runs(plan, folder, paraphrases, steps.sources, growth.seeds)
             session.do(listener)
             growth.look_at(session.ended())
+        session.whole = True
     finally:
         session.extra = steps.told()
         session.end()

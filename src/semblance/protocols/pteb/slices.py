@@ -44,13 +44,17 @@ def shape_of(what: Task, opened: Dataset) -> str:
     return next(shape for shape in what.shapes if not opened.missing(shape))
 
 
-def asked_of(name: str, parts: tuple[Loaded[Any], ...], *, by_place: bool) -> Iterator[Asked]:
-    """Every text of a task that is to be paraphrased, as often as it occurs; with `by_place`, occurrences of one text
-    are told apart."""
+def asked_of(
+    name: str, parts: tuple[Loaded[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
+) -> Iterator[Asked]:
+    """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
+    `unworded`; with `by_place`, occurrences of one text are told apart."""
     what = task(name)
     multilingual = not all(part.lang in _ENGLISH for part in parts)
     for part in parts:
         for place, text in what.texts(part.data):
+            if place.startswith(unworded):
+                continue
             own = f"{name}:{place}" if by_place else ""
             yield Asked(text, language_at(place, part.lang), own, multilingual)
 

@@ -42,12 +42,14 @@ def in_other_words(
     tidy: bool = False,
     keep_failed: bool = False,
     exclude_copied: bool = False,
+    unworded: tuple[str, ...] = (),
 ) -> Worded:
     """The data, of language `lang`, with every text in its known wording, and the same items as they were.
 
     A text without a usable wording takes its item out of both sides, or stands for itself with `keep_failed`; a copy
     is a wording, unless `exclude_copied`. Over 5% of the distinct texts without a wording there is no score
-    (design.md, failed items); copies left out on request do not count there. `tidy` is done to both sides.
+    (design.md, failed items); copies left out on request do not count there. `tidy` is done to both sides. Texts at
+    places that begin with one of `unworded` keep their own words.
     """
 
     def found(place: str, text: str) -> Paraphrase:
@@ -59,12 +61,15 @@ def in_other_words(
         )
 
     def wording(place: str, text: str) -> str | None:
+        if place.startswith(unworded):
+            return text
         one = found(place, text)
         if not one.usable:
             return text if keep_failed else None
         return None if exclude_copied and one.outcome == "copied" else one.wording
 
-    asked = {(one.lang, one.text, one.place): one for one in starmap(found, what.texts(data))}
+    worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
+    asked = {(one.lang, one.text, one.place): one for one in starmap(found, worded)}
     failed = [one for one in asked.values() if not one.usable]
     reworded = what.reword(data, wording)
     if tidy:

@@ -17,7 +17,8 @@ from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.options import PtebOptions
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.slices import slices, task
-from semblance.protocols.pteb.tasks import Task
+from semblance.protocols.pteb.tasks import Reworded, Task
+from semblance.protocols.pteb.tasks.alike import encoded
 from semblance.protocols.pteb.wording import Known, Worded, as_it_is, in_other_words
 from semblance.protocols.request import DatasetRequest
 from semblance.records import Component, Loaded, Score, Skipped, TaskOutcome
@@ -99,11 +100,15 @@ class _Part:
         worded = self._worded()
         if worded.reason:
             return _no_score(self.task, worded)
-        scored = self._evaluated(worded.reworded.paraphrased)
-        components = {"score": scored.components.get(self.task.headline, _none(scored))}
+        both = worded.reworded
+        scored = self._evaluated(both.paraphrased)
+        components = {"score": self._component(scored)}
         if self.job.run is not None:
-            components["original"] = self._original(worded)
-        skipped = (*worded.reworded.lost, *scored.skipped)
+            components["original"] = self._original(both)
+            rest = encoded(self.task, both, getattr(self.opened.system, "failures", {}))
+            if rest is not both and all(one.value is not None for one in components.values()):
+                scored, both = self._alike(both, rest, components), rest
+        skipped = (*both.lost, *scored.skipped)
         counts = {**scored.counts, **worded.counts}
         return replace(scored, components=components, skipped=skipped, counts=counts)
 
@@ -115,20 +120,42 @@ class _Part:
         return in_other_words(
             self.task, data, self.part.lang, _wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
+            unworded=self.task.unworded(self.job.options),
         )  # fmt: skip
 
-    def _original(self, worded: Worded) -> Component:
+    def _original(self, both: Reworded) -> Component:
         """The original score on what was kept in this run: that of the whole, where it is the whole."""
-        if worded.reworded.whole and self.job.original is not None:
+        if both.whole and self.job.original is not None:
             known = _components(self.job.original)
             name = f"score:{self.part.lang}"
             if known and (name in known or "score" in known):
                 return known.get(name, known["score"])
-        scored = self._evaluated(worded.reworded.original)
+        if not both.whole:
+            # The whole has its vectors in the cache; a part of it would be other chunks, and made anew.
+            self.opened.remember(self._whole())
+        return self._component(self._evaluated(both.original))
+
+    def _alike(self, both: Reworded, rest: Reworded, components: dict[str, Component]) -> TaskOutcome:
+        """Both sides again without what could not be encoded in one of them."""
+        self.opened.remember(self._whole(), self._rehearsal(both.paraphrased))
+        scored = self._evaluated(rest.paraphrased)
+        components["score"] = self._component(scored)
+        components["original"] = self._component(self._evaluated(rest.original))
+        return scored
+
+    def _whole(self) -> Callable[[Hear], None]:
+        """The calls for all texts as they are, kept ones since the cell of the original."""
+        tidy = self.job.options.normalize_punctuation
+        return self._rehearsal(as_it_is(self.task, self.part.data, tidy=tidy).reworded.paraphrased)
+
+    def _rehearsal(self, data: Any) -> Callable[[Hear], None]:
+        return lambda hear: rehearse(self.task, data, self.context, hear)
+
+    def _component(self, scored: TaskOutcome) -> Component:
         return scored.components.get(self.task.headline, _none(scored))
 
     def _evaluated(self, data: Any) -> TaskOutcome:
-        self.opened.prefetch(lambda hear: rehearse(self.task, data, self.context, hear))
+        self.opened.prefetch(self._rehearsal(data))
         system: Similarity = self.opened.system
         return self.task.evaluate(system, data, self.context)
 
@@ -240,14 +267,15 @@ def _wordings(run: Run) -> Known:
 
 @lru_cache(maxsize=64)
 def _components(path: Path) -> Components:
-    """The components of a finished cell, from its record; empty if it is not there."""
+    """The components of a finished cell, from its record; empty if it is not there, or lost texts that it does not
+    name."""
     import json
 
     try:
         record = record_from_json(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return record.components if record.done else {}
+    return record.components if record.done and not record.counts.get("texts_failed") else {}
 
 
 __all__ = ["Job", "Run", "difference", "evaluate", "mean_component", "rehearse"]

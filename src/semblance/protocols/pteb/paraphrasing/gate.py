@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from semblance.protocols.pteb.paraphrasing.language import language_fault
+from semblance.protocols.pteb.paraphrasing.marks import REFUSAL, THINKING, new_mark
 from semblance.protocols.pteb.paraphrasing.records import USABLE, Outcome
 
 TIMES_LONGER, ALWAYS_ALLOWED = 5, 40
@@ -13,25 +14,6 @@ TIMES_LONGER, ALWAYS_ALLOWED = 5, 40
 often longer than five."""
 
 _THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_THINKING = re.compile(
-    r"</?(think|thinking|thought|reasoning)>|◁/?think▷|<\|channel\|>|\[/?THINK\]"
-    r"|\A(okay|ok|alright|hmm|first|so)?,? ?(the user (wants|asks|is asking|has asked|sent|gave|provided)"
-    r"|let me think|let's think|i need to (paraphrase|rephrase|reword)|we need to (paraphrase|rephrase|reword))",
-    re.IGNORECASE,
-)
-_REFUSAL = re.compile(
-    r"\bas an? (ai|artificial intelligence|large language)\b"
-    r"|\bi('m| am) (an ai|a language model|a large language model)\b"
-    r"|\bi (can('|no)t|am (not able|unable) to|'m (not able|unable) to|won't|will not|must decline to)"
-    r" (assist|help (you )?with (that|this)|fulfil|comply|paraphrase|rephrase|reword|process (that|this) request"
-    r"|provide (a|the|that|this) (paraphrase|content|text)|engage with|continue with (that|this)"
-    r"|create (that|this|such)|generate (that|this|such))"
-    r"|\A(i('m| am) )?(very )?sorry,? but i (can('|no)t|am (not able|unable))"
-    r"|\Alo siento,? pero no puedo|\Aje suis désolée?,? mais je ne peux"
-    r"|\Aes tut mir leid,? aber ich kann|\Ami dispiace,? ma non posso|\A(抱歉|对不起)[,，]?我(无法|不能)"
-    r"|\A(извините|простите),? (но )?я не могу|\Aعذر[اًا]+،? لا (يمكنني|أستطيع)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -76,20 +58,13 @@ def judged(text: str, answer: str, *, lang: str = "und", strict_length: bool = F
         return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
     if wording == text.strip():
         return Verdict("copied", wording)
-    if found := _new(_THINKING, text, wording):
+    if found := new_mark(THINKING, text, wording):
         return Verdict("thinking", reason=f"it thinks aloud: {found!r}")
     allowed = longest_allowed(text, strict=strict_length)
     if len(wording) > allowed:
         return Verdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
-    if found := _new(_REFUSAL, text, wording):
+    if found := new_mark(REFUSAL, text, wording):
         return Verdict("refused", reason=f"the model declined: {found!r}")
     if fault := language_fault(text, wording, lang):
         return Verdict("wrong language", reason=fault)
     return Verdict("ok", wording)
-
-
-def _new(marks: re.Pattern[str], text: str, wording: str) -> str:
-    """What of the marks is in the wording and not in the text."""
-    # Typographic apostrophes are taken for plain ones.
-    found = marks.search(wording.replace("’", "'"))
-    return found[0] if found and not marks.search(text.replace("’", "'")) else ""
