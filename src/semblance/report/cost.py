@@ -22,18 +22,17 @@ class Cost:
 
 
 def costs(record: Record) -> tuple[Cost, ...]:
-    """Of every ranked system; none for a run that was not planned."""
+    """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
     planned = {one["system"]: one for one in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
-    label = labels([system.name for system in record.systems])
+    others = [
+        name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None
+    ]
+    label = labels([*record.by_name, *others])
     return tuple(
-        Cost(
-            label[system.name],
-            _figures(planned[system.name], _actual(record, system.name, spent)),
-            _calls(spent.get(system.name)),
-        )
-        for system in record.ranked_systems
-        if system.name in planned
+        Cost(label[name], _figures(planned[name], _actual(record, name, spent)), _calls(spent.get(name)))
+        for name in (*(system.name for system in record.ranked_systems), *others)
+        if name in planned
     )
 
 

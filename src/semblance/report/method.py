@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from typing import Any
 
 from semblance.report import numbers
@@ -54,6 +55,28 @@ WORDINGS = {
         "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
     ),
 }
+WORDINGS |= {
+    "judge": replace(
+        WORDINGS["pteb"],
+        overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
+        "Error: mean distance of rating and gold on 0 to 5, pairs of all datasets together. A pair without a rating is "
+        "left out and counted; over 5% there is no score.",
+        intervals="95%, percentile bootstrap over the pairs of each dataset.",
+    ),
+    "paraphrasers": replace(
+        WORDINGS["pteb"],
+        overall="Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, "
+        "over the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
+        "dataset, then over datasets. Over 5% without a paraphrase or rating there is no value.",
+        intervals="95%, percentile bootstrap over the texts of each dataset.",
+    ),
+    "validation": replace(
+        WORDINGS["pteb"],
+        overall="The mean rating of a language is over its pairs, a pair being the mean of its ratings; of all "
+        "languages the mean of their means. Alpha is Krippendorff’s, ordinal.",
+        intervals="95%, bootstrap over pairs; shares by Wilson.",
+    ),
+}
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),
@@ -69,18 +92,14 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "gain": ("linear", "gain of nDCG [A21]"),
     "resamples": (2000, "bootstrap resamples behind every interval"),
 }
-PTEB_DEFAULTS: Mapping[str, tuple[Any, str]] = {
-    "languages": ("each", "languages one by one, or as one problem [A9]"),
-    "classification_texts": ("both", "whether training texts are paraphrased too"),
-    "summaries": ("pooled", "one correlation over all summaries, or one per text [A10]"),
-    "own_document": ("before", "when a query’s own document is left out [A8]"),
-    "exclude_own": (False, "leave a query’s own document out on every dataset, not on ArguAna alone"),
-    "normalize_punctuation": (False, "blanks before punctuation taken out of both sides [A19]"),
-    "neighbours": (10, "neighbours that classify for a system without vectors"),
-    "clustering_cap": (10_000, "largest clustering set for systems without vectors"),
-    "resamples": (1000, "bootstrap resamples behind every interval"),
+WITHOUT_PROMPT = ("recorded", "copied", "permuted")
+"""Paraphrasers that are told nothing."""
+OPTIONS = {
+    "pteb": "semblance.protocols.pteb.options:PtebOptions",
+    "judge": "semblance.protocols.pteb.judging.options:JudgeOptions",
+    "paraphrasers": "semblance.protocols.pteb.selection.options:SelectionOptions",
 }
-DEFAULTS = {"sage": PAPER_DEFAULTS, "pteb": PTEB_DEFAULTS}
+"""Where the options of the other commands say their defaults and what they decide."""
 
 
 @dataclass(frozen=True)
@@ -192,8 +211,20 @@ def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
     return tuple(
         Choice(name, words, _said(options.get(name, default)), options.get(name, default) == default)
-        for name, (default, words) in DEFAULTS.get(record.kind, {}).items()
+        for name, (default, words) in _defaults(record.kind).items()
     )
+
+
+def _defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
+    """Every option of a kind of run with its default and what it decides."""
+    if kind == "sage":
+        return PAPER_DEFAULTS
+    if kind not in OPTIONS:
+        return {}
+    module, _, name = OPTIONS[kind].partition(":")
+    return {
+        one.name: (one.default, one.metadata["help"]) for one in fields(getattr(import_module(module), name))
+    }
 
 
 def _said(value: Any) -> str:
@@ -223,10 +254,37 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("last written", numbers.moment(manifest.get("updated", ""))),
         ("seed", arguments.get("seed")),
         ("items per dataset", "all" if limit is None else f"at most {limit}, drawn with the seed"),
-        ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer else None),
+        *_paraphrasing(record),
+        ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer.get("name") else None),
         ("processor", hardware.get("cpu")),
         ("cores, memory", f"{hardware.get('cores')}, {hardware.get('memory_gib')} GiB" if hardware else None),
         ("platform", hardware.get("platform")),
         ("semblance", manifest.get("semblance")),
     )  # fmt: skip
     return tuple((key, str(value)) for key, value in named if value is not None)
+
+
+def _paraphrasing(record: Record) -> list[tuple[str, Any]]:
+    """Who paraphrased, told what, how often, and what was done with texts that have no wording."""
+    if record.kind != "pteb":
+        return []
+    arguments = record.arguments
+    found: list[tuple[str, Any]] = []
+    for source in record.manifest.get("paraphrases", {}).get("sources", ()):
+        runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
+        found.append(
+            (f"paraphrases, {source['name']}", f"{numbers.counted(runs, 'run')}; {source['identity']}")
+        )
+        prompt = source.get("prompt")
+        if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:
+            words = " ".join(filter(None, (prompt.get("text"), prompt.get("addition"))))
+            found.append((f"prompt {prompt.get('name')}, version {prompt.get('version')}", words))
+    if generation := arguments.get("generation"):
+        found.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
+    kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out of both sides"
+    copies = "left out" if arguments.get("exclude_copied") else "kept"
+    return [
+        *found,
+        ("a text without a usable paraphrase", kept),
+        ("a paraphrase equal to its text", f"is {copies}"),
+    ]

@@ -98,7 +98,7 @@ def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
     facts = (
-        numbers.counted(len(systems), "system"),
+        numbers.counted(len(systems), "system") if systems else "",
         " and ".join(run.title for run in runs) if len(runs) > 1 else "",
         named,
         numbers.date(max(record.manifest.get("updated", "") for record in records)),
