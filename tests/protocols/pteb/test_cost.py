@@ -36,8 +36,9 @@ def test_the_plan_is_what_the_server_gets(rewording, by, request_of, scored, tmp
     spent = run.manifest["spent"]["systems"][words.system]
     assert words.requests == spent["requests"] == sum(server.requests.values())
     tokens = spent["input_tokens"] + spent["output_tokens"]
-    assert words.tokens == pytest.approx(tokens, rel=0.4)
-    assert words.usd == pytest.approx(spent["usd"], rel=0.4)
+    # The stub counts words, the plan tokens as most models cut them.
+    assert tokens < words.tokens < 2 * tokens
+    assert words.usd == pytest.approx(2e-6 * words.tokens)
     again = planned(request)
     assert [cell.requests for cell in again.cells if cell.task == "paraphrases"] == [0]
 
