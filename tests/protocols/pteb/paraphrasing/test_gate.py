@@ -39,6 +39,27 @@ def test_outcomes(answer, outcome):
     assert bool(found.reason) == (not found.usable)
 
 
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("I cannot fulfill this request.", "refused"), ("I can't assist with that request.", "refused"),
+        ("I apologize, but I cannot provide a paraphrase of that content.", "refused"),
+        ("I'm unable to paraphrase this text.", "refused"), ("Sorry, I can't help with that.", "refused"),
+        ("As a language model, I don't have opinions.", "refused"), ("I must respectfully decline.", "refused"),
+        ("Unfortunately, I cannot process this request.", "refused"), ("I won't paraphrase that.", "refused"),
+        ("Please provide the text you would like me to paraphrase.", "refused"),
+        ("Je suis désolé, mais je ne peux pas répondre.", "refused"), ("对不起，我无法回答这个问题。", "refused"),
+        ("Es tut mir leid, aber dabei kann ich nicht helfen.", "refused"),
+        ("Okay, let's see. The user wants a paraphrase.", "thinking"), ("Thinking Process: 1. Words", "thinking"),
+        ("Okay, so I need to paraphrase this sentence.", "thinking"), ("We need to rephrase: it", "thinking"),
+        ("First, I need to understand the sentence.", "thinking"), ("<|channel|>analysis", "thinking"),
+    ],
+)  # fmt: skip
+def test_how_models_decline_and_think_aloud(answer, outcome):
+    """In the words that they use."""
+    assert judged(TEXT, answer, lang="und").outcome == outcome
+
+
 def test_blocks_of_thinking_are_taken_out():
     """Over several lines and wherever they stand; what is left is judged."""
     answer = "<think>one\ntwo</think>\n After debating\n<THINKING>x</THINKING>it passed the budget."
@@ -55,6 +76,9 @@ def test_blocks_of_thinking_are_taken_out():
         ("I won't help him.", "I will not help him with the move"),
         ("Can you help with that?", "Could you help me out with that?"),
         ("So, the user asks twice.", "The user asks two times, then."),
+        ("My job is AI engineering.", "I am an AI engineer."),
+        ("I am unable to help him move.", "I can't assist him in moving."),
+        ("First you should read it.", "First, let us read it: the user may wait."),
     ],
 )
 def test_what_the_text_says_itself_is_no_fault(text, answer):
