@@ -10,9 +10,10 @@ from pathlib import Path
 from semblance.protocols.sage.options import SageOptions
 from semblance.report.board import make_board
 from semblance.report.cards import run_again, system_cards
-from semblance.report.method import PAPER_DEFAULTS, method_page
+from semblance.report.method import method_page
 from semblance.report.record import read_record
 from semblance.report.verdict import plain
+from semblance.report.wording import PAPER_DEFAULTS
 
 MakeRun = Callable[..., Path]
 

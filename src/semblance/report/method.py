@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from importlib import import_module
+from dataclasses import dataclass, replace
 from typing import Any
 
 from semblance.report import numbers
@@ -14,92 +13,10 @@ from semblance.report.gathered import Run
 from semblance.report.notes import Note, notes_of
 from semblance.report.record import Record
 from semblance.report.tasks import PLACES, Task
+from semblance.report.wording import WORDINGS, Wording, defaults_of
 
-
-@dataclass(frozen=True)
-class Wording:
-    """What the page says of a protocol: how its overall score is made, its page of choices, its source."""
-
-    overall: str
-    intervals: str
-    pages: str
-    source: str
-    citation: str
-
-
-WORDINGS = {
-    "sage": Wording(
-        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
-        "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
-        "95%, percentile bootstrap over the items of each dataset; what is resampled is named in the results "
-        "(documents, queries, comparisons, sets). A dataset of one clustering set has no interval and is held fixed.",
-        "docs/sage.md",
-        "SAGE is by Goel, Lee and Ramchandran, “SAGE: A Realistic Benchmark for Semantic Understanding”, NeurIPS 2025 "
-        "workshop.",
-        "@inproceedings{goel2025sage,\n"
-        "title = {{SAGE}: A Realistic Benchmark for Semantic Understanding},\n"
-        "author = {Goel and Lee and Ramchandran},\n"
-        "booktitle = {NeurIPS 2025 Workshop},\nyear = {2025}\n}",
-    ),
-    "pteb": Wording(
-        "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
-        "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
-        "95%. Score and drop of a dataset: bootstrap on two levels, items (paired between the original and its "
-        "paraphrases) and runs. The drop over datasets also has an interval from a mixed model with dataset and run as "
-        "random effects. A dataset of one clustering set has no interval over sets.",
-        "docs/pteb.md",
-        "PTEB is by Frank and Afli, “PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at "
-        "Evaluation Time with LLMs”, EACL 2026.",
-        "@inproceedings{frank2026pteb,\n"
-        "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
-        "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
-    ),
-}
-WORDINGS |= {
-    "judge": replace(
-        WORDINGS["pteb"],
-        overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
-        "Error: mean distance of rating and gold on 0 to 5, pairs of all datasets together. A pair without a rating is "
-        "left out and counted; over 5% there is no score.",
-        intervals="95%, percentile bootstrap over the pairs of each dataset.",
-    ),
-    "paraphrasers": replace(
-        WORDINGS["pteb"],
-        overall="Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, "
-        "over the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
-        "dataset, then over datasets. Over 5% without a paraphrase or rating there is no value.",
-        intervals="95%, percentile bootstrap over the texts of each dataset.",
-    ),
-    "validation": replace(
-        WORDINGS["pteb"],
-        overall="The mean rating of a language is over its pairs, a pair being the mean of its ratings; of all "
-        "languages the mean of their means. Alpha is Krippendorff’s, ordinal.",
-        intervals="95%, bootstrap over pairs; shares by Wilson.",
-    ),
-}
-PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
-    "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
-    "positive": ("second", "the positive class of precision and recall [A10]"),
-    "robustness_edits": ("all", "the extreme edit of each kind, or their average [A14]"),
-    "numerize_both_cases": (False, "digits for capital letters too"),
-    "delete_next_if_space": (False, "what is deleted at a space [A11]"),
-    "curve": ("hyperbolic", "expected similarity at size p [A15]"),
-    "string_cap": (2000, "largest clustering set for classical metrics"),
-    "embedding_cap": (10000, "largest clustering set for embedding models"),
-    "retrieval_headline": ("augmented", "the corpus of the retrieval headline [A19]"),
-    "ties": ("original", "order of equal scores in an augmented corpus [A18]"),
-    "dataset_mean": ("arithmetic", "mean of the retrieval shares over datasets [A20]"),
-    "gain": ("linear", "gain of nDCG [A21]"),
-    "resamples": (2000, "bootstrap resamples behind every interval"),
-}
 WITHOUT_PROMPT = ("recorded", "copied", "permuted")
 """Paraphrasers that are told nothing."""
-OPTIONS = {
-    "pteb": "semblance.protocols.pteb.options:PtebOptions",
-    "judge": "semblance.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "semblance.protocols.pteb.selection.options:SelectionOptions",
-}
-"""Where the options of the other commands say their defaults and what they decide."""
 
 
 @dataclass(frozen=True)
@@ -211,20 +128,8 @@ def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
     return tuple(
         Choice(name, words, _said(options.get(name, default)), options.get(name, default) == default)
-        for name, (default, words) in _defaults(record.kind).items()
+        for name, (default, words) in defaults_of(record.kind).items()
     )
-
-
-def _defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
-    """Every option of a kind of run with its default and what it decides."""
-    if kind == "sage":
-        return PAPER_DEFAULTS
-    if kind not in OPTIONS:
-        return {}
-    module, _, name = OPTIONS[kind].partition(":")
-    return {
-        one.name: (one.default, one.metadata["help"]) for one in fields(getattr(import_module(module), name))
-    }
 
 
 def _said(value: Any) -> str:
