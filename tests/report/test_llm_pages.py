@@ -283,3 +283,13 @@ def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:
     for name in ("pteb_table10", "drop_mixed", "pteb_table9"):
         (tmp_path / "tables" / f"{name}.md").write_text(f"**{name}**\n\n| a | b |\n|---|---:|\n| x | 1 |\n")
     assert [table.title for table in file_tables(tmp_path)] == ["pteb_table9", "pteb_table10", "drop_mixed"]
+
+
+def test_the_terminal_shows_the_value_with_its_interval_first(make_step: MakeStep, judged: Path) -> None:
+    """Names without how a model is served; the figure that decides; what does not fit is dropped from the right."""
+    text = render_run(judged).plain
+    assert re.search(r"^Judge +Mean, 95% +news", text, re.MULTILINE)
+    assert re.search(r"^sharp +90\.00 85\.00–95\.00 +90\.00", text, re.MULTILINE)
+    text = render_run(make_step("validation", validated())).plain
+    assert re.search(r"^hau +2\.40 2\.35–2\.45 +rejected", text, re.MULTILINE)
+    assert all(len(line) <= 80 for line in text.splitlines())

@@ -64,13 +64,10 @@ def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: b
         return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
     if board.tasks:
         return [_board(board, width, wide, unicode)] if board.rows else []
-    from semblance.report.tablefiles import file_tables
+    from semblance.report.pteb.columns import step_table
 
-    for table in file_tables(record.path)[:1]:
-        columns = [Column(table.heading), *(Column(name, right=True) for name in table.columns)]
-        rows = [[label, *(text for text, _ in cells)] for label, cells in table.rows]
-        return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)]
-    return []
+    columns, rows = step_table(record, board)
+    return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
 
 
 def _references(board: Board) -> list[str]:

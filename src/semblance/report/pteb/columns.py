@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from semblance.report import numbers
 from semblance.report.board import Board
+from semblance.report.matrix import Entry
 from semblance.report.pteb.losses import Loss, Losses
 from semblance.report.record import Record
 from semblance.report.terminal import Column, state_or_value
@@ -40,3 +41,44 @@ def _leading(loss: Loss, unicode: bool) -> list[str | Text]:
 
 def _drop(loss: Loss, unicode: bool) -> str | Text:
     return loss.drop_text if loss.drop is not None else state_or_value(loss.after, unicode)
+
+
+def step_table(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
+    """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
+    if record.kind == "validation":
+        return _languages(record, board)
+    from semblance.report.pteb.judges import judge_page
+    from semblance.report.pteb.selection import selection_page
+
+    judged = judge_page(record, board) if record.kind == "judge" else None
+    chosen = selection_page(record, board) if record.kind == "paraphrasers" else None
+    table = judged.scores if judged else chosen.candidates if chosen else None
+    if table is None:
+        return [], []
+    columns = [Column(table.heading), Column(f"{table.columns[0]}, 95%", right=True)]
+    columns += [Column(name, right=True) for name in table.columns[1:]]
+    rows: list[list[str | Text]] = [
+        [line.label, _with_interval(line.entries[0]), *(one.text for one in line.entries[1:])]
+        for line in table.lines
+    ]
+    return columns, rows
+
+
+def _languages(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
+    from semblance.report.pteb.validation import validation_page
+
+    page = validation_page(record, board)
+    if page is None:
+        return [], []
+    columns = [Column("Language"), Column("Mean rating, 95%", right=True), Column("Verdict")]
+    columns += [Column(name, right=True) for name in (*page.columns[1:], "Ratings")]
+    rows: list[list[str | Text]] = [
+        [row.label, _with_interval(row.entries[0]), row.verdict.lstrip("✓✕ "),
+         *(one.text for one in row.entries[1:]), numbers.count(row.n)]
+        for row in page.rows
+    ]  # fmt: skip
+    return columns, rows
+
+
+def _with_interval(one: Entry) -> str:
+    return f"{one.text} {one.small}" if one.exact and one.small else one.text
