@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ class What(StrEnum):
     systems = "systems"
     rerankers = "rerankers"
     llms = "llms"
+    paraphrasers = "paraphrasers"
     models = "models"
     datasets = "datasets"
     tasks = "tasks"
@@ -27,13 +29,12 @@ class What(StrEnum):
 def show(
     what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
 ) -> None:
-    """List systems, rerankers, language models, datasets, tasks, measures, perturbations or tokenizers; or what is
-    known of models by name: dimensions, context, list price, prompts."""
+    """List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures, perturbations
+    or tokenizers; or what is known of models by name: dimensions, context, list price, prompts."""
     if what is What.models:
         rows, shown = _models(), list(_MODEL_COLUMNS)
     else:
-        rows = [{"name": one.name, "summary": one.summary, **dict(one.facts)} for one in _registry(what)]
-        shown = []
+        rows, shown = list(_entries(what)), []
     if json:
         from json import dumps
 
@@ -67,18 +68,24 @@ def _models() -> list[dict[str, Any]]:
     return [{key: value for key, value in model if value not in (None, ())} for model in known]
 
 
-def _registry(what: What) -> Any:
+def _entries(what: What) -> Iterator[dict[str, Any]]:
+    """What the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
     homes = {
         What.systems: ("semblance.systems", "SYSTEMS"),
         What.rerankers: ("semblance.systems.rerankers", "RERANKERS"),
         What.llms: ("semblance.systems.chat", "CHAT_MODELS"),
+        What.paraphrasers: ("semblance.protocols.pteb.paraphrasing.paraphrasers", "PARAPHRASERS"),
         What.datasets: ("semblance.data", "DATASETS"),
-        What.tasks: ("semblance.protocols.sage.tasks", "TASKS"),
         What.measures: ("semblance.measures", "MEASURES"),
         What.perturbations: ("semblance.text", "PERTURBATIONS"),
         What.tokenizers: ("semblance.systems", "TOKENIZERS"),
     }
-    module, name = homes[what]
-    return getattr(import_module(module), name)
+    tasks = [
+        ({"protocol": name}, (f"semblance.protocols.{name}.tasks", "TASKS")) for name in ("sage", "pteb")
+    ]
+    no_more: dict[str, str] = {}
+    for more, (module, name) in tasks if what is What.tasks else [(no_more, homes[what])]:
+        for one in getattr(import_module(module), name):
+            yield {"name": one.name, "summary": one.summary, **more, **dict(one.facts)}

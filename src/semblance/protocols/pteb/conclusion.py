@@ -11,7 +11,7 @@ from semblance.protocols.pteb.layout import layout_of
 from semblance.protocols.pteb.lengths import drops_by_length
 from semblance.protocols.pteb.paraphrasing.quality import quality_rows
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
-from semblance.protocols.pteb.plan import Plan, Seeds
+from semblance.protocols.pteb.plan import Plan, PlannedDataset, Seeds
 from semblance.protocols.pteb.slices import task
 from semblance.protocols.pteb.sources import Source
 from semblance.protocols.pteb.summary import summarise
@@ -50,12 +50,16 @@ def conclusion(
     return Conclusion([*quality, *summary], comparisons, tuple(tables(given)))
 
 
-def told(folder: RunFolder, sources: Sequence[Source], growth: Growth) -> dict[str, Any]:
-    """Who wrote the wordings, with which seeds, and what came of the texts; why datasets got no more runs."""
+def told(
+    folder: RunFolder, sources: Sequence[Source], growth: Growth, datasets: Sequence[PlannedDataset]
+) -> dict[str, Any]:
+    """Who wrote the wordings, with which seeds, and what came of the texts; why datasets got no more runs, and where a
+    stored set was written for other data."""
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
+        "warnings": [told for source in sources for told in _mismatches(source, datasets)],
         "sources": [
             {
                 "name": source.name,
@@ -70,6 +74,11 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth) -> dict[s
             for source in sources
         ],
     }  # fmt: skip
+
+
+def _mismatches(source: Source, datasets: Sequence[PlannedDataset]) -> list[str]:
+    compare = getattr(source.paraphraser, "mismatches", None)
+    return compare({one.name: one.fingerprint for one in datasets}) if compare is not None else []
 
 
 def _prompt(paraphrases: ParaphraseSet, source: Source) -> dict[str, str] | None:

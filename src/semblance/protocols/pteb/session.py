@@ -12,7 +12,7 @@ from semblance.protocols.pteb.conclusion import PARAPHRASES, conclusion, told
 from semblance.protocols.pteb.cost import forecast
 from semblance.protocols.pteb.growth import Growth
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
-from semblance.protocols.pteb.plan import Plan, make_plan, with_runs
+from semblance.protocols.pteb.plan import Plan, PlannedDataset, make_plan, with_runs
 from semblance.protocols.pteb.request import Request
 from semblance.protocols.pteb.rows import cell_rows
 from semblance.protocols.pteb.sources import Source, open_sources
@@ -77,7 +77,7 @@ def carry_out(
         check_prices(plan.systems, max_usd)
         sources = sources_of(plan, accounts.ledger)
         check_paraphrasers(sources, max_usd)
-        steps = _Pteb(folder, sources, Growth(request, plan.datasets, sources))
+        steps = _Pteb(folder, plan.datasets, sources, Growth(request, plan.datasets, sources))
         lock(folder, held)
         command = command or python_call(request, out)
         session = Session(folder, plan, steps, accounts, workers=workers, command=command)
@@ -140,8 +140,14 @@ class _Pteb:
     protocol = "pteb"
     evaluate: Evaluate = staticmethod(work.evaluate)
 
-    def __init__(self, folder: RunFolder, sources: tuple[Source, ...], growth: Growth) -> None:
-        self.folder, self.sources, self.growth = folder, sources, growth
+    def __init__(
+        self,
+        folder: RunFolder,
+        datasets: Sequence[PlannedDataset],
+        sources: tuple[Source, ...],
+        growth: Growth,
+    ) -> None:
+        self.folder, self.datasets, self.sources, self.growth = folder, datasets, sources, growth
 
     def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
         return forecast(plan, self.sources, self.growth.seeds, measure=measure)
@@ -154,4 +160,4 @@ class _Pteb:
 
     def told(self) -> dict[str, Any]:
         """What the manifest says of the wordings."""
-        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth)}
+        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, self.datasets)}

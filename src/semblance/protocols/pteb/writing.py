@@ -56,14 +56,15 @@ class Writer:
 
     def _name(self, source: Source) -> None:
         """Say in the set who writes; again at the end, when it is known what the server calls its model."""
-        prompt = getattr(source.paraphraser, "prompt", None)
+        own, about = getattr(source.paraphraser, "prompt", None), dict(source.paraphraser.about())
+        prompt = about.pop("prompt", None) if own is None else own.as_dict()
         self.paraphrases.add(
             sets.Source(
                 name=source.name,
                 paraphraser=source.paraphraser.name,
                 identity=source.paraphraser.identity,
-                prompt=None if prompt is None else prompt.as_dict(),
-                about=dict(source.paraphraser.about()),
+                prompt=prompt,
+                about=about,
             )
         )
 
