@@ -251,6 +251,9 @@ def test_runs_of_controls_are_no_part_of_the_ticks(make_pteb: MakePteb) -> None:
     manifest["paraphrases"]["sources"][1]["paraphraser"] = "copied"
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert {len(one.loss.runs) for one in page(run).dumbbells[0].rows} == {3}
+    assert "(4 of 492) paraphrases cannot be used" in " ".join(
+        note.what for note in notes_of(read_record(run))
+    )
 
 
 def test_notes_count_what_could_not_be_used(pteb_run: Path, make_pteb: MakePteb) -> None:
@@ -286,3 +289,22 @@ def test_changes_against_original_scores_have_a_point_each(pteb_run: Path, make_
     assert against.n == against.svg.count("<title>") == 16
     small = make_pteb(systems={"aster-large": "embedding"}, datasets={"sts": ("one",)}, items=False)
     assert page(small).against is None
+
+
+def test_changes_against_edit_distance_need_three_distances(pteb_run: Path, make_pteb: MakePteb) -> None:
+    """A point per ranked system, task, dataset and source; one dataset says nothing of distance."""
+    distance = page(pteb_run).distance
+    assert distance is not None
+    assert distance.n == distance.svg.count("<title>") == 16
+    sources = page(make_pteb(labels=("by=gemma", "by=qwen"), items=False)).distance
+    assert sources is not None
+    assert sources.n == 32
+    assert page(make_pteb(datasets={"sts": ("one",)}, items=False)).distance is None
+
+
+def test_changes_by_source_are_signed(make_pteb: MakePteb) -> None:
+    """What is gained has a plus."""
+    lost = dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), -0.05)
+    table = page(make_pteb(labels=("by=a", "by=b"), lost=lost)).by_source
+    assert table is not None
+    assert {one.text[0] for line in table.lines[:4] for one in line.entries} == {"+"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semblance.contracts import Kind
@@ -46,9 +45,17 @@ class Matrix:
     digits: int = 2
 
 
-def entry(row: Result | None, unit: Unit, *, n: bool = False, heat: float = 0.0, bold: bool = False) -> Entry:
+def entry(
+    row: Result | None,
+    unit: Unit,
+    *,
+    n: bool = False,
+    heat: float = 0.0,
+    bold: bool = False,
+    signed: bool = False,
+) -> Entry:
     """A result as a cell: its value over its interval, or with `n` over how many items stand behind it; its reason
-    where it has no value. `heat` is the value of the darkest step."""
+    where it has no value. `heat` is the value of the darkest step; a `signed` value is a change."""
     if row is None:
         return Entry("n/a", why="not part of the run")
     if row.value is None:
@@ -59,7 +66,7 @@ def entry(row: Result | None, unit: Unit, *, n: bool = False, heat: float = 0.0,
     interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else "no interval"
     words = [row.value, *((row.ci_low, row.ci_high) if known else ())]
     return Entry(
-        unit.text(row.value),
+        unit.change(row.value) if signed else unit.text(row.value),
         f"n = {numbers.count(row.n)}" if n else interval,
         " ".join(numbers.exact((word or 0.0) * unit.factor) for word in words),
         step_of(row.value / heat) if heat else 0,
@@ -70,8 +77,3 @@ def entry(row: Result | None, unit: Unit, *, n: bool = False, heat: float = 0.0,
 def step_of(share: float) -> int:
     """The step of a heat, 1 to 5, of a share of the darkest."""
     return min(STEPS, max(1, 1 + int(share * STEPS)))
-
-
-def words(texts: Sequence[str]) -> tuple[Entry, ...]:
-    """Cells of words."""
-    return tuple(Entry(text) for text in texts)

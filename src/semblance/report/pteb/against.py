@@ -1,17 +1,21 @@
-"""Is more lost where scores were higher? A point per system and dataset."""
+"""Is more lost where scores were higher, or where more words were changed? A point per system and dataset."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from markupsafe import Markup
 
+from semblance.protocols.pteb.analysis.drops import source_of
 from semblance.report.numbers import POINTS
-from semblance.report.pteb.losses import Loss, Losses
+from semblance.report.pteb.losses import DELTA, Loss, Losses
+from semblance.report.pteb.quality import TASK
+from semblance.report.record import Record
 from semblance.report.scale import scale_of
 from semblance.report.scatter import Axis, Point, scatter
 
-FEWEST = 6
+FEWEST, FEWEST_DISTANCES = 6, 3
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,54 @@ def against_original(losses: Losses) -> Against | None:
 def _point(loss: Loss) -> Point:
     where = f"{loss.row.label}, {loss.dataset}: {loss.before.text}, {loss.drop_text}"
     return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind, where)
+
+
+def against_distance(losses: Losses) -> Against | None:
+    """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
+    record, board = losses.record, losses.board
+    distances = _distances(record)
+    if len(set(distances.values())) < FEWEST_DISTANCES:
+        return None
+    several = len({source for _, source in distances}) > 1
+    found = [
+        (row, dataset, distance, delta.value)
+        for (dataset, source), distance in distances.items()
+        for row in losses.rows
+        for task in board.tasks
+        if row.system.ranked
+        and (
+            delta := record.find(
+                task.name, row.system.name, DELTA, dataset=dataset, variant=source if several else ""
+            )
+        )
+        and delta.value is not None
+    ]
+    if len(found) < FEWEST:
+        return None
+    x = scale_of([distance for _, _, distance, _ in found])
+    y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
+    points = [
+        Point(
+            distance,
+            change,
+            row.system.kind,
+            f"{row.label}, {dataset}: {distance:.2f}, {POINTS.change(change)}",
+        )
+        for row, dataset, distance, change in found
+    ]
+    svg = scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
+    row, dataset, distance, change = min(found, key=lambda one: one[3])
+    summary = (
+        f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
+        f"{POINTS.change(change)} points, is that of {row.label} on {dataset}, at {distance:.2f}."
+    )
+    return Against(svg, summary, len(found))
+
+
+def _distances(record: Record) -> dict[tuple[str, str], float]:
+    """The mean edit distance over runs by dataset and source."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for (task, dataset, subset, variant, _, measure), row in record.rows.items():
+        if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
+            found.setdefault((dataset, source_of(variant)), []).append(row.value)
+    return {place: round(fmean(values), 6) for place, values in found.items()}

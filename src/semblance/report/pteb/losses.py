@@ -93,9 +93,9 @@ class Losses:
     def _runs(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
         found: dict[tuple[str, str, str, str], list[float]] = {}
-        controls = _controls(self.record)
+        aside = controls(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            counts = variant.startswith(PARAPHRASE) and source_of(variant) not in controls
+            counts = variant.startswith(PARAPHRASE) and source_of(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
                 found.setdefault((task, dataset, system, measure), []).append(row.value)
         return found
@@ -137,7 +137,7 @@ class Losses:
         )  # fmt: skip
 
 
-def _controls(record: Record) -> set[str]:
+def controls(record: Record) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     labels = {

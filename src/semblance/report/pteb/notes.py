@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from semblance.protocols.pteb.paraphrasing.records import USABLE
 from semblance.report import numbers
-from semblance.report.pteb.losses import PARAPHRASE
+from semblance.report.pteb.losses import PARAPHRASE, controls
 from semblance.report.record import Record
 
 Found = tuple[str, str, str, str]
@@ -23,9 +23,11 @@ def pteb_notes(record: Record) -> Iterator[Found]:
 
 
 def outcomes(record: Record) -> Counter[str]:
-    """How many paraphrases came to what, over sources, datasets and runs."""
+    """How many paraphrases came to what, over sources (but controls), datasets and runs."""
     counts: Counter[str] = Counter()
-    for source in record.manifest.get("paraphrases", {}).get("sources", ()):
+    aside = controls(record)
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    for source in (one for one in sources if one.get("label", "") not in aside):
         for runs in source.get("outcomes", {}).values():
             for found in runs.values():
                 counts.update(found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.matrix import Matrix
-from semblance.report.pteb.against import Against, against_original
+from semblance.report.pteb.against import Against, against_distance, against_original
 from semblance.report.pteb.baseline import BaselinePlot, baseline_plots
 from semblance.report.pteb.dumbbells import Dumbbells, dumbbells
 from semblance.report.pteb.losses import PARAPHRASE, Losses
@@ -40,6 +40,7 @@ class PtebPage:
     stability: tuple[Stability, ...]
     orders: tuple[tuple[str, str], ...]
     against: Against | None
+    distance: Against | None
     headings: tuple[str, ...]
     quality: tuple[Quality, ...]
     several_sources: bool
@@ -70,6 +71,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         stability=stabilities(record, board),
         orders=orders(record, board),
         against=against_original(losses),
+        distance=against_distance(losses),
         headings=HEADINGS,
         quality=quality,
         several_sources=len({one.source for one in quality}) > 1,

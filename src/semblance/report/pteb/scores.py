@@ -85,7 +85,7 @@ def source_table(losses: Losses) -> Matrix | None:
         found = [
             record.find(board.lead, row.system.name, DELTA, variant=one.get("label", "")) for one in sources
         ]
-        made.append(Line(row.label, tuple(entry(one, POINTS) for one in found), row.system.kind))
+        made.append(Line(row.label, tuple(entry(one, POINTS, signed=True) for one in found), row.system.kind))
     return Matrix(
         "by-source", "Change by source, points", "System", tuple(one["name"] for one in sources), tuple(made)
     )
