@@ -193,3 +193,23 @@ def test_the_same_runs_give_the_same_report(plain_run: Path, pteb_run: Path, tmp
     """Byte by byte, whatever the order of the folders."""
     first = write_report([plain_run, pteb_run], out=tmp_path / "one.html").read_bytes()
     assert write_report([pteb_run, plain_run], out=tmp_path / "two.html").read_bytes() == first
+
+
+def test_the_report_of_two_demo_runs_is_small(make_full_run: MakeRun, make_pteb: MakeRun, root: Path) -> None:
+    """Six systems and two references, five tasks and seven, items of both: under 400 KB."""
+    lines = (root / "src/semblance/data/sample/documents.jsonl").read_text("utf-8").splitlines()
+    texts = tuple(json.loads(line)["text"] for line in lines)
+    names = ("wordllama", "minilm", "levenshtein", "rouge", "jaccard", "bm25")
+    systems = {name: "embedding" if i < 2 else "classical" for i, name in enumerate(names)}
+    tasks = (
+        "sts",
+        "classification",
+        "clustering",
+        "pair_classification",
+        "reranking",
+        "retrieval",
+        "summarization",
+    )
+    pteb = make_pteb(systems=systems, datasets=dict.fromkeys(tasks, ("sample",)), n=60)
+    page = write_report([make_full_run(systems=systems, texts=texts), pteb], out=pteb / "both.html")
+    assert page.stat().st_size < 400_000

@@ -124,7 +124,11 @@ def _about(system: System) -> str:
 def _place(record: Record, board: Board, row: Row) -> Sentence:
     if not row.system.ranked:
         return ("It shows what a score is worth without understanding.",)
-    best = [task.short.lower() for task in board.tasks if row.system.name in record.scope(task.name).best]
+    best = [
+        task.short if task.short.isupper() else task.short.lower()
+        for task in board.tasks
+        if row.system.name in record.scope(task.name).best
+    ]
     tasks = plain(listed(best))
     of = f"{len(board.apart if row in board.apart else board.ranked)} ranked systems"
     if row.rank:
