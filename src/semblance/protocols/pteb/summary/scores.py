@@ -29,8 +29,8 @@ class Scores:
     @property
     def labels(self) -> tuple[str, ...]:
         """All sources together, and each by itself where there are several."""
-        sources = [source.label for source in self.layout.sources]
-        return (ALL, *sources) if len(sources) > 1 else (ALL,)
+        # A single source beside controls has no label: it is all of the mean.
+        return tuple(dict.fromkeys((ALL, *(source.label for source in self.layout.sources if source.label))))
 
     @property
     def scopes(self) -> list[tuple[str, str]]:

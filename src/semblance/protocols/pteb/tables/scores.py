@@ -111,11 +111,11 @@ def _ends(row: Result | None) -> tuple[float | None, float | None]:
 def _by_source(given: Given) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
     rows: list[tuple[Value, ...]] = []
-    for label in given.labels:
+    for label in ("", *given.labels):
         for task, measure in [*((task, headline(task)) for task in given.tasks), (OVERALL, OVERALL)]:
             for kind, system in given.systems():
                 values = (given.points(task, "", system, name, label) for name in (measure, "delta", "sd"))
-                rows.append((label, task, kind, system, *values))
+                rows.append((label or "all but controls", task, kind, system, *values))
     names = [Column(name, "text") for name in ("source", "task", "kind", "system")]
     own = (Column("pteb"), Column("delta", "signed"), Column("sd"))
     return ColumnTable("scores_by_source", "By paraphraser and prompt, x 100", (*names, *own), tuple(rows))
