@@ -31,7 +31,7 @@ VISIONS = {
 
 
 def _tokens() -> dict[str, dict[str, Rgb]]:
-    found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", asset(STYLES))
+    found = re.findall(r"--([\w-]+):light-dark\((#\w{6}),(#\w{6})\)", asset(STYLES))
     return {theme: {name: _rgb(pair[i]) for name, *pair in found} for i, theme in enumerate(THEMES)}
 
 

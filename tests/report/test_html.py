@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from semblance.report import write_report
-from semblance.report.html import SCRIPTS, asset, json_block
+from semblance.report.html import SCRIPTS, STYLES, asset, json_block
 from semblance.report.sections import SECTIONS
 
 MakeRun = Callable[..., Path]
@@ -216,3 +216,8 @@ def test_values_are_printed_with_their_interval_and_full_precision(plain_run: Pa
     exact = r'data-v="\.56\d+ \.5\d+ \.5\d+">'
     assert re.search(exact + r'<span class="?big"?>0\.563</span><small>0\.550–0\.576</small>', page)
     assert 'data-why="out of memory"' in page
+
+
+def test_style_and_script_are_small() -> None:
+    """The frame of every report: under 60 KB, uncompressed."""
+    assert len(asset(STYLES).encode()) + len(asset(SCRIPTS).encode()) < 60_000

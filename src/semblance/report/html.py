@@ -143,10 +143,15 @@ def environment() -> Environment:
 
 @lru_cache(maxsize=8)
 def asset(names: tuple[str, ...]) -> str:
-    """The named files of the package, one after the other, without indentation and lines of comment."""
+    """The named files of the package, one after the other, without indentation and lines of comment; of style sheets
+    also without blanks around braces, colons and commas."""
     folder = resources.files("semblance.report") / "assets"
     text = "\n".join((folder / name).read_text("utf-8") for name in names)
-    return re.sub(r"(?m)^\s*(//.*|/\*\*.*\*/)?\n?", "", text)
+    text = re.sub(r"(?m)^\s*(//.*|/\*\*.*\*/)?\n?", "", text)
+    if not names[0].endswith(".css"):
+        return text
+    text = re.sub(r"\s*([{};,])\s*", r"\1", text).replace(";}", "}")
+    return re.sub(r"(?<=[a-z0-9]): ", ":", text)
 
 
 def sentence(parts: tuple[Part, ...]) -> Markup:
