@@ -14,10 +14,11 @@ from semblance.protocols.pteb.growth import Growth
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.plan import Plan, PlannedDataset, make_plan, with_runs
 from semblance.protocols.pteb.request import Request
-from semblance.protocols.pteb.rows import cell_rows
+from semblance.protocols.pteb.slices import task
 from semblance.protocols.pteb.sources import Source, open_sources
 from semblance.protocols.pteb.texts import keep_texts
 from semblance.protocols.pteb.writing import Writer
+from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import (
     Conclusion,
     Evaluate,
@@ -153,7 +154,9 @@ class _Pteb:
         return forecast(plan, self.sources, self.growth.seeds, measure=measure)
 
     def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        return cell_rows(plan, record)
+        headline, lang = task(record.task).headline, plan.dataset(record.dataset).lang
+        seed = plan.request.seed
+        return cell_rows("pteb", record, headline, lang=lang, seed=seed, by_language=True)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from semblance.protocols.outcome import Run
+from semblance.protocols.rows import cell_rows
 from semblance.protocols.sage import work
 from semblance.protocols.sage.cost import forecast
-from semblance.protocols.outcome import Run
 from semblance.protocols.sage.plan import Plan, make_plan
 from semblance.protocols.sage.request import Request
 from semblance.protocols.sage.summary import summarise
@@ -93,7 +94,8 @@ class _Sage:
         return forecast(plan, measure=measure)
 
     def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        return _cell_rows(plan, record)
+        headline, lang = work.task(record.task).headline, plan.lang(record.dataset)
+        return cell_rows("sage", record, headline, lang=lang, seed=plan.request.seed)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         summary, comparisons = summarise(plan, list(records))
@@ -115,20 +117,3 @@ def _keep_texts(plan: Plan, folder: RunFolder) -> None:
                 columns["field"] += [field] * len(ids)
                 columns["text"] += texts
             write_columns(path, columns)
-
-
-def _cell_rows(plan: Plan, record: CellRecord) -> list[Result]:
-    where = ("sage", record.task, record.dataset)
-    lang, seed = plan.lang(record.dataset), plan.request.seed
-    if not record.done:
-        headline = work.task(record.task).headline
-        return [
-            Result(*where, "", lang, "", record.system, headline, None, 0, seed=seed, reason=record.reason)
-        ]
-    return [
-        Result(
-            *where, score.subset, lang, score.variant, record.system, score.measure, score.value, score.n,
-            score.ci_low, score.ci_high, score.method, seed, score.reason,
-        )
-        for score in record.scores
-    ]  # fmt: skip

@@ -14,6 +14,7 @@ from semblance.protocols.pteb.judging.plan import Plan, make_plan
 from semblance.protocols.pteb.judging.request import JudgeRequest
 from semblance.protocols.pteb.judging.summary import summarise
 from semblance.protocols.pteb.judging.tables import tables
+from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import Conclusion, Evaluate, Session, Silent, lock, opened
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
@@ -79,37 +80,11 @@ class _Judging:
         return forecast(plan)
 
     def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        return cell_rows(plan.lang(record.dataset), plan.request.seed, record, HEADLINE)
+        return cell_rows("pteb", record, HEADLINE, lang=plan.lang(record.dataset), seed=plan.request.seed)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         summary, comparisons = summarise(plan, records)
         return Conclusion(summary, comparisons, tuple(tables([*rows, *summary])))
-
-
-def cell_rows(lang: str, seed: int, record: CellRecord, headline: str) -> list[Result]:
-    """The rows of a cell; one that failed has its headline's, without a value."""
-    where = ("pteb", record.task, record.dataset)
-    if not record.done:
-        row = Result(
-            *where,
-            "",
-            lang,
-            record.variant,
-            record.system,
-            headline,
-            None,
-            0,
-            seed=seed,
-            reason=record.reason,
-        )
-        return [row]
-    return [
-        Result(
-            *where, score.subset, score.subset or lang, score.variant, record.system, score.measure,
-            score.value, score.n, score.ci_low, score.ci_high, score.method, seed, score.reason,
-        )
-        for score in record.scores
-    ]  # fmt: skip
 
 
 def _keep_texts(plan: Plan, folder: RunFolder) -> None:

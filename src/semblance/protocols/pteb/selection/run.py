@@ -9,7 +9,6 @@ from typing import Any
 
 from semblance.protocols.outcome import Run
 from semblance.protocols.pteb.judging.chats import Judge
-from semblance.protocols.pteb.judging.run import cell_rows
 from semblance.protocols.pteb.paraphrasing.prompts import judge_prompt
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.selection.cost import forecast
@@ -19,6 +18,7 @@ from semblance.protocols.pteb.selection.request import SelectionRequest
 from semblance.protocols.pteb.selection.summary import as_dict, candidate_means, selection_of, summarise
 from semblance.protocols.pteb.selection.tables import tables
 from semblance.protocols.pteb.selection.work import Work, same_model
+from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import Conclusion, Evaluate, Session, Silent, lock, opened
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
@@ -107,7 +107,7 @@ class _Selecting:
         return forecast(plan)
 
     def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        return cell_rows(plan.lang(record.dataset), plan.request.seed, record, HEADLINE)
+        return cell_rows("pteb", record, HEADLINE, lang=plan.lang(record.dataset), seed=plan.request.seed)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         summary, comparisons, selection = summarise(plan, records)
