@@ -19,6 +19,8 @@ def pteb_notes(record: Record) -> Iterator[Found]:
     """All of them, the gravest first."""
     yield from _without_score(record)
     yield from _outcomes(record)
+    yield from _other_data(record)
+    yield from _stopped(record)
     yield from _few_runs(record)
 
 
@@ -69,6 +71,20 @@ def _outcomes(record: Record) -> Iterator[Found]:
                 "Copies make drops smaller.",
                 "",
             )
+
+
+def _other_data(record: Record) -> Iterator[Found]:
+    """Sets that were written for other data."""
+    for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
+        yield "other data", warning, "", ""
+
+
+def _stopped(record: Record) -> Iterator[Found]:
+    """Datasets whose drops are not known as well as --until-ci asked."""
+    points = record.arguments.get("until_ci")
+    for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
+        happened = f"Some drop on {dataset} is not known to ±{points:g} points."
+        yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
 
 
 def _few_runs(record: Record) -> Iterator[Found]:

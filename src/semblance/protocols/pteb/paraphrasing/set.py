@@ -130,7 +130,14 @@ class ParaphraseSet:
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{found[:16]}…",
                 mend="Get the file again, or run with a paraphraser into a new folder.",
             )  # fmt: skip
-        table = pl.read_parquet(io.BytesIO(content), columns=list(COLUMNS))
+        table = pl.read_parquet(io.BytesIO(content))
+        if missing := [name for name in COLUMNS if name not in table.columns]:
+            raise DataError(
+                "the paraphrases were written by another version of Semblance", path=path,
+                expected=f"the columns {', '.join(COLUMNS)}", found=f"no {', '.join(missing)}",
+                mend="Use the version that wrote them, or run with a paraphraser into a new folder.",
+            )  # fmt: skip
+        table = table.select(COLUMNS)
         return tuple(Paraphrase(**row) for row in table.iter_rows(named=True))
 
     def wordings(
