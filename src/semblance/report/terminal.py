@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Column", "render_run", "render_table"]
 
 STRIP_FROM = 100
+APART = "*"
+"""Behind the rank of a system that is ranked by itself."""
 STATE_STYLES = {"failed": "red", "running": "yellow", "partial": "yellow"}
 
 
@@ -75,7 +77,7 @@ def _references(board: Board) -> list[str]:
 
     names = " and ".join(row.label for row in board.references)
     apart = plain(listed([row.label for row in board.apart]))
-    told = [f"{apart} are ranked by themselves: another method stands behind some scores."] if apart else []
+    told = [f"{APART} {apart} are ranked by themselves: another method stands behind some scores."] if apart else []
     return [*told, f"{names} are references, not ranked."] if names and board.tasks else told
 
 

@@ -9,7 +9,7 @@ from semblance.report.board import Board
 from semblance.report.matrix import Entry
 from semblance.report.pteb.losses import Loss, Losses
 from semblance.report.record import Record
-from semblance.report.terminal import Column, state_or_value
+from semblance.report.terminal import APART, Column, state_or_value
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -29,7 +29,8 @@ def drop_table(
         total = losses.leading(row)
         cells = _leading(total, unicode)
         cells += [_drop(losses.on_task(row, task), unicode) for task in tasks]
-        rows.append([row.rank or numbers.NONE, row.system.name if wide else row.label, *cells])
+        apart = APART if row in board.apart else ""
+        rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
     return columns, rows
 
 
