@@ -86,6 +86,11 @@ def source_table(losses: Losses) -> Matrix | None:
             record.find(board.lead, row.system.name, DELTA, variant=one.get("label", "")) for one in sources
         ]
         made.append(Line(row.label, tuple(entry(one, POINTS, signed=True) for one in found), row.system.kind))
-    return Matrix(
-        "by-source", "Change by source, points", "System", tuple(one["name"] for one in sources), tuple(made)
+    # Where prompts alone differ, their names say all.
+    titles = tuple(
+        label.removeprefix("prompt=")
+        if (label := one.get("label", "")).startswith("prompt=")
+        else one["name"]
+        for one in sources
     )
+    return Matrix("by-source", "Change by source, points", "System", titles, tuple(made))
