@@ -275,7 +275,9 @@ class TestWithAModel:
         run = sb.pteb.run(["levenshtein"], out=tmp_path / "two", **given)
         assert asked == 2 * len({row[side] for row in _rows(scored) for side in ("text", "text2")})
         assert sum(server.requests.values()) == asked
-        assert run.manifest["paraphrases"]["sources"][0]["prompt"]["name"] == "default"
+        told = run.manifest["paraphrases"]["sources"][0]
+        assert told["prompt"]["name"] == "default"
+        assert told["about"]["sampling"]["temperature"] == 0.8
 
     def test_until_ci_stops_where_a_direct_computation_says(self, rewording, by, scored, tmp_path):
         """Runs are added while t(.975, R-1) sd / sqrt(R) of any system's drop is over the points asked for."""

@@ -66,7 +66,7 @@ def told(
                 "label": source.label,
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
-                "prompt": _prompt(paraphrases, source),
+                **_kept(paraphrases, source),
                 "slug": slug(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
@@ -81,10 +81,13 @@ def _mismatches(source: Source, datasets: Sequence[PlannedDataset]) -> list[str]
     return compare({one.name: one.fingerprint for one in datasets}) if compare is not None else []
 
 
-def _prompt(paraphrases: ParaphraseSet, source: Source) -> dict[str, str] | None:
-    """What a model was told, None where no model was asked."""
+def _kept(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
+    """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
+    sampling."""
     kept = paraphrases.sources.get(source.name)
-    return None if kept is None else kept.prompt
+    return (
+        {"prompt": None, "about": {}} if kept is None else {"prompt": kept.prompt, "about": dict(kept.about)}
+    )
 
 
 def _quality(plan: Plan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
