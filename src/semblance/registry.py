@@ -70,11 +70,13 @@ class Entry(Generic[T]):
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing. Other packages join through the entry-point group `semblance.<kind>s`."""
+    """Names of one kind of thing. Other packages join through an entry-point group, by default `semblance.<kind>s`."""
 
-    def __init__(self, kind: str, style: Style = QUERY, makes: Iterable[Iterable[str]] = ()) -> None:
+    def __init__(
+        self, kind: str, style: Style = QUERY, makes: Iterable[Iterable[str]] = (), *, group: str = ""
+    ) -> None:
         """`makes` are the attributes of what factories make, in one or more variants."""
-        self.kind = kind
+        self.kind, self.group = kind, group or f"semblance.{kind}s"
         self.style = style
         self.makes = tuple(map(tuple, makes))
         self._entries: dict[str, Entry[T]] = {}
@@ -215,7 +217,7 @@ class Registry(Generic[T]):
         if self._plugins_loaded:
             return
         self._plugins_loaded = True
-        for point in entry_points(group=f"semblance.{self.kind}s"):
+        for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
             entry: Entry[T] = Entry(point.name, point.value, f"from the package {package}", package=package)
             taken = self._entries.get(point.name)

@@ -44,7 +44,7 @@ _TASKS = {
 
 _VECTORS = ("classification", "clustering")
 TASK_NAMES = tuple(_TASKS)
-TASKS: Registry[Task] = Registry("task")
+TASKS: Registry[Task] = Registry("task", group="semblance.pteb_tasks")
 
 
 def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
