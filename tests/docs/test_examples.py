@@ -49,11 +49,15 @@ def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an example registers is gone after its page."""
     from semblance.data import DATASETS
     from semblance.measures import MEASURES
-    from semblance.protocols.sage import TASKS
+    from semblance.protocols import pteb, sage
+    from semblance.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
     from semblance.systems import SYSTEMS
+    from semblance.systems.chat import CHAT_MODELS
+    from semblance.systems.rerankers import RERANKERS
     from semblance.text import PERTURBATIONS, TOKENIZERS
 
-    for registry in (DATASETS, MEASURES, PERTURBATIONS, SYSTEMS, TASKS, TOKENIZERS):
+    models = (SYSTEMS, RERANKERS, CHAT_MODELS, PARAPHRASERS)
+    for registry in (DATASETS, MEASURES, PERTURBATIONS, TOKENIZERS, sage.TASKS, pteb.TASKS, *models):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
 
 

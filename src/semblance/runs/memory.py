@@ -18,11 +18,14 @@ class PeakMemory:
             self._begun = True
         except OSError:
             self._begun = False
+        self._most = 0
 
     @property
     def bytes(self) -> int | None:
         """So far; None where the system does not tell."""
-        return (_since_begun() if self._begun else None) or _ever()
+        # Some sandboxes tell what is held now in the place of the peak.
+        self._most = max(self._most, (_since_begun() if self._begun else None) or _ever() or 0)
+        return self._most or None
 
 
 def _since_begun() -> int | None:
