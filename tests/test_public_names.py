@@ -23,7 +23,18 @@ LISTED = [
     "semblance.text",
 ]
 PROMISED = {
-    "semblance": ["data", "measures", "pteb", "report", "sage", "search", "stats", "systems", "text", "__version__"],
+    "semblance": [
+        "data",
+        "measures",
+        "pteb",
+        "report",
+        "sage",
+        "search",
+        "stats",
+        "systems",
+        "text",
+        "__version__",
+    ],
     "semblance.protocols.sage": ["Request", "SageOptions", "TASKS", "run"],
     "semblance.protocols.pteb": ["PtebOptions", "Request", "TASKS", "judge", "run"],
     "semblance.data": ["DATASETS", "open_dataset"],

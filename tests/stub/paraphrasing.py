@@ -42,8 +42,8 @@ def reworded(text: str, random: Random) -> str:
 
 
 def paraphrasing(failing: float = 0.0, copying: float = 0.0, long: float = 0.0) -> Behaviour:
-    """A model that rewords the last message, another way for another seed or prompt; of so large shares of the texts it never
-    does: the server refuses them, they come back as they are, or ten times."""
+    """A model that rewords the last message, another way for another seed or prompt; of so large shares of the texts it
+    never does: the server refuses them, they come back as they are, or ten times."""
 
     def behaviour(turn: Turn) -> Reply | str:
         text = turn.last

@@ -77,7 +77,11 @@ def _references(board: Board) -> list[str]:
 
     names = " and ".join(row.label for row in board.references)
     apart = plain(listed([row.label for row in board.apart]))
-    told = [f"{APART} {apart} are ranked by themselves: another method stands behind some scores."] if apart else []
+    told = (
+        [f"{APART} {apart} are ranked by themselves: another method stands behind some scores."]
+        if apart
+        else []
+    )
     return [*told, f"{names} are references, not ranked."] if names and board.tasks else told
 
 
