@@ -60,6 +60,7 @@ def test_a_limit_of_cost_needs_a_price_and_stops_in_time(rewording, by, scored, 
     given = {"datasets": [scored], "tokenizer": "words", "runs": 2}
     with pytest.raises(UsageError, match=r"price of .* is not known"):
         sb.pteb.run(["bm25"], paraphraser=unknown, max_usd=1.0, out=tmp_path / "none", **given)
+    assert not (tmp_path / "none").exists()
     given["out"] = tmp_path / "run"
     priced = by(server).replace("price=0", "price=1000&price_output=1000")
     with pytest.raises(BudgetExceeded):

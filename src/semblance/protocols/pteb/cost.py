@@ -19,7 +19,6 @@ from semblance.protocols.pteb.sources import Source
 from semblance.records import RetrievalSet
 from semblance.runs.forecast import Forecast, Forecasts, remote_seconds, tokens_of
 from semblance.runs.rehearsal import Hear
-from semblance.systems.remote import Price
 from semblance.systems.remote.tokens import likely_tokens
 from semblance.text import open_tokenizer
 
@@ -61,13 +60,12 @@ def _by_model(
     questions = [writer.question(one, seed) for one, seed in missing]
     read = likely_tokens([message.content for question in questions for message in question.messages])
     model: Any = writer.chat.model
-    price: Price | None = getattr(model, "price", None)
     return replace(
         head,
         tokens=read + written,
         cached=head.texts - len(missing),
         requests=len(missing),
-        usd=None if price is None else price.usd(read, written),
+        usd=None if writer.price is None else writer.price.usd(read, written),
         seconds=remote_seconds(model, len(missing), read + written),
         assumed=True,
     )

@@ -11,6 +11,7 @@ from semblance.protocols.pteb import work
 from semblance.protocols.pteb.conclusion import PARAPHRASES, conclusion, told
 from semblance.protocols.pteb.cost import forecast
 from semblance.protocols.pteb.growth import Growth
+from semblance.protocols.pteb.paraphrasing.llm import LLMParaphraser
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.plan import Plan, PlannedDataset, make_plan, with_runs
 from semblance.protocols.pteb.request import Request
@@ -123,7 +124,7 @@ def forecast_of(request: Request, ledger: Ledger) -> Forecasts:
 def check_paraphrasers(sources: Sequence[Source], max_usd: float | None) -> None:
     """UsageError if the cost is limited and a paraphraser has no known price."""
     for source in sources if max_usd is not None else ():
-        if source.paraphraser.remote and getattr(source.paraphraser, "price", 0) is None:
+        if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
             raise unknown_price(source.name)
 
 

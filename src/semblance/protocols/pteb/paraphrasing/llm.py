@@ -19,6 +19,7 @@ from semblance.protocols.pteb.paraphrasing.prompts import Prompt
 from semblance.protocols.pteb.paraphrasing.records import REJECTED, Asked, Outcome, Paraphrase
 from semblance.runs.cached_chat import CachedChat, Hope, Question
 from semblance.systems.remote.home import as_finished
+from semblance.systems.remote.price import Price
 
 _AT_ONCE = 512
 """Texts that are worked on at once; the model's own pace decides how many requests are in flight."""
@@ -51,6 +52,11 @@ class LLMParaphraser:
         """Of the model, the prompt, the sampling and what the gate lets through."""
         drawn = ",".join(f"{key}={value}" for key, value in self.generation.as_dict().items())
         return f"{self.chat.identity} {self.prompt.identity} {drawn}"
+
+    @property
+    def price(self) -> Price | None:
+        """What the model's tokens cost; None where it is not known."""
+        return getattr(self.chat.model, "price", None)
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
         """first, first + 1 ..."""
