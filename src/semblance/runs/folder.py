@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,6 +114,12 @@ class RunFolder:
     def texts_path(self, task: str, dataset: str) -> Path:
         """Where the texts that a task judged on a dataset are."""
         return self.path / "texts" / task / f"{slug(dataset)}.parquet"
+
+    def keep_texts(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
+        """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
+        path = self.texts_path(task, dataset)
+        if not path.exists():
+            write_columns(path, columns())
 
     def append_results(self, rows: Iterable[Result]) -> None:
         """Add rows at the end of `results.jsonl`, in one write."""

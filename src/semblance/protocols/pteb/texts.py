@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from semblance.protocols.pteb.plan import Plan
+from functools import partial
+
+from semblance.protocols.pteb.plan import Plan, PlannedDataset
 from semblance.protocols.pteb.slices import task
-from semblance.runs.folder import RunFolder, write_columns
+from semblance.runs.folder import RunFolder
 
 
 def keep_texts(plan: Plan, folder: RunFolder) -> None:
@@ -12,13 +14,14 @@ def keep_texts(plan: Plan, folder: RunFolder) -> None:
     from the place, `first:ID`), `text` and `lang`."""
     for dataset in plan.datasets:
         for one in dataset.tasks:
-            path = folder.texts_path(one.task, dataset.name)
-            if path.exists():
-                continue
-            columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
-            for part in plan.parts(dataset, one.task):
-                for place, text in task(one.task).texts(part.data):
-                    field, _, item = place.partition(":")
-                    for name, value in zip(columns, (item, field, text, part.lang), strict=True):
-                        columns[name].append(value)
-            write_columns(path, columns)
+            folder.keep_texts(one.task, dataset.name, partial(_columns, plan, dataset, one.task))
+
+
+def _columns(plan: Plan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:
+    columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
+    for part in plan.parts(dataset, name):
+        for place, text in task(name).texts(part.data):
+            field, _, item = place.partition(":")
+            for column, value in zip(columns, (item, field, text, part.lang), strict=True):
+                columns[column].append(value)
+    return columns

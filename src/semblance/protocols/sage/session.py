@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from semblance.protocols.session import (
 )
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
-from semblance.runs.folder import RunFolder, write_columns
+from semblance.runs.folder import RunFolder
 from semblance.runs.forecast import Forecasts
 
 
@@ -104,16 +105,17 @@ class _Sage:
 
 def _keep_texts(plan: Plan, folder: RunFolder) -> None:
     """Keep the texts that each task judges beside its items, once."""
-    request = plan.request
     for dataset in plan.datasets:
         for one in dataset.tasks:
-            path = folder.texts_path(one.task, dataset.name)
-            if path.exists():
-                continue
-            loaded = work.load(one.task, request.dataset(dataset.source), request.limit, request.seed)
-            columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": []}
-            for field, (ids, texts) in work.task(one.task).fields(loaded.data).items():
-                columns["item_id"] += ids
-                columns["field"] += [field] * len(ids)
-                columns["text"] += texts
-            write_columns(path, columns)
+            folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source, one.task))
+
+
+def _texts(plan: Plan, source: str, name: str) -> dict[str, list[str]]:
+    request = plan.request
+    loaded = work.load(name, request.dataset(source), request.limit, request.seed)
+    columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": []}
+    for field, (ids, texts) in work.task(name).fields(loaded.data).items():
+        columns["item_id"] += ids
+        columns["field"] += [field] * len(ids)
+        columns["text"] += texts
+    return columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import Conclusion, Evaluate, Session, Silent, lock, opened
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
-from semblance.runs.folder import RunFolder, write_columns
+from semblance.runs.folder import RunFolder
 from semblance.runs.forecast import Forecasts
 
 
@@ -91,17 +92,15 @@ def _keep_texts(plan: Plan, folder: RunFolder) -> None:
     """Keep the pairs beside their ratings, once."""
     for dataset in plan.datasets:
         for one in dataset.tasks:
-            path = folder.texts_path(one.task, dataset.name)
-            if path.exists():
-                continue
-            request = plan.request
-            data = work.load(request.dataset(dataset.source), request.limit, request.seed).data
-            n = len(data)
-            write_columns(
-                path,
-                {
-                    "item_id": [*data.ids, *data.ids],
-                    "field": ["first"] * n + ["second"] * n,
-                    "text": [*data.first, *data.second],
-                },
-            )
+            folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source))
+
+
+def _texts(plan: Plan, source: str) -> dict[str, list[str]]:
+    request = plan.request
+    data = work.load(request.dataset(source), request.limit, request.seed).data
+    n = len(data)
+    return {
+        "item_id": [*data.ids, *data.ids],
+        "field": ["first"] * n + ["second"] * n,
+        "text": [*data.first, *data.second],
+    }

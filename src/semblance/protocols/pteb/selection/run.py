@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from semblance.protocols.outcome import Run
+from semblance.protocols.planning import PlannedDataset
 from semblance.protocols.pteb.judging.chats import Judge
 from semblance.protocols.pteb.paraphrasing.prompts import judge_prompt
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
@@ -22,7 +24,7 @@ from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import Conclusion, Evaluate, Session, Silent, lock, opened
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
-from semblance.runs.folder import RunFolder, write_columns
+from semblance.runs.folder import RunFolder
 from semblance.runs.forecast import Forecasts
 
 
@@ -129,8 +131,9 @@ def _told(plan: Plan) -> dict[str, Any]:
 def _keep_texts(plan: Plan, folder: RunFolder) -> None:
     """Keep the texts under the names that items give them, once."""
     for dataset in plan.datasets:
-        path = folder.texts_path(TASK, dataset.name)
-        if not path.exists():
-            texts = [one.text for one in plan.asked(dataset)]
-            columns = {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}
-            write_columns(path, columns)
+        folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
+
+
+def _texts(plan: Plan, dataset: PlannedDataset) -> dict[str, list[str]]:
+    texts = [one.text for one in plan.asked(dataset)]
+    return {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}
