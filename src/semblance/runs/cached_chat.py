@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
-from time import perf_counter
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from semblance.contracts import ChatModel, Completion, Message, Sampling, Usage
-from semblance.errors import ModelError, TextRefused, Unanswered, Why
+from semblance.errors import ModelError, Unanswered, Why
 from semblance.runs.answer_cache import AnswerCache, answer_key
+from semblance.runs.many_calls import Failure, Hope, all_of
 
 __all__ = ["CachedChat", "ChatCounts", "Failure", "Hope", "Question", "ask_all"]
 
 _UNANSWERED = "unanswered:"
 """Before the reason why there is no answer, where a kept answer has why it ended."""
-_HOPELESS = 8
-"""So many calls since the last answer that fail for no reason of their own mean that the model cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,6 @@ class Question:
     attempt: int = 0
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A question without an answer, and why; `error` as it was raised."""
-
-    reason: str
-    error: ModelError | None = field(default=None, compare=False)
-
-
 @dataclass
 class ChatCounts:
     """What happened so far: answers that the model gave, that the cache had, and calls that failed for good."""
@@ -46,24 +36,6 @@ class ChatCounts:
     asked: int = 0
     cached: int = 0
     failed: int = 0
-
-
-class Hope:
-    """Whether a model can still be had. What fails takes longest, so at the end of all calls failures come in a row;
-    only those that were begun after the last answer say that there will be no more."""
-
-    def __init__(self) -> None:
-        self._answered = float("-inf")
-        self._failures = 0
-
-    def answered(self) -> None:
-        """The model did its work, if only to refuse a text."""
-        self._answered, self._failures = perf_counter(), 0
-
-    def is_lost(self, begun: float) -> bool:
-        """Note a call that was begun at this `perf_counter` and failed for no reason of its own."""
-        self._failures += begun > self._answered
-        return self._failures >= _HOPELESS
 
 
 class CachedChat:
@@ -170,58 +142,12 @@ async def ask_all(
     model that cannot be had (8 since the last answer that are no matter of their question), are raised after what is in
     flight has been yielded.
     """
-    waiting = enumerate(questions)
-    running: dict[asyncio.Task[Completion], tuple[int, float]] = {}
-    ended: asyncio.Queue[asyncio.Task[Completion]] = asyncio.Queue()
-    stop = _Stop()
-    try:
-        while True:
-            if stop.error is None:
-                for position, question in islice(waiting, at_once - len(running)):
-                    task = asyncio.ensure_future(_asked(chat, question))
-                    task.add_done_callback(ended.put_nowait)
-                    running[task] = position, perf_counter()
-            if not running:
-                break
-            task = await ended.get()
-            position, begun = running.pop(task)
-            outcome = stop.outcome(task, begun)
-            if outcome is not None:
-                if progress is not None:
-                    progress(1)
-                yield position, outcome
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-    if stop.error is not None:
-        raise stop.error
+    jobs = (partial(_asked, chat, question) for question in questions)
+    async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
+        yield position, outcome
 
 
 async def _asked(chat: CachedChat, question: Question) -> Completion:
     return await chat.complete(
         question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
     )
-
-
-class _Stop:
-    """Whether the work is to stop, and the error that it stops with."""
-
-    def __init__(self) -> None:
-        self.error: BaseException | None = None
-        self._hope = Hope()
-
-    def outcome(self, task: asyncio.Task[Completion], begun: float) -> Completion | Failure | None:
-        """What came of the task; None for an error that is no outcome but the end."""
-        error = task.exception()
-        if error is None:
-            self._hope.answered()
-            return task.result()
-        if not isinstance(error, ModelError):
-            self.error = self.error or error
-            return None
-        if isinstance(error, TextRefused):
-            self._hope.answered()
-        elif self._hope.is_lost(begun):
-            self.error = self.error or error
-        return Failure(str(error), error)
