@@ -1,0 +1,128 @@
+"""What makes a stage be done, skipped and done again."""
+
+import json
+
+import pytest
+
+from semblance.errors import DataError
+from semblance.protocols.rag.golden import stages
+from semblance.protocols.rag.golden.layout import STAGES, QueryFolder
+
+
+class Copies:
+    """A stage that copies a file of the run; `failing` queries it cannot do."""
+
+    def __init__(self, run, stage="S3", failing=(), **parameters):
+        self.run, self.stage, self.failing, self.parameters = run, stage, failing, parameters
+        self.asked = []
+
+    def inputs(self, asked):
+        return [stages.input_of(self.run / "in.txt", self.run)]
+
+    def do(self, waiting, done):
+        for one in waiting:
+            self.asked.append(one.id)
+            if one.id not in self.failing:
+                path = one.folder.stage(self.stage) / f"{len(self.parameters)}.txt"
+                done(one, stages.Product({path: (self.run / "in.txt").read_text()}, {"rows": 1}))
+        return dict.fromkeys(self.failing, "no answer")
+
+
+@pytest.fixture
+def queries(tmp_path):
+    (tmp_path / "in.txt").write_text("one")
+    return [stages.Asked(key, "?", QueryFolder(tmp_path, key)) for key in ("q01", "q02")]
+
+
+def test_a_whole_stage_is_skipped(tmp_path, queries):
+    """The second time nothing is asked for, and both queries count as kept."""
+    first = stages.carry_out(Copies(tmp_path), queries, "run")
+    again = Copies(tmp_path)
+    second = stages.carry_out(again, queries, "run")
+    assert (first.done, first.kept) == (("q01", "q02"), ())
+    assert (second.done, second.kept, again.asked) == ((), ("q01", "q02"), [])
+
+
+def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
+    """Run, query, stage, parameters, counts, inputs and outputs with their SHA-256, and when it ended."""
+    stages.carry_out(Copies(tmp_path, c=60), queries, "run-1")
+    said = json.loads(queries[0].folder.manifest("S3").read_text())
+    assert (said["run_id"], said["qid"], said["stage"], said["parameters"]) == (
+        "run-1",
+        "q01",
+        "S3",
+        {"c": 60},
+    )
+    digest = stages.sha256(b"one")
+    assert said["inputs"] == [{"path": "in.txt", "sha256": digest}]
+    assert said["outputs"] == [{"path": "q01/s3_merge/1.txt", "sha256": digest}]
+    assert said["counts"] == {"rows": 1}
+    assert said["finished_at"]
+    assert queries[0].folder.success("S3").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run, folder: folder.success("S3").unlink(),
+        lambda run, folder: (run / "in.txt").write_text("two"),
+        lambda run, folder: (folder.stage("S3") / "0.txt").unlink(),
+        lambda run, folder: folder.manifest("S3").write_text('{"parameters"'),
+        lambda run, folder: folder.manifest("S3").unlink(),
+    ],
+    ids=["no success", "another input", "no artefact", "half a manifest", "no manifest"],
+)
+def test_what_is_not_whole_is_done_again(tmp_path, queries, change):
+    """And later stages are no longer done, whatever their own manifests say."""
+    for stage in STAGES:
+        stages.carry_out(Copies(tmp_path, stage), queries, "run")
+    change(tmp_path, queries[0].folder)
+    again = Copies(tmp_path)
+    stages.carry_out(again, queries, "run")
+    assert "q01" in again.asked
+    assert [queries[0].folder.success(stage).exists() for stage in STAGES] == [True] * 3 + [False] * 3
+
+
+def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, queries):
+    """A list of another depth must not lie beside the new one."""
+    stages.carry_out(Copies(tmp_path), queries, "run")
+    stages.carry_out(Copies(tmp_path, k=1), queries, "run")
+    assert sorted(path.name for path in queries[0].folder.stage("S3").iterdir()) == [
+        "1.txt", "_SUCCESS", "manifest.json",
+    ]  # fmt: skip
+
+
+def test_force_does_all_again(tmp_path, queries):
+    """Whatever is there."""
+    stages.carry_out(Copies(tmp_path), queries, "run")
+    again = Copies(tmp_path)
+    stages.carry_out(again, queries, "run", force=True)
+    assert again.asked == ["q01", "q02"]
+
+
+def test_a_query_that_failed_is_tried_again(tmp_path, queries):
+    """It has no _SUCCESS; the others have."""
+    outcome = stages.carry_out(Copies(tmp_path, failing=("q02",)), queries, "run")
+    assert (outcome.done, outcome.failed) == (("q01",), {"q02": "no answer"})
+    again = Copies(tmp_path)
+    stages.carry_out(again, queries, "run")
+    assert again.asked == ["q02"]
+
+
+def test_lines_hold_any_text(tmp_path):
+    """Separators that Python takes for line ends are text."""
+    rows = [{"text": "a\u2028b\x85c\r"}, {"text": "ü"}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text(stages.lines(rows), encoding="utf-8", newline="")
+    assert stages.read_rows(path) == rows
+
+
+def test_a_broken_artefact_names_its_line_and_stage(tmp_path):
+    """The mend is to redo the stage."""
+    path = QueryFolder(tmp_path, "q01").scores
+    path.parent.mkdir(parents=True)
+    path.write_text('{"a": 1}\n{"a":\n')
+    with pytest.raises(DataError, match=r"q01.scores.jsonl:2: .*--from-stage S4"):
+        stages.read_rows(path)
+    with pytest.raises(DataError, match="--from-stage S4"):
+        stages.input_of(path.with_name("gone.jsonl"), tmp_path)
