@@ -1,5 +1,6 @@
-"""What is done to texts: tokenizers, sentences and perturbations. Pure and seeded."""
+"""What is done to texts: tokenizers, sentences, chunks and perturbations. Pure and seeded."""
 
+from semblance.text.chunking import Breadcrumb, Chunk, Chunking, chunk
 from semblance.text.perturbations import (
     PERTURBATIONS,
     SEMANTIC,
@@ -12,6 +13,7 @@ from semblance.text.perturbations import (
     retrieval_variants,
 )
 from semblance.text.sentences import split_sentences
+from semblance.text.token_ends import token_ends
 from semblance.text.tokenizers import TOKENIZERS, open_tokenizer
 
 __all__ = [
@@ -19,7 +21,11 @@ __all__ = [
     "SEMANTIC",
     "SUPERFICIAL",
     "TOKENIZERS",
+    "Breadcrumb",
+    "Chunk",
+    "Chunking",
     "Perturbation",
+    "chunk",
     "insertion_variants",
     "open_tokenizer",
     "perturb",
@@ -27,4 +33,5 @@ __all__ = [
     "removal_variants",
     "retrieval_variants",
     "split_sentences",
+    "token_ends",
 ]

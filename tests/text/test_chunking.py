@@ -1,0 +1,168 @@
+"""Chunks: every character covered, whole sentences, overlap where sentences allow, breadcrumbs."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.text import Breadcrumb, Chunk, Chunking, chunk
+from semblance.text.prose import sentence_ends
+from semblance.text.token_ends import token_ends, word_ends
+from semblance.text.words import Words
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+PIECES = [
+    "one ",
+    "Two ",
+    "three. ",
+    "Four!\r\n",
+    "\n\n",
+    "# A\n",
+    "## B\n",
+    "五。",
+    " ",
+    "e.g. ",
+    "x" * 9,
+    "😀",
+]
+TEXTS = ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+CHUNKINGS = st.builds(
+    lambda limit, share, headings: Chunking(limit, int(limit * share), headings),
+    st.integers(1, 30),
+    st.floats(0, 0.5),
+    st.sampled_from(["markdown", "capitals", "none"]),
+)
+
+
+def check(text: str, chunks: list[Chunk], chunking: Chunking) -> None:
+    """What holds of the chunks of any text."""
+    if not text.strip():
+        assert not chunks
+        return
+    assert chunks[0].start == 0
+    assert chunks[-1].end == len(text)
+    for one, other in pairwise(chunks):
+        assert one.start < other.start <= one.end < other.end
+        assert (other.start < one.end) >= (other.shared > 0)
+    for one in chunks:
+        assert one.body == text[one.start : one.end].strip() != ""
+        assert one.tokens == len(Words().encode(one.body)) <= chunking.limit
+        assert 0 <= one.shared < one.tokens
+
+
+@given(TEXTS, CHUNKINGS)
+def test_any_text_is_covered(text: str, chunking: Chunking) -> None:
+    """From the first character to the last without a gap, no chunk blank, too long or told wrong."""
+    chunks = chunk(text, chunking=chunking)
+    check(text, chunks, chunking)
+    assert chunks == chunk(text, chunking=chunking)
+
+
+@given(TEXTS, st.integers(2, 30))
+def test_overlap_is_as_much_as_fits(text: str, limit: int) -> None:
+    """Less than was asked for only where one more sentence would leave no room for the next one."""
+    chunking = Chunking(limit, limit // 2, "none")
+    ends = [0, *sentence_ends(text)]
+    for one, other in pairwise(chunk(text, chunking=chunking)):
+        if other.shared >= chunking.overlap or not {one.end, other.start} <= set(ends):
+            continue  # enough, or inside a long sentence
+        before, after = ends[ends.index(other.start) - 1], ends[ends.index(one.end) + 1]
+        assert before < one.start or len(Words().encode(text[before:after])) > limit
+
+
+def test_whole_sentences_and_overlap() -> None:
+    """A chunk begins with the last sentences of the one before, as few as have the overlap."""
+    text = " ".join(f"Sentence number {n} is here." for n in range(8))  # 6 tokens each
+    chunks = chunk(text, chunking=Chunking(limit=24, overlap=7))
+    assert [one.body.split()[2] for one in chunks] == ["0", "2", "4"]
+    assert [one.shared for one in chunks] == [0, 12, 12]
+    assert all(one.body.startswith("Sentence") and one.body.endswith("here.") for one in chunks)
+
+
+def test_a_long_sentence_before_a_long_one_is_not_shared() -> None:
+    """Where not even one sentence would fit beside the next, there is no overlap."""
+    text = "word " * 19 + "end. " + "next " * 19 + "end."
+    assert [(one.tokens, one.shared) for one in chunk(text, chunking=Chunking(limit=30, overlap=5))] == [
+        (21, 0),
+        (21, 0),
+    ]
+
+
+def test_one_giant_sentence_is_split_evenly() -> None:
+    """At token boundaries, with the overlap that the parts allow."""
+    text = "word " * 1000
+    chunks = chunk(text)
+    check(text, chunks, Chunking())
+    assert [one.shared for one in chunks[1:]] == [pytest.approx(71, abs=1)] * (len(chunks) - 1)
+    assert all(one.body.split() == ["word"] * one.tokens for one in chunks)
+    assert {one.tokens for one in chunk(text, chunking=Chunking(overlap=0))} == {333, 334}
+
+
+def test_sections_are_not_mixed() -> None:
+    """A chunk is in one section, says which in its breadcrumb, and the heading stays in its text."""
+    chunks = chunk("Intro here.\n\n# Method\nHow.\n\n## Data\nWhat.\n", Breadcrumb(title="On jets"))
+    assert [one.text for one in chunks] == [
+        "On jets\nIntro here.",
+        "Method > On jets\n# Method\nHow.",
+        "Method > Data > On jets\n## Data\nWhat.",
+    ]
+    assert not any(one.shared for one in chunks)
+
+
+def test_breadcrumb_is_one_line_of_what_there_is() -> None:
+    """Fields that are missing leave no signs behind, line breaks none either."""
+    assert str(Breadcrumb()) == ""
+    assert str(Breadcrumb(title="A\n title", date="1961")) == "A title, 1961"
+    assert str(Breadcrumb("p", ("s",), authors="A. Lee")) == "p > s > A. Lee"
+    assert chunk("Text.")[0].text == "Text."
+
+
+@pytest.mark.parametrize("text", ["", " \r\n\t ", "\ufeff"])
+def test_blank_texts(text: str) -> None:
+    """A text of nothing but whitespace has no chunk; a lone mark is a text."""
+    assert len(chunk(text)) == len(text.strip())
+
+
+def test_empty_lines_are_no_passage() -> None:
+    """Ten thousand of them join the chunk before, with tokens that count whitespace too."""
+
+    class Blanks(Words):
+        name = "blanks"
+
+        def pieces(self, text: str) -> list[bytes]:
+            return [letter.encode() for letter in text]
+
+    for text in ("\n" * 900 + "One.", "One." + "\n" * 900 + "Two."):
+        chunks = chunk(text, chunking=Chunking(10, 2), ends=token_ends(Blanks()))
+        assert [one.body for one in chunks] == [part for part in text.split("\n") if part]
+        assert (chunks[0].start, chunks[-1].end) == (0, len(text))
+
+
+@pytest.mark.parametrize(("limit", "overlap"), [(0, 0), (10, 6), (10, -1)])
+def test_impossible_settings(limit: int, overlap: int) -> None:
+    """They are refused with the mend."""
+    with pytest.raises(UsageError, match="overlap from 0 to half of it"):
+        Chunking(limit, overlap)
+
+
+@pytest.mark.parametrize("unit", ["word ", "a. ", "\n", "# a\n", ".", "字", "A.\n\n"])
+def test_takes_linear_time(unit: str) -> None:
+    """Half a million characters of anything are cut in a moment."""
+    text = unit * (500_000 // len(unit))
+    start = time.process_time()
+    chunk(text)
+    assert time.process_time() - start < 4
+
+
+def test_counts_tokens_as_told() -> None:
+    """The counter is pluggable: here, a token per character."""
+    import numpy as np
+
+    chunks = chunk("One two. Three.", chunking=Chunking(9, 0), ends=lambda text: np.arange(1, len(text) + 1))
+    assert [one.body for one in chunks] == ["One two.", "Three."]
+    assert len(word_ends("One two. Three.")) == 5
