@@ -1,0 +1,77 @@
+"""Finding passages by their words."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.search.bm25 import BM25Index, words
+
+TEXTS = st.lists(
+    st.lists(st.sampled_from(["ein", "zwei", "drei", "vier"]), max_size=6), min_size=1, max_size=8
+)
+
+
+def formula(query, texts, k1, b):
+    """Lucene's BM25 as its documentation writes it, one document at a time."""
+    mean = sum(map(len, texts)) / len(texts)
+    scores = []
+    for text in texts:
+        score = 0.0
+        for word in query:
+            df = sum(word in other for other in texts)
+            tf = text.count(word)
+            if tf:
+                idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+                score += idf * tf / (tf + k1 * (1 - b + b * len(text) / mean))
+        scores.append(score)
+    return scores
+
+
+@given(TEXTS, st.lists(st.sampled_from(["ein", "zwei", "drei", "fremd"]), max_size=4))
+def test_scores_are_those_of_the_formula(texts, query):
+    """With repeated words of the query, empty documents and words that no document has."""
+    ids = [f"d{number}" for number in range(len(texts))]
+    expected = formula(query, texts, 1.2, 0.75)
+    hits = BM25Index.of(ids, [" ".join(text) for text in texts]).search(" ".join(query), 20)
+    assert {hit.id: pytest.approx(hit.score) for hit in hits} == {
+        key: score for key, score in zip(ids, expected, strict=True) if score > 0
+    }
+    assert [hit.id for hit in hits] == sorted(
+        (hit.id for hit in hits), key=lambda key: (-round(expected[ids.index(key)], 12), key)
+    )
+
+
+def test_ties_go_to_the_lower_id_whatever_the_order_of_the_file():
+    """Equal texts have equal scores, and the first k are the lowest ids."""
+    for ids in (["c", "a", "b"], ["b", "c", "a"]):
+        index = BM25Index.of(ids, ["same words"] * 3)
+        assert [hit.id for hit in index.search("words", 2)] == ["a", "b"]
+
+
+def test_words_know_no_language():
+    """Case folded and composed, marks kept, signs of unspaced scripts apart."""
+    assert words("STRASSE Straße") == ["strasse", "strasse"]
+    assert words("Cafe\u0301 Café") == ["café", "café"]
+    assert words("हिन्दी") == ["हिन्दी"]
+    assert words("日本語 test_1") == ["日", "本", "語", "test_1"]
+    assert words("¿…!") == []
+
+
+def test_nothing_is_found_for_nothing():
+    """Not the first k documents: no word in common is no candidate."""
+    index = BM25Index.of(["a", "b"], ["one", ""])
+    assert index.search("two", 5) == []
+    assert index.search("", 5) == []
+    assert BM25Index.of(["a"], [""]).search("one", 5) == []
+    assert BM25Index.of([], []).search("one", 5) == []
+
+
+def test_what_cannot_be_is_refused():
+    """Parameters out of range, and one id for two documents."""
+    with pytest.raises(UsageError, match="k1=-1"):
+        BM25Index.of(["a"], ["one"], k1=-1)
+    with pytest.raises(UsageError, match="one id"):
+        BM25Index.of(["a", "a"], ["one", "two"])
