@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from semblance.errors import Unanswered, Why
+
 
 @dataclass(frozen=True)
 class Question:
@@ -34,11 +36,35 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Ordering:
-    """The positions of the passages that were shown, best first: a permutation of range(n)."""
+    """The positions of the passages that were shown, best first: a permutation of range(n).
+
+    Where a repair was allowed, the last `missing` of them are those that the answer left out, as they were shown, and
+    `unknown` labels of it stood for nothing or for a second time.
+    """
 
     order: tuple[int, ...]
     attempts: int = 1
     rejected: tuple[str, ...] = ()
+    missing: int = 0
+    unknown: int = 0
+
+
+class NoVerdict(Unanswered):
+    """No attempt brought an answer that is one; `rejected` says what was wrong with each, in words whose part before
+    the colon is the kind of the fault."""
+
+    def __init__(self, message: str, rejected: Sequence[str], why: Why = "empty") -> None:
+        super().__init__(message, why)
+        self.rejected = tuple(rejected)
+
+
+def unreadable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
+    """The error of a judge whose answers were all rejected."""
+    return NoVerdict(
+        f"{name} gave no answer that can be read in {len(rejected)} attempts, the last: {rejected[-1]}.",
+        rejected,
+        why,
+    )
 
 
 class Judge(Protocol):
@@ -62,6 +88,9 @@ class Judge(Protocol):
         """How well the passage answers the question, 1 to 5 (spec rag 1.1)."""
         ...
 
-    async def order(self, question: Question, passages: Sequence[Passage], *, draw: int = 0) -> Ordering:
-        """The passages, shown in this order, best first."""
+    async def order(
+        self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
+    ) -> Ordering:
+        """The passages, shown in this order, best first. With `repair` an answer that leaves passages out or names
+        others is mended (spec rag 4.2, single-shot) in place of asking again."""
         ...
