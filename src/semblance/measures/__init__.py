@@ -5,6 +5,8 @@ from semblance.measures.choices import BinaryScores, binary_classification
 from semblance.measures.clusters import ami, ari, v_measure
 from semblance.measures.correlation import pearson, spearman
 from semblance.measures.edit import edit_distance, edit_distances
+from semblance.measures.graded import Graded
+from semblance.measures.grading import grade
 from semblance.measures.judged import Judged, judge, judge_arrays
 from semblance.measures.pairs import pair_average_precision
 from semblance.measures.ranking import (
@@ -15,11 +17,22 @@ from semblance.measures.ranking import (
     recall,
     reciprocal_rank,
 )
-from semblance.measures.registry import MEASURES, Measure, RankingMeasure, evaluate
+from semblance.measures.registry import (
+    MEASURES,
+    GradedMeasure,
+    Measure,
+    RankingMeasure,
+    evaluate,
+    evaluate_graded,
+)
+
+from semblance.measures import ceiling as _ceiling  # isort: skip  # noqa: F401
 
 __all__ = [
     "MEASURES",
     "BinaryScores",
+    "Graded",
+    "GradedMeasure",
     "Judged",
     "Measure",
     "RankingMeasure",
@@ -30,6 +43,8 @@ __all__ = [
     "edit_distance",
     "edit_distances",
     "evaluate",
+    "evaluate_graded",
+    "grade",
     "judge",
     "judge_arrays",
     "krippendorff_alpha",

@@ -35,8 +35,10 @@ class Places:
 
 @dataclass(frozen=True)
 class Judged:
-    """The relevant documents of `queries` queries: as `found` by a ranking, and all of them in `ideal` order.
+    """The documents with a gain of `queries` queries: as `found` by a ranking, and all of them in `ideal` order.
 
+    A document is relevant from the gain `relevant` on, where that is None from any gain. `worthless` is the gain of a
+    document that is worth nothing: gains above 0 on a scale that begins at 0, grades above 1 on one that begins at 1.
     `many` is false for the judgements of one query on their own.
     """
 
@@ -44,6 +46,8 @@ class Judged:
     found: Places
     ideal: Places
     many: bool = True
+    relevant: float | None = None
+    worthless: float = 0.0
 
     def answer(self, values: NDArray[np.float64]) -> Values:
         """`values`, one per query, in the shape of the question: a float for one query."""
@@ -61,7 +65,7 @@ def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str
 
     Raises UsageError for a score that is NaN or a gain that is not finite.
     """
-    many = _is_many(qrels, retrieved)
+    many = are_many(qrels, retrieved)
     judgements: dict[str, Gains] = dict(qrels if many else {"": qrels})  # type: ignore[arg-type, dict-item]
     runs: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     names = list(judgements)
@@ -70,7 +74,7 @@ def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str
     query = np.repeat(np.arange(len(names)), sizes)
     check_each(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
-    rank = find_ranks(judgements, [_scored(runs.get(name, ())) for name in names], query, relevant)
+    rank = find_ranks(judgements, [scored(runs.get(name, ())) for name in names], query, relevant)
     return Judged(
         len(names),
         _places(query, rank, gain, rank > 0),
@@ -118,15 +122,15 @@ def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(len(group)) - np.searchsorted(group, group) + 1
 
 
-def _is_many(qrels: Mapping[str, object], retrieved: object) -> bool:
-    """Whether the mappings are of queries; judgements without any entry are told by what was retrieved."""
+def are_many(qrels: Mapping[str, object], retrieved: object) -> bool:
+    """Whether the mappings are of queries and not of documents; judgements without any entry are told by what was retrieved."""
     if qrels:
         return isinstance(next(iter(qrels.values())), Mapping)
     first = next(iter(retrieved.values()), None) if isinstance(retrieved, Mapping) else None
     return isinstance(first, Sequence | Mapping)
 
 
-def _scored(ranking: Retrieved) -> Mapping[str, float]:
+def scored(ranking: Retrieved) -> Mapping[str, float]:
     """Ids in order become falling scores; the first of equal ids stays."""
     if isinstance(ranking, Mapping):
         return ranking

@@ -30,6 +30,8 @@ from semblance.measures.judged import (
 from semblance.measures.registry import measure
 
 Gain = Literal["linear", "exponential"]
+Level = int | float | None
+"""The least gain of a relevant document; None: any gain above 0, and from grade 4 on where grades are from 1 to 5."""
 
 _ranking = partial(
     measure,
@@ -153,38 +155,59 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
     if gain not in ("linear", "exponential"):
         raise UsageError(f"There is no gain {gain!r}.", mend="Choose 'linear' or 'exponential'.")
     check_cutoff(cutoff)
-    best = _discounted(judged.ideal, judged.queries, cutoff, gain)
-    reached = _discounted(judged.found, judged.queries, cutoff, gain)
+    best = _discounted(judged, judged.ideal, cutoff, gain)
+    reached = _discounted(judged, judged.found, cutoff, gain)
     return np.minimum(_over(reached, best), 1.0)
 
 
 @_ranking("AP", source="trec_eval map, map_cut")
-def _average_precision(judged: Judged, *, cutoff: int | None = None) -> NDArray[np.float64]:
+def _average_precision(
+    judged: Judged, *, cutoff: int | None = None, rel: Level = None
+) -> NDArray[np.float64]:
     """Mean precision at the ranks of the relevant documents."""
-    found = judged.found
+    found = _relevant(judged, judged.found, rel)
     precisions = np.where(_inside(found, cutoff), order_in_group(found.query) / found.rank, 0.0)
-    return _over(_sums(found, precisions, judged.queries), _relevant(judged))
+    return _over(_sums(found, precisions, judged.queries), _number_relevant(judged, rel))
 
 
 @_ranking("RR", source="trec_eval recip_rank")
-def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None) -> NDArray[np.float64]:
+def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """One over the rank of the first relevant document."""
-    found = judged.found
+    found = _relevant(judged, judged.found, rel)
     first = _inside(found, cutoff) & (order_in_group(found.query) == 1)
     values = _sums(found, np.where(first, 1 / found.rank, 0.0), judged.queries)
-    return np.where(_relevant(judged) > 0, values, np.nan)
+    return np.where(_number_relevant(judged, rel) > 0, values, np.nan)
 
 
 @_ranking("R", source="trec_eval recall")
-def _recall(judged: Judged, *, cutoff: int | None = None) -> NDArray[np.float64]:
+def _recall(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """Share of the relevant documents that was found."""
-    return _over(_hits(judged, cutoff), _relevant(judged))
+    return _over(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
 
 
 @_ranking("P", source="trec_eval P")
-def _precision(judged: Judged, *, cutoff: int) -> NDArray[np.float64]:
+def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.float64]:
     """Share of the top documents that is relevant."""
-    return np.where(_relevant(judged) > 0, _hits(judged, cutoff) / cutoff, np.nan)
+    return np.where(_number_relevant(judged, rel) > 0, _hits(judged, cutoff, rel) / cutoff, np.nan)
+
+
+def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
+    """Those of `places` with a gain of `rel` or more; None stands for what the judgements call relevant."""
+    least = judged.relevant if rel is None else rel
+    if least is None:
+        return places
+    kept = places.gain >= least
+    return Places(places.query[kept], places.rank[kept], places.gain[kept])
+
+
+def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:
+    relevant = _relevant(judged, judged.ideal, rel)
+    return np.bincount(relevant.query, minlength=judged.queries).astype(np.float64)
+
+
+def _hits(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
+    found = _relevant(judged, judged.found, rel)
+    return _sums(found, _inside(found, cutoff).astype(np.float64), judged.queries)
 
 
 def _inside(places: Places, cutoff: int | None) -> NDArray[np.bool_]:
@@ -196,23 +219,16 @@ def _sums(places: Places, values: NDArray[np.float64], queries: int) -> NDArray[
     return np.bincount(places.query, values, minlength=queries).astype(np.float64)
 
 
-def _hits(judged: Judged, cutoff: int | None) -> NDArray[np.float64]:
-    return _sums(judged.found, _inside(judged.found, cutoff).astype(np.float64), judged.queries)
-
-
-def _relevant(judged: Judged) -> NDArray[np.float64]:
-    return np.bincount(judged.ideal.query, minlength=judged.queries).astype(np.float64)
-
-
-def _discounted(places: Places, queries: int, cutoff: int | None, gain: Gain) -> NDArray[np.float64]:
-    worth = places.gain
+def _discounted(judged: Judged, places: Places, cutoff: int | None, gain: Gain) -> NDArray[np.float64]:
+    worth = places.gain - judged.worthless
     if gain == "exponential":
         if worth.max(initial=0) > _LARGEST_EXPONENT:
             raise UsageError(
                 f"A gain of {worth.max():g} is too large for 2^gain - 1.", mend="Use the linear gain."
             )
         worth = np.exp2(worth) - 1
-    return _sums(places, np.where(_inside(places, cutoff), worth / np.log2(places.rank + 1), 0.0), queries)
+    inside = _inside(places, cutoff)
+    return _sums(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)
 
 
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

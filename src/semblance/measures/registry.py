@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import UsageError
+from semblance.measures.graded import Graded, as_judged
+from semblance.measures.grading import grade
 from semblance.measures.judged import Gains, Judged, Retrieved, Values, check_cutoff, judge
+from semblance.measures.spellings import canonical
 from semblance.registry import Registry
 from semblance.spec import CALL, Spec, Value
 
@@ -57,7 +60,28 @@ class RankingMeasure(Measure):
         return judged.answer(self.compute(judged))
 
 
-MEASURES: Registry[Measure] = Registry("measure", CALL, [["spec", "compute"]])
+@dataclass(frozen=True)
+class GradedMeasure(Measure):
+    """A measure of graded documents: call it on grades, what was retrieved and, for PROC, a pool; for one query or
+    many. Or on `Graded`, which holds all of that."""
+
+    def __call__(self, *data: Any) -> Values:
+        """One value, or one per graded query."""
+        graded = data[0] if data and isinstance(data[0], Graded) else grade(*data)
+        return graded.answer(self.compute(graded))
+
+
+class _Measures(Registry[Measure]):
+    """Measures by all the names that they go by."""
+
+    def parse(self, text: str) -> Spec:
+        """The spec of `text` under the name it has here."""
+        spec = canonical(self.style.parse(text))
+        self.get(spec.name)
+        return spec
+
+
+MEASURES: Registry[Measure] = _Measures("measure", CALL, [["spec", "compute"]])
 
 
 def measure(
@@ -69,7 +93,8 @@ def measure(
     undefined: str,
     source: str,
 ) -> Callable[[Function], Function]:
-    """Register a function as the measure `name`; a first parameter `Judged` makes it one of rankings."""
+    """Register a function as the measure `name`; a first parameter `Judged` makes it one of rankings, `Graded` one
+    of graded documents."""
 
     def decorate(function: Function) -> Function:
         facts = {
@@ -102,11 +127,35 @@ def evaluate(
     return {str(given): _ranking(given).compute(judged) for given in measures}
 
 
-def _ranking(given: str | Measure) -> RankingMeasure:
+def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
+    """Several measures of many queries with grades from 1 to 5: measure, as given -> values (q,), NaN where undefined.
+
+    Takes the set measures and those of rankings; for the latter the gain is grade - 1 and a document is relevant from
+    grade 4 on, or from the grade `rel` of the measure.
+    Raises UsageError for a measure of something else.
+
+    >>> from semblance.measures import grade
+    >>> found = grade({"q": {"a": 5, "b": 4, "c": 1}}, {"q": ["c", "a"]})
+    >>> evaluate_graded(["Harm@2", "R@2"], found)
+    {'Harm@2': array([0.5]), 'R@2': array([0.5])}
+    """
+    judged: list[Judged] = []
+    values = {}
+    for given in measures:
+        built = MEASURES.build(given) if isinstance(given, str) else given
+        if isinstance(built, GradedMeasure):
+            values[str(given)] = built.compute(graded)
+        else:
+            judged = judged or [as_judged(graded)]
+            values[str(given)] = _ranking(built, given).compute(judged[0])
+    return values
+
+
+def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure:
     built = MEASURES.build(given) if isinstance(given, str) else given
     if not isinstance(built, RankingMeasure):
         raise UsageError(
-            f"{given} is not a measure of rankings.",
+            f"{called or given} is not a measure of rankings.",
             mend="`semblance list measures` shows what each one needs.",
         )
     return built
@@ -115,12 +164,11 @@ def _ranking(given: str | Measure) -> RankingMeasure:
 def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
     options = [one for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
-    kind = RankingMeasure if parameters[0].annotation is Judged else Measure
+    kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}
+    kind = kinds.get(parameters[0].annotation, Measure)
 
     def factory(**given: Any) -> Measure:
-        chosen: dict[str, Value] = {
-            one.name: given[one.name] for one in options if given.get(one.name, one.default) != one.default
-        }
+        chosen = _chosen(options, given)
         if "cutoff" in chosen and chosen["cutoff"] is None:
             raise UsageError(f"The measure {name} needs a cutoff.", mend=f"Write {name}@10.")
         cutoff = given.get("cutoff")
@@ -131,3 +179,17 @@ def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
     factory.__doc__, factory.__module__ = function.__doc__, function.__module__
     factory.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return factory
+
+
+def _chosen(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+    """What is given and not the default; of a dataclass those fields."""
+    chosen: dict[str, Value] = {}
+    for one in options:
+        value = given.get(one.name, one.default)
+        if is_dataclass(one.default) and not isinstance(one.default, type):
+            values = {part.name: getattr(value, part.name) for part in fields(one.default)}
+            usual = {part.name: getattr(one.default, part.name) for part in fields(one.default)}
+        else:
+            values, usual = {one.name: value}, {one.name: one.default}
+        chosen |= {name: each for name, each in values.items() if each != usual[name]}
+    return chosen
