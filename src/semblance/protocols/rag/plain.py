@@ -1,0 +1,32 @@
+"""From plain JSON values back to the frozen dataclasses that they were written from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def made(cls: type[T], plain: Mapping[str, Any]) -> T:
+    """A dataclass from its plain values: lists become tuples, and mappings the dataclasses they stand for.
+
+    TypeError for a field that it does not have, or that it needs and is not there.
+    """
+    hints = get_type_hints(cls)
+    unknown = [name for name in plain if name not in hints]
+    if unknown:
+        raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}")
+    return cls(**{name: _value(hints[name], value) for name, value in plain.items()})
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(hint, UnionType):
+        return _value(next(one for one in get_args(hint) if one is not type(None)), value)
+    if get_origin(hint) is tuple:
+        return tuple(_value(get_args(hint)[0], one) for one in value)
+    return made(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value
