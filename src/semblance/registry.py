@@ -148,6 +148,10 @@ class Registry(Generic[T]):
         }
         return replace(spec, params=rest), common(**converted)
 
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """What a spec string of `name` may set."""
+        return tuple(_parameters(self._load(name))[0])
+
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
         """Make the thing that `spec` names.
 
