@@ -1,0 +1,115 @@
+"""Frontiers and rules by their definitions, on random stacks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.protocols.rag.tradeoffs import (
+    Limits,
+    Stack,
+    choose,
+    efficiency,
+    frontier,
+    graph_bytes,
+    marginal_gain,
+    product_bytes,
+)
+
+few = st.integers(0, 4).map(float)
+stacks = st.lists(st.tuples(few, few, few), min_size=1, max_size=12).map(
+    lambda rows: [
+        Stack(f"s{i:02}", c, t * 100, {"Q": q / 4}, prompt_tokens=c) for i, (c, t, q) in enumerate(rows)
+    ]
+)
+
+
+def dominates(a: Stack, b: Stack) -> bool:
+    no_worse = a.cost <= b.cost and a.latency <= b.latency and a.quality["Q"] >= b.quality["Q"]
+    return no_worse and (a.cost, a.latency, a.quality["Q"]) != (b.cost, b.latency, b.quality["Q"])
+
+
+@given(stacks)
+def test_the_frontier_is_what_nothing_dominates(given_stacks: list[Stack]) -> None:
+    expected = [one for one in given_stacks if not any(dominates(other, one) for other in given_stacks)]
+    assert frontier(given_stacks, ["Q"]) == expected
+    assert expected
+    strict = frontier(given_stacks, ["Q"], dominance="strict")
+    assert [one for one in strict if one in expected] == expected
+
+
+@given(stacks)
+def test_two_axes_keep_no_more_than_three(given_stacks: list[Stack]) -> None:
+    flat = frontier(given_stacks, ["Q"], axes=["latency"])
+    whole = frontier(given_stacks, ["Q"])
+    assert {(one.latency, one.quality["Q"]) for one in flat} <= {
+        (one.latency, one.quality["Q"]) for one in whole
+    }
+
+
+@given(stacks, few, few, st.one_of(st.none(), few))
+def test_a_choice_keeps_its_limits(
+    given_stacks: list[Stack], budget: float, hundreds: float, target: float | None
+) -> None:
+    limits = Limits(hundreds * 100, budget, None if target is None else target / 4)
+    choice = choose(given_stacks, "Q", limits)
+    feasible = [
+        one
+        for one in given_stacks
+        if one.cost <= budget and one.latency <= hundreds * 100 and one.quality["Q"] >= (limits.target or 0)
+    ]
+    assert list(choice.feasible) == feasible
+    assert (choice.stack is None) == (not feasible)
+    if choice.stack is None:
+        assert choice.nearest in given_stacks
+    elif target is None:
+        assert choice.stack.quality["Q"] == max(one.quality["Q"] for one in feasible)
+    else:
+        assert choice.stack.latency <= min(one.latency for one in feasible) + 75
+
+
+def test_the_nearest_stack_misses_least() -> None:
+    near, far = Stack("near", 1.1, 100, {"Q": 0.5}), Stack("far", 3, 50, {"Q": 0.9})
+    assert choose([far, near], "Q", Limits(budget=1)).nearest is near
+
+
+def test_ties_go_to_the_smaller_prompt_then_cost_then_time_then_id() -> None:
+    a = Stack("a", 1, 100, {"Q": 0.5}, prompt_tokens=20)
+    b = Stack("b", 9, 900, {"Q": 0.5}, prompt_tokens=10)
+    assert choose([a, b], "Q").stack is b
+    c, d = Stack("c", 1, 100, {"Q": 0.5}, 20), Stack("d", 1, 90, {"Q": 0.5}, 20)
+    assert choose([a, c, d], "Q").stack is d
+    assert choose([c, a], "Q").stack is a
+
+
+def test_steps_within_jitter_and_free_ones() -> None:
+    base = Stack("base", 1, 300, {"Q": 0.5})
+    assert marginal_gain(base, Stack("x", 2, 370, {"Q": 0.9}), "Q").kind == "within jitter"
+    assert marginal_gain(base, Stack("x", 2, 100, {"Q": 0.5}), "Q").kind == "free"
+    slower = marginal_gain(base, Stack("x", 2, 370, {"Q": 0.9}), "Q", jitter_ms=0)
+    assert slower.per_ms == pytest.approx(0.4 / 70)
+    assert marginal_gain(base, Stack("x", 2, 400, {"Q": 0.4}), "Q").kind == "loss"
+
+
+def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
+    assert product_bytes(10, 8, m=4) == 10 * 4 + 4 * 256 * 2 * 4
+    assert product_bytes(10, 8, m=4, rotated=True) - product_bytes(10, 8, m=4) == 8 * 8 * 4
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: choose([], "Q"),
+        lambda: choose([Stack("a", 1, 1)], "Q"),
+        lambda: frontier([Stack("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"),  # type: ignore[arg-type]
+        lambda: frontier([Stack("a", 1, 1, {"Q": 1})], [], axes=[]),
+        lambda: product_bytes(10, 8, m=3),
+        lambda: graph_bytes(10, m=1),
+        lambda: efficiency(0.8, 0),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(wrong: object) -> None:
+    with pytest.raises(UsageError):
+        wrong()  # type: ignore[operator]
