@@ -1,13 +1,27 @@
 """How well it did: pure functions, floats for one item, arrays for many; and the registry of their names."""
 
 from semblance.measures.agreement import krippendorff_alpha
+from semblance.measures.calls import (
+    graded_precision,
+    harm,
+    hit,
+    hit_feasible,
+    judged_share,
+    n_recall,
+    proc,
+    ra_nwg,
+    ra_nwg_novelty,
+)
 from semblance.measures.choices import BinaryScores, binary_classification
 from semblance.measures.clusters import ami, ari, v_measure
 from semblance.measures.correlation import pearson, spearman
 from semblance.measures.edit import edit_distance, edit_distances
-from semblance.measures.graded import Graded
+from semblance.measures.flagged import Flags, flags
+from semblance.measures.graded import Graded, Sources, treat_unjudged
 from semblance.measures.grading import grade
 from semblance.measures.judged import Judged, judge, judge_arrays
+from semblance.measures.lists import list_tau, overlap
+from semblance.measures.novelty import Novelty
 from semblance.measures.pairs import pair_average_precision
 from semblance.measures.ranking import (
     average_precision,
@@ -17,6 +31,7 @@ from semblance.measures.ranking import (
     recall,
     reciprocal_rank,
 )
+from semblance.measures.rarity import Weighting, weights
 from semblance.measures.registry import (
     MEASURES,
     GradedMeasure,
@@ -25,36 +40,71 @@ from semblance.measures.registry import (
     evaluate,
     evaluate_graded,
 )
-
-from semblance.measures import ceiling as _ceiling  # isort: skip  # noqa: F401
+from semblance.measures.sensitivity import Sensitivity, sensitivity_grid
+from semblance.measures.summary import (
+    HitAccuracy,
+    Macro,
+    PercentProc,
+    accuracy_given_hit,
+    count_over_one,
+    macro,
+    percent_proc,
+)
 
 __all__ = [
     "MEASURES",
     "BinaryScores",
+    "Flags",
     "Graded",
     "GradedMeasure",
+    "HitAccuracy",
     "Judged",
+    "Macro",
     "Measure",
+    "Novelty",
+    "PercentProc",
     "RankingMeasure",
+    "Sensitivity",
+    "Sources",
+    "Weighting",
+    "accuracy_given_hit",
     "ami",
     "ari",
     "average_precision",
     "binary_classification",
+    "count_over_one",
     "edit_distance",
     "edit_distances",
     "evaluate",
     "evaluate_graded",
+    "flags",
     "grade",
+    "graded_precision",
+    "harm",
+    "hit",
+    "hit_feasible",
     "judge",
     "judge_arrays",
+    "judged_share",
     "krippendorff_alpha",
+    "list_tau",
+    "macro",
+    "n_recall",
     "ndcg",
     "ndcg_arrays",
+    "overlap",
     "pair_average_precision",
     "pearson",
+    "percent_proc",
     "precision",
+    "proc",
+    "ra_nwg",
+    "ra_nwg_novelty",
     "recall",
     "reciprocal_rank",
+    "sensitivity_grid",
     "spearman",
+    "treat_unjudged",
     "v_measure",
+    "weights",
 ]

@@ -1,17 +1,21 @@
-"""PROC: what the best order of a restricted pool could reach, and the share of it that was reached."""
+"""PROC: what the best order of a restricted pool could reach, still against the best of all that is graded.
+
+Weights come from the whole graded pool, never from the restricted one. Source: spec rag 1.6.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from semblance.measures.graded import Floats, Graded, pool_counts, pool_sizes
+from semblance.measures.judged import check_choice, check_cutoff
 from semblance.measures.rarity import DEFAULT, Weighting, best_sum, weights
 from semblance.measures.registry import measure
-from semblance.measures.set_measures import SOURCE, ShortList, over
+from semblance.measures.set_measures import SOURCE, ShortList, from_grade, length, over
 
-Of = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
+Companion = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
 
 
 @measure(
@@ -19,29 +23,26 @@ Of = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
     direction="higher",
     range="[0, 1]",
     needs="grades, ranking, pool",
-    undefined="where the measure it is the ceiling of is",
+    undefined="the measure that it bounds is",
     source=SOURCE,
 )
-def _proc(
+def proc_of(
     graded: Graded,
     *,
     cutoff: int,
-    of: Of = "RA-nWG",
+    of: Companion = "RA-nWG",
     weighting: Weighting = DEFAULT,
-    short_list: ShortList = "k",
+    short_list_denominator: ShortList = "k",
 ) -> Floats:
-    """What a perfect order of a restricted pool could reach."""
+    """What the best order of a restricted pool could reach of RA-nWG, or of another measure."""
+    check_cutoff(cutoff)
+    check_choice("measure", of, get_args(Companion))
     pool = pool_counts(graded)
     if of == "RA-nWG":
         weight = weights(graded.counts, weighting)
         return over(best_sum(weight, pool, cutoff), best_sum(weight, graded.counts, cutoff))
-    least = 5 if of == "N-Recall5" else 4
-    within = np.minimum(cutoff, pool[:, least - 1 :].sum(axis=1))
+    rel = 5 if of == "N-Recall5" else 4
+    reachable = np.minimum(cutoff, from_grade(pool, rel))
     if of == "Precision4+":
-        return over(
-            within,
-            np.minimum(cutoff, pool_sizes(graded))
-            if short_list == "retrieved"
-            else np.full(len(pool), cutoff),
-        )
-    return over(within, np.minimum(cutoff, graded.counts[:, least - 1 :].sum(axis=1)))
+        return over(reachable, length(pool_sizes(graded), cutoff, short_list_denominator))
+    return over(reachable, np.minimum(cutoff, from_grade(graded.counts, rel)))

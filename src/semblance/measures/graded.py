@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import DataError, UsageError
-from semblance.measures.judged import Judged, Places, Values, check_cutoff, order_in_group
+from semblance.measures.judged import Judged, Places, Values, check_choice, check_cutoff, order_in_group
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,11 +34,11 @@ class Graded:
     """What `q` queries retrieved, by grade.
 
     `counts` (q, 5): documents of grade 1, 2, 3, 4, 5 in each query's graded pool. `top` (q, w): the grade of what
-    stands at each rank, repeated documents left out; `UNJUDGED` or `ABSENT` where there is none. `pool` (q, 5): how many
-    of each grade the restricted pool holds that PROC is about; None stands for the whole of `top`. `sources` tells
-    which documents are of one source (novelty), where that is known. `many` is false for one query on its own.
-    `pool_sizes` (q,) counts the documents of the restricted pool with or without a grade, and `repeated` (q,) those that
-    a list named once more; None where nobody counted. `names` are those of the queries, for messages.
+    stands at each rank, repeated documents left out; `UNJUDGED` or `ABSENT` where there is none. `pool` (q, 5): how
+    many of each grade the restricted pool holds that PROC is about; None stands for the whole of `top`. `sources`
+    tells which documents are of one source (novelty), where that is known. `many` is false for one query on its own.
+    `pool_sizes` (q,) counts the documents of the restricted pool, graded or not, and `repeated` (q,) those that a list
+    named once more; None where nobody counted. `names` are those of the queries, for messages.
     """
 
     counts: NDArray[np.int64]
@@ -90,7 +90,7 @@ def retrieved_counts(graded: Graded, k: int | None = None) -> Ints:
 def retrieved_sizes(graded: Graded, k: int | None = None) -> Ints:
     """How many distinct documents are among the first `k` (None: in all), graded or not: (q,)."""
     check_cutoff(k)
-    return np.count_nonzero(graded.top[:, :k] != ABSENT, axis=1)
+    return np.asarray(np.count_nonzero(graded.top[:, :k] != ABSENT, axis=1))
 
 
 def pool_counts(graded: Graded) -> Ints:
@@ -111,6 +111,7 @@ def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Grade
     `zero` leaves them: worth nothing and no harm. `grade1` makes them irrelevant ones. `condense` takes them out, so
     that those behind move up. `error` raises DataError where one is among the first `k`.
     """
+    check_choice("unjudged", how, get_args(Unjudged))
     if how == "zero":
         return graded
     unjudged = graded.top == UNJUDGED

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from semblance.errors import UsageError
 from semblance.measures.graded import ABSENT, GRADES, UNJUDGED, Floats, Graded, Grades, Ints, Sources
-from semblance.measures.judged import Retrieved, are_many, scored
+from semblance.measures.judged import Retrieved, are_many, in_order, scored
 from semblance.measures.placing import Scores, check_each, find_ranks, numbers
 
 Facet = Callable[[str], Hashable] | Mapping[str, Hashable]
@@ -109,8 +109,7 @@ def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, wid
 
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
     for row, run in zip(top, runs, strict=True):
-        order = sorted(run, key=lambda one, run=run: (np.float32(run[one]), one), reverse=True)  # type: ignore[misc]
-        row[: len(order)] = [code(document) for document in order]
+        row[: len(run)] = [code(document) for document in in_order(run)]
     return Sources(
         top,
         np.repeat(np.arange(len(pools)), [len(grades) for grades in pools.values()]),

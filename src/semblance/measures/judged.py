@@ -113,6 +113,12 @@ def check_cutoff(cutoff: int | None) -> None:
         raise UsageError(f"The cutoff is {cutoff}.", mend="It must be 1 or more.")
 
 
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise UsageError for a `value` of the option `name` that is none of `allowed`."""
+    if value not in allowed:
+        raise UsageError(f"There is no {name} {value!r}.", mend=f"Use one of {', '.join(allowed)}.")
+
+
 def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
     """1, 2, 3 ... within each run of equal values of the sorted array `group`.
 
@@ -123,11 +129,22 @@ def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def are_many(qrels: Mapping[str, object], retrieved: object) -> bool:
-    """Whether the mappings are of queries and not of documents; judgements without any entry are told by what was retrieved."""
+    """Whether the mappings are of queries and not of documents; without any judgement, what was retrieved tells."""
     if qrels:
         return isinstance(next(iter(qrels.values())), Mapping)
     first = next(iter(retrieved.values()), None) if isinstance(retrieved, Mapping) else None
     return isinstance(first, Sequence | Mapping)
+
+
+def in_order(ranking: Retrieved) -> list[str]:
+    """The distinct ids of one ranking, best first; ties as in `judge`.
+
+    >>> in_order({"a": 0.5, "b": 0.9, "c": 0.5}), in_order(["a", "b", "a"])
+    (['b', 'c', 'a'], ['a', 'b'])
+    """
+    if not isinstance(ranking, Mapping):
+        return list(scored(ranking))
+    return sorted(ranking, key=lambda one: (np.float32(ranking[one]), one), reverse=True)
 
 
 def scored(ranking: Retrieved) -> Mapping[str, float]:

@@ -196,6 +196,8 @@ def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
     least = judged.relevant if rel is None else rel
     if least is None:
         return places
+    if not least > 0:
+        raise UsageError(f"rel is {least}.", mend="A relevant document has a gain or grade above 0.")
     kept = places.gain >= least
     return Places(places.query[kept], places.rank[kept], places.gain[kept])
 

@@ -49,7 +49,7 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
 
     0 for a grade that the pool does not have, but where it has no grade 5 (`Weighting`).
 
-    >>> weights([20, 14, 10, 4, 2]).tolist()
+    >>> weights([20, 14, 10, 4, 2]).round(6).tolist()
     [0.0, 0.0, 0.02, 0.25, 1.0]
     >>> weights([10, 9, 8, 3, 0]).tolist()
     [0.0, 0.0, 0.2, 1.0, 1.0]
@@ -72,7 +72,7 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
 
 def is_fallback(counts: Ints) -> NDArray[np.bool_]:
     """Where the weights are those of a pool without grade 5: (..., 5) -> (...)."""
-    return np.asarray(counts)[..., 4] == 0
+    return np.asarray(counts[..., 4] == 0)
 
 
 def is_inverted(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
