@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from semblance.protocols.rag.ranking.answers import check_answers
 from semblance.protocols.rag.ranking.engine import Call, Candidate, Ranker, Ranking
@@ -21,6 +21,8 @@ class SingleShot:
     says nothing of grades, by `grades`, or `shuffled` anew for each seed."""
 
     shown: Shown = "fusion"
+    repair: ClassVar[bool] = True
+    """An answer that leaves candidates out is mended: they come last, by grade."""
 
     @property
     def name(self) -> str:
