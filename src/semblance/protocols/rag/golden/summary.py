@@ -186,19 +186,41 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What a person wrote beside a passage."""
+
+    query_id: str
+    doc_id: str
+    text: str
+
+
+@dataclass(frozen=True)
 class HumanCheck:
-    """What a person said of a sample, see `golden.human`; figures over the sampled queries."""
+    """What a person said of the final lists of some queries, against the judge; intervals over queries.
+
+    `blind`: the judge's answers were not shown. Of `items` passages `placed` have a place and `graded` a grade by the
+    person; `moved` stand elsewhere than the judge put them and `changed` have another grade. `tau` is Kendall's tau-b,
+    the mean over queries; `swapped` the share of pairs that the person puts the other way, `distance` the median number
+    of places that the judge puts between such two. `table[i][j]` counts passages of the judge's grade i + 1 that the
+    person gives j + 1.
+    """
 
     file: str
     queries: int
     items: int
+    placed: int
+    graded: int
+    moved: int
+    changed: int
     tau: Figure
     swapped: Figure
-    grades: int
-    changed: int
+    exact: Figure
+    within_one: Figure
     kappa: Figure
+    distance: float | None = None
+    blind: bool = False
     table: tuple[tuple[int, ...], ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,7 +235,7 @@ class Golden:
     labels: Mapping[str, float | None] = field(default_factory=dict)
     tokens: Tokens | None = None
     repeated: Repeated | None = None
-    human: HumanCheck | None = None
+    human: tuple[HumanCheck, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     verdict: str = ""
