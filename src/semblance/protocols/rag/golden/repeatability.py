@@ -107,7 +107,10 @@ def repeated(
         calls=len(pairs),
         discordant=discordance(pairs, seed=seed) if pairs else None,
         failed=second.failed,
-        **agreement,
+        exact=agreement.get("exact"),
+        within_one=agreement.get("within_one"),
+        kappa=agreement.get("kappa"),
+        shift=agreement.get("shift"),
     )
 
 
