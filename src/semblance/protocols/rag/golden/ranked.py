@@ -54,8 +54,9 @@ def preview_text(refined: Refined, top: int) -> str:
     pool, ranking = refined.pool, refined.ranking
     stopped = f"stopped: {ranking.stopped}" if ranking.stopped else "not done yet"
     calls = len(refined.calls)
+    answers = "answer" if calls == 1 else "answers"
     head = [f"# {_flat(pool.question.text)}", "",
-            f"Question {_flat(pool.question.id)}, {calls} answer{'' if calls == 1 else 's'} of the judge, {stopped}.", "",
+            f"Question {_flat(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
             "| # | passage | grade | shown | score | text |", "|--:|---|--:|--:|--:|---|"]  # fmt: skip
     lines = [
         f"| {place} | {_flat(pool.ids[i])} | {_grade(pool.candidates[i].grade)} | {ranking.exposures[i]} | "
