@@ -1,6 +1,6 @@
 """Whether the judge repeats itself: the same passages graded, and the same lists ordered, by the same judge again.
 
-What it says is drawn anew (`draw=1`), with nothing else changed. Intervals resample questions, since passages of one
+What it says is drawn anew, with nothing else changed. Intervals resample questions, since passages of one
 question are judged alike; all figures of grades follow from tables of first against second grade, so one resampling
 serves them all.
 """
@@ -23,8 +23,8 @@ from semblance.randomness import generator
 from semblance.runs.many_calls import Failure, all_of
 from semblance.stats.bootstrap import percentile_interval, resample_means
 
-AGAIN = 1
-"""The draw of the second judgement."""
+AGAIN, ORDER_AGAIN = 1, 1_000
+"""The draws of the second judgement; a ranking may have used the first thousand for orders itself."""
 RESAMPLES = 2_000
 
 Floats = NDArray[np.float64]
@@ -79,7 +79,7 @@ async def judge_again(
         judge, graded, {}, lambda *_: None, draw=AGAIN, at_once=at_once, progress=progress
     )
     orders: list[tuple[int, ...] | None] = [None] * len(ordered)
-    jobs = (partial(judge.order, one.question, one.passages, draw=AGAIN) for one in ordered)
+    jobs = (partial(judge.order, one.question, one.passages, draw=ORDER_AGAIN) for one in ordered)
     async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
         orders[position] = None if isinstance(outcome, Failure) else outcome.order
     grades = {key: verdict.grade for key, verdict in graded_again.verdicts.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -80,7 +80,7 @@ class RecordedJudge:
     ) -> Ordering:
         """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
-        for number in dict.fromkeys((draw, 0)):
+        for number in _numbers(draw):
             if said := self._said.orders.get((number, *key)):
                 places = {passage.id: place for place, passage in enumerate(passages)}
                 return Ordering(tuple(places[one] for one in said))
@@ -92,19 +92,24 @@ class RecordedJudge:
 
     def _value(self, question: Question, draw: int, ids: set[str]) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
-        for number in dict.fromkeys((draw, 0)):
+        for number in _numbers(draw):
             if all((number, (question.id, one)) in self._said.scores for one in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
         return (lambda passage: float(self._grade(question, passage, draw))) if self._by_grade else None
 
     def _grade(self, question: Question, passage: Passage, draw: int) -> int:
-        for number in dict.fromkeys((draw, 0)):
+        for number in _numbers(draw):
             found = self._said.grades.get((number, (question.id, passage.id)))
             if found is not None:
                 return found
         if self._unjudged is None:
             raise _unrecorded(self.name, "grade", question, [passage])
         return self._unjudged
+
+
+def _numbers(draw: int) -> Iterator[int]:
+    """Where an answer is looked for: draws of a whole repeat are numbered by thousands, see `golden.refinement`."""
+    yield from dict.fromkeys((draw, draw // 1000, 0))
 
 
 def open_recorded(

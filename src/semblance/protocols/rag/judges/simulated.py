@@ -190,6 +190,7 @@ def open_simulated(
     target: str,
     *,
     grades: str = "identity",
+    column: str = "",
     unjudged: int = 1,
     seed: int = 1337,
     attempts: int = 6,
@@ -198,19 +199,33 @@ def open_simulated(
 ) -> SimulatedJudge:
     """`simulated:QRELS`: the judgements in a file, or of the retrieval set in a folder, through the map `grades`.
 
-    `latency` is the seconds that every answer takes.
+    `column` is where they stand, where it is none of the usual names; `latency` is the seconds that every answer takes.
     """
     if not target:
         raise UsageError("The judge 'simulated' needs judgements.", mend="Write simulated:FILE.")
-    given = {"grades": grades, "unjudged": unjudged, "seed": seed, "attempts": attempts, **asdict(noise)}
+    given = {
+        "grades": grades,
+        "column": column,
+        "unjudged": unjudged,
+        "seed": seed,
+        "attempts": attempts,
+        **asdict(noise),
+    }
     params = {key: value for key, value in given.items() if value != _DEFAULTS[key]}
     return SimulatedJudge(
-        read_known(Path(target), grades), noise, unjudged=unjudged, seed=seed, attempts=attempts,
+        read_known(Path(target), grades, column), noise, unjudged=unjudged, seed=seed, attempts=attempts,
         latency=latency, name=QUERY.format(Spec("simulated", target, params)),
     )  # fmt: skip
 
 
-_DEFAULTS = {"grades": "identity", "unjudged": 1, "seed": 1337, "attempts": 6, **asdict(Noise())}
+_DEFAULTS = {
+    "grades": "identity",
+    "column": "",
+    "unjudged": 1,
+    "seed": 1337,
+    "attempts": 6,
+    **asdict(Noise()),
+}
 
 
 def _listed(names: Sequence[str]) -> str:
