@@ -7,6 +7,7 @@ import contextlib
 import threading
 
 from .faults import Faults
+from .judging import judging
 from .paraphrasing import paraphrasing
 from .server import StubServer
 
@@ -24,9 +25,18 @@ def main() -> None:
     )
     for what in ("failing", "copying", "long"):
         parser.add_argument(f"--{what}", type=float, default=0.0, help="share of texts, with --paraphrase")
+    parser.add_argument(
+        "--judge", action="store_true", help="chat models grade and order passages by common words"
+    )
+    for what in ("malformed", "refusing", "never", "noise"):
+        parser.add_argument(f"--{what}", type=float, default=0.0, help="share of answers, with --judge")
     given = parser.parse_args()
     faults = Faults.all(given.faults, slow_seconds=given.slow)
     chat = paraphrasing(given.failing, given.copying, given.long) if given.paraphrase else None
+    if given.judge:
+        chat = judging(
+            malformed=given.malformed, refusing=given.refusing, never=given.never, noise=given.noise
+        )
     server = StubServer(
         latency=given.latency, limit=given.limit, queue=given.queue, faults=faults, port=given.port, chat=chat
     )
