@@ -56,7 +56,10 @@ class _Tally(Silent):
         _say(f"counting what {len(plan.cells)} cells will take")
 
     def paraphrasing(self, title: str, total: int) -> None:
-        self.asked, self.answered, self.title = total, 0, title
+        self.stage(title, total)
+
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        self.asked, self.answered, self.title, self.unit = total, 0, title, unit
         self.asking = time.monotonic()
 
     def advanced_by(self, texts: int) -> None:
@@ -64,7 +67,13 @@ class _Tally(Silent):
 
     def until_answered(self) -> str:
         """How long the answers that are asked for will still take, in words."""
-        return time_left(time.monotonic() - self.asking, self.answered / max(1, self.asked))
+        share = self.answered / self.asked if self.asked else 0.0
+        return time_left(time.monotonic() - self.asking, min(1.0, share))
+
+    def amount(self) -> str:
+        """How much of the stage is done, in words."""
+        of = f" of {self.asked:,}" if self.asked else ""
+        return f"{self.answered:,}{of} {self.unit}"
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
         self.timed = all(cell.key in seconds for cell in waiting)
@@ -106,16 +115,16 @@ class Lines(_Tally):
         super().__init__()
         self._last = 0.0
 
-    def paraphrasing(self, title: str, total: int) -> None:
-        super().paraphrasing(title, total)
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        super().stage(title, total, unit)
         self._last = time.monotonic()
-        _say(f"{title}: {total:,} texts")
+        _say(f"{title}: {total:,} {unit}" if total else title)
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
-            _say(f"{self.title}: {self.answered:,} of {self.asked:,} texts  {self.until_answered()}".rstrip())
+            _say(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
@@ -146,15 +155,17 @@ class Bars(_Tally):
         self._all: Any = None
         self._lock = threading.Lock()
 
-    def paraphrasing(self, title: str, total: int) -> None:
-        super().paraphrasing(title, total)
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        super().stage(title, total, unit)
         self._no_more_asked()
-        self._asked = self._progress.add_task(title, total=total, state=f"{total:,} texts")
+        self._asked = self._progress.add_task(
+            title, total=total or None, state=f"{total:,} {unit}" if total else ""
+        )
         self._progress.start()
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
-        state = f"{self.answered:,} of {self.asked:,} texts  {self.until_answered()}"
+        state = f"{self.amount()}  {self.until_answered()}"
         self._progress.update(self._asked, completed=self.answered, state=state)
 
     def _no_more_asked(self) -> None:

@@ -33,6 +33,9 @@ class Silent:
     def paraphrasing(self, title: str, total: int) -> None:
         """Texts are about to be asked for; `advanced_by` counts them. A second call begins another stage."""
 
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        """A stage of so many things (0: nobody knows) is about to begin; `advanced_by` counts them."""
+
     def advanced_by(self, texts: int) -> None:
         """So many more of them are there."""
 
@@ -110,11 +113,17 @@ class Accounts:
 
 
 @contextmanager
-def opened(out: Path, request: Any, max_usd: float | None) -> Iterator[tuple[RunFolder, Accounts, ExitStack]]:
+def opened(
+    out: Path,
+    request: Any,
+    max_usd: float | None,
+    check: Callable[[RunFolder, Any], None] | None = None,
+) -> Iterator[tuple[RunFolder, Accounts, ExitStack]]:
     """The folder of a run, its accounts, and a stack that is to hold the folder's lock: it does already where it
-    was there; a new one must not be made before the plan stands (`lock`). UsageError for a run of other arguments."""
+    was there; a new one must not be made before the plan stands (`lock`). UsageError for a run of other arguments,
+    or whatever `check` finds wrong in place of that."""
     folder = RunFolder(out)
-    check_same_arguments(folder, request)
+    (check or check_same_arguments)(folder, request)
     with ExitStack() as held:
         # A folder that is there is held before its accounts are read.
         if out.exists():
