@@ -115,7 +115,8 @@ class Registry(Generic[T]):
     def get(self, name: str) -> Entry[T]:
         """The entry called `name`; UsageError with the nearest known names otherwise."""
         if name not in self:
-            near = get_close_matches(name, self._entries, n=3, cutoff=0.5)
+            known = {one.lower(): one for one in self._entries}
+            near = [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
             hint = f"Did you mean {' or '.join(near)}? " if near else ""
             raise UsageError(
                 f"There is no {self.kind} called {name!r}.",
@@ -172,9 +173,11 @@ class Registry(Generic[T]):
                 continue
             if key in ("target", "cutoff") or key not in known:
                 settable = [*(name for name in known if name not in ("target", "cutoff", *context)), *also]
+                near = get_close_matches(key, settable, n=1, cutoff=0.7)
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
-                    mend=f"It takes {', '.join(settable) or 'none'}.",
+                    mend=(f"Did you mean {near[0]}? " if near else "")
+                    + f"It takes {', '.join(settable) or 'none'}.",
                 )
             arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
         for name, record in records.items():

@@ -9,7 +9,11 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "name", ["judged", "ranking", "registry", "clusters", "correlation", "choices", "edit", "agreement"]
+    "name",
+    [
+        *("judged", "ranking", "registry", "clusters", "correlation", "choices", "edit", "agreement"),
+        *("calls", "grading", "rarity", "summary", "flagged", "lists", "spellings"),
+    ],
 )
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""

@@ -19,6 +19,11 @@ GROUPS = ([0, 0, 1, 1, 2, 2], [5, 5, 6, 6, 7, 7], [0, 1, 2, 0, 1, 2])
 NUMBERS = ([1.0, 2.0, 4.0], [2.0, 4.0, 8.0], [3.0, 2.0, 1.0])
 CHOICES = ([1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 1])
 PAIRS = ([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.1], [0.2, 0.9, 0.1, 0.8])
+GRADED = (
+    {"a": 5, "b": 5, "c": 4, "d": 3, "e": 1},
+    {"a": 0.9, "b": 0.8, "c": 0.7},
+    {"e": 0.9, "x": 0.8, "a": 0.1},
+)
 # Spelling -> what is right, a perfect answer, a worse one. A new measure adds its row here.
 TABLE: dict[str, tuple[Any, Any, Any]] = {
     "nDCG@10": RANKING,
@@ -29,6 +34,22 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "RR@10": RANKING,
     "R@2": RANKING,
     "P@2": RANKING,
+    "R(rel=2)@2": RANKING,
+    "RA-nWG@3": GRADED,
+    "RA-nWG(alpha=0.5, b4=0.4, normalise_by='pool')@2": GRADED,
+    "RA-nWG-novelty@3": GRADED,
+    "RA-nWG-novelty(beta=0.25, occurrence='rank')@3": GRADED,
+    "N-Recall4+@3": GRADED,
+    "N-Recall4+(unjudged='grade1')@3": GRADED,
+    "N-Recall5@2": GRADED,
+    "N-Recall(rel=3)@3": GRADED,
+    "Precision4+@3": GRADED,
+    "Harm@3": GRADED,
+    "Harm(rel=1)@3": GRADED,
+    "Hit@3": GRADED,
+    "PROC@3": GRADED,
+    "PROC(of='N-Recall4+')@3": GRADED,
+    "Judged@3": GRADED,
     "V-measure": GROUPS,
     "V-measure(beta=2.0)": GROUPS,
     "ARI": GROUPS,
@@ -47,11 +68,10 @@ FACTS = {"direction", "range", "needs", "undefined", "source"}
 
 def value(measure: Measure, right: Any, answer: Any) -> float:
     """Measures of choices take the answer first, as their function does."""
-    return (
-        measure(answer, right)
-        if "predicted" in dict(entry(measure).facts)["needs"]
-        else measure(right, answer)
-    )
+    needs = dict(entry(measure).facts)["needs"]
+    if "predicted" in needs:
+        return measure(answer, right)
+    return measure(right, answer, None, str.upper) if "sources" in needs else measure(right, answer)
 
 
 def entry(measure: Measure) -> Any:
@@ -89,13 +109,16 @@ def test_every_measure_is_in_the_table_and_tells_its_facts() -> None:
 
 @pytest.mark.parametrize("text", TABLE)
 def test_perfect_is_best_and_worse_is_within_bounds(text: str) -> None:
-    """A perfect answer reaches the end of the range, a worse one does not; nothing is changed."""
+    """A perfect answer reaches the good end of the range, a worse one does not; nothing is changed."""
     measure = MEASURES.build(text)
     right, perfect, worse = TABLE[text]
     before = copy.deepcopy(TABLE[text])
-    low, high = ast.literal_eval(dict(entry(measure).facts)["range"])
-    assert value(measure, right, perfect) == pytest.approx(high)
-    assert low <= value(measure, right, worse) < high
+    facts = dict(entry(measure).facts)
+    low, high = ast.literal_eval(facts["range"])
+    best = high if facts["direction"] == "higher" else low
+    assert value(measure, right, perfect) == pytest.approx(best)
+    assert low <= value(measure, right, worse) <= high
+    assert value(measure, right, worse) != pytest.approx(best)
     assert value(measure, right, worse) == value(measure, right, worse)
     assert TABLE[text] == before
 

@@ -14,6 +14,8 @@ from semblance.errors import UsageError
 from semblance.measures import (
     average_precision,
     evaluate,
+    evaluate_graded,
+    grade,
     ndcg,
     ndcg_arrays,
     precision,
@@ -202,3 +204,73 @@ def test_arguments_stay_as_they_are() -> None:
     assert list(qrels["q"].items()) == [("b", 0), ("a", 1)]
     assert list(runs["q"].items()) == [("a", 1.0), ("b", 1.0)]
     assert found.tolist() == ideal.tolist() == [[0.0, 1.0]]
+
+
+GRADED = {
+    "nDCG@5": "ndcg_cut_5",
+    "nDCG": "ndcg",
+    "AP(rel=3)@5": "map_cut_5",
+    "AP(rel=3)": "map",
+    "RR(rel=3)": "recip_rank",
+    "R(rel=3)@5": "recall_5",
+    "P(rel=3)@5": "P_5",
+}
+
+
+@given(collections, st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_levels_agree_with_trec_eval(
+    collection: list[tuple[dict[str, int], dict[str, float]]], level: int
+) -> None:
+    """`rel` is trec_eval's relevance level, for all but nDCG; undefined where nothing reaches it."""
+    qrels = {f"q{i}": gains for i, (gains, _) in enumerate(collection)}
+    runs = {f"q{i}": ranking for i, (_, ranking) in enumerate(collection)}
+    theirs = pytrec_eval.RelevanceEvaluator(
+        qrels, {"map_cut.5", "map", "recip_rank", "recall.5", "P.5"}, relevance_level=level
+    ).evaluate(runs)
+    names = {ours.replace("3", str(level)): name for ours, name in GRADED.items() if "rel" in ours}
+    for name, values in evaluate(list(names), qrels, runs).items():
+        for query, value in zip(qrels, values.tolist(), strict=True):
+            if max(qrels[query].values()) >= level:
+                assert value == pytest.approx(theirs[query][names[name]], abs=1e-6)
+            else:
+                assert math.isnan(value)
+
+
+def test_graded_rankings_agree_with_trec_eval() -> None:
+    """On grades from 1 to 5 the gain is grade - 1 and `rel` a grade: trec_eval's on the gains, 500 random queries."""
+    rng = np.random.default_rng(5)
+    names = [f"d{i}" for i in range(30)]
+    grades = {
+        f"q{i}": dict(
+            zip(
+                rng.permutation(names)[: rng.integers(1, 25)].tolist(),
+                rng.integers(1, 6, 25).tolist(),
+                strict=False,
+            )
+        )
+        for i in range(500)
+    }
+    runs = {query: dict(zip(names, (rng.integers(0, 12, 30) / 4).tolist(), strict=True)) for query in grades}
+    values = evaluate_graded([*GRADED, "AP", "nDCG(gain='exponential')@5"], grade(grades, runs))
+    gains = {query: {one: value - 1 for one, value in each.items()} for query, each in grades.items()}
+    for level, chosen in ((1, ["nDCG@5", "nDCG"]), (2, [one for one in GRADED if "rel" in one])):
+        measures = {GRADED[one].replace("_5", ".5") for one in chosen}
+        theirs = pytrec_eval.RelevanceEvaluator(gains, measures, relevance_level=level).evaluate(runs)
+        for name in chosen:
+            for query, value in zip(grades, values[name].tolist(), strict=True):
+                if max(gains[query].values()) >= level:
+                    assert value == pytest.approx(theirs[query][GRADED[name]], abs=1e-6)
+                else:
+                    assert math.isnan(value)
+    good = {query: {one: int(value >= 4) for one, value in each.items()} for query, each in grades.items()}
+    assert values["AP"] == pytest.approx(average_precision(good, runs), nan_ok=True)
+    assert values["nDCG(gain='exponential')@5"] == pytest.approx(
+        ndcg(gains, runs, 5, gain="exponential"), nan_ok=True
+    )
+
+
+def test_a_level_must_be_above_0() -> None:
+    """A document without a gain is never relevant."""
+    with pytest.raises(UsageError, match="rel is 0"):
+        evaluate(["AP(rel=0)"], {"q": {"a": 1}}, {"q": ["a"]})

@@ -101,11 +101,13 @@ def _inside(pools: Mapping[str, Grades], restricted: list[Scores], query: Ints, 
 
 def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int) -> Sources:
     """The source of each document as a number; only which are equal counts."""
-    of = source.__getitem__ if isinstance(source, Mapping) else source
     codes: dict[Hashable, int] = {}
 
     def code(document: str) -> int:
-        return codes.setdefault(of(document), len(codes))
+        if isinstance(source, Mapping) and document not in source:
+            raise UsageError(f"There is no source of the document {document!r}.", mend="Name one for each.")
+        key = source[document] if isinstance(source, Mapping) else source(document)
+        return codes.setdefault(key, len(codes))
 
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
     for row, run in zip(top, runs, strict=True):

@@ -42,6 +42,7 @@ class Weighting:
 
 
 DEFAULT = Weighting()
+_LARGEST = np.finfo(np.float64).max  # not infinite: a grade of no use stays at 0
 
 
 def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
@@ -59,8 +60,9 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
     caps = np.array([weighting.cap3, weighting.cap3, weighting.cap3, weighting.cap4])
     there = n[..., :4] > 0
     # The size of the pool cancels: (b_g / p_g^alpha) / (b5 / p5^alpha) = b_g (n5 / n_g)^alpha.
-    with np.errstate(over="ignore"):  # infinitely rare is as good as capped
+    with np.errstate(over="ignore"):
         rarity = (n[..., 4:] / np.where(there, n[..., :4], 1.0)) ** weighting.alpha
+    rarity = np.minimum(rarity, _LARGEST)
     below = np.where(there, np.minimum(base * rarity, caps), 0.0)
     below = np.where(n[..., 4:] > 0, below, _fallback(weighting))
     if weighting.enforce_monotone:
