@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import exp, sqrt
 from typing import Literal
 
-Decay = Literal["inv_sqrt", "none"]
+Decay = Literal["inv_sqrt", "constant"]
 
 
 def step_size(turn: int, step: float, smallest: float, decay: Decay) -> float:
