@@ -1,4 +1,4 @@
-"""A chat model that judges passages: it grades and orders by a table or by common words, and answers badly on demand."""
+"""A chat model that judges passages: grades and orders by a table or by common words; and bad answers on demand."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from semblance.contracts import ChatModel
@@ -11,7 +12,7 @@ from semblance.protocols.rag.judges.prompts import KINDS, prompt
 from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.cached_chat import CachedChat
 from semblance.spec import QUERY, Spec, Value
-from semblance.systems.chat import CHAT_MODELS, open_chat
+from semblance.systems.chat import CHAT_MODELS
 from semblance.systems.remote.ledger import Ledger
 
 _LONGEST = 48_000
@@ -35,7 +36,9 @@ def llm(
     spec = QUERY.parse(target)
     whole = Spec(spec.name, spec.target, {**spec.params, **parameters})
     model, options = CHAT_MODELS.split(CHAT_MODELS.parse(QUERY.format(whole)), ChatOptions)
-    chat = suited(open_chat(QUERY.format(model), ledger=ledger), longest or _LONGEST)
+    own = [field.name for field in fields(ChatOptions)]
+    chat = CHAT_MODELS.build(model, own, name=QUERY.format(model), ledger=ledger or Ledger())
+    chat = suited(chat, longest or _LONGEST)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=QUERY.format(whole))
 

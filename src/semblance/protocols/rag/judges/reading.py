@@ -48,7 +48,7 @@ def grade_of(text: str) -> int:
     value = _only_value(text, GRADE_KEY)
     if isinstance(value, bool):
         raise Malformed("truth value", _told(value))
-    if isinstance(value, list):
+    if isinstance(value, list) and not isinstance(value, _Pairs):
         raise Malformed("several grades", _told(value))
     if isinstance(value, str):
         raise Malformed("text in place of a grade", _told(value))

@@ -1,0 +1,139 @@
+"""What counts as a grade and as an order, and what is wrong with everything else."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.protocols.rag.judges.prompts import labels
+from semblance.protocols.rag.judges.reading import Malformed, Mended, grade_of, mended_order, order_of
+
+GRADES = {
+    '{"grade_1_5": 4}': 4, ' {"grade_1_5":1}\n': 1, '```json\n{"grade_1_5": 5}\n```': 5, '```\n{"grade_1_5": 2}```': 2,
+}  # fmt: skip
+NO_GRADES = {
+    '{"grade_1_5": true}': "truth value: true",
+    '{"grade_1_5": 0}': "out of range: 0",
+    '{"grade_1_5": 6}': "out of range: 6",
+    '{"grade_1_5": -3}': "out of range: -3",
+    '{"grade_1_5": 3.5}': "not a whole number: 3.5",
+    '{"grade_1_5": 4.0}': "not a whole number: 4.0",
+    '{"grade_1_5": NaN}': "not a whole number: NaN",
+    '{"grade_1_5": null}': "not a whole number: null",
+    '{"grade_1_5": {"value": 4}}': "not a whole number",
+    '{"grade_1_5": "4"}': 'text in place of a grade: "4"',
+    '{"grade_1_5": [4, 5]}': "several grades: [4, 5]",
+    '{"grade_1_5": 4, "grade_1_5": 2}': "several grades: [4, 2]",
+    '{"grade_1_5": 4, "why": "it says so"}': "more than was asked for: why",
+    '{"grade": 4}': "no grade_1_5: grade",
+    "{}": "no grade_1_5: an empty object",
+    "4": "no JSON object: 4",
+    "[4]": "no JSON object: [4]",
+    "true": "no JSON object: true",
+    "": "empty",
+    "``````": "empty",
+    'The grade is {"grade_1_5": 4}.': 'text around the JSON: The grade is {"grade_1_5": 4}.',
+    '{"grade_1_5": 4}{"grade_1_5": 2}': "text around the JSON",
+    '{"grade_1_5": ': "broken or cut JSON",
+    '{"grade_1_5": 4': "broken or cut JSON",
+    "I'm sorry, but I can't help with that.": "no JSON: I'm sorry",
+    '{"grade_1_5": ٤}': "broken or cut JSON",
+    '{"grade_1_5": ' + "[" * 100_000: "broken or cut JSON",
+    '{"grade_1_5": ' + "9" * 5_000 + "}": "",
+}
+ORDERS = {'{"order": ["B", "A", "C"]}': (1, 0, 2), '```json\n{"order": ["A", "B", "C"]}\n```': (0, 1, 2)}
+NO_ORDERS = {
+    '{"order": ["A", "B"]}': "missing label: C",
+    '{"order": []}': "missing label: A, B, C",
+    '{"order": ["A", "B", "B"]}': "repeated label: B",
+    '{"order": ["A", "B", "C", "A"]}': "repeated label: A",
+    '{"order": ["A", "B", "D"]}': "unknown label: D",
+    '{"order": ["a", "b", "c"]}': "unknown label: a",
+    '{"order": [1, 2, 3]}': "not a list of labels: [1, 2, 3]",
+    '{"order": [true]}': "not a list of labels",
+    '{"order": "A, B, C"}': 'not a list of labels: "A, B, C"',
+    '{"order": null}': "not a list of labels: null",
+    '{"order": ["A", "B", "C"], "order": ["B", "A", "C"]}': "several orders",
+    '["A", "B", "C"]': "no JSON object",
+    "B is best, then A.": "no JSON: B is best",
+    '{"ranking": ["A", "B", "C"]}': "no order: ranking",
+    '{"order": ["A", "B"': "broken or cut JSON",
+    "": "empty",
+}
+
+
+@pytest.mark.parametrize(("text", "grade"), GRADES.items())
+def test_a_grade(text, grade):
+    """The JSON that was asked for; a code fence around it does no harm."""
+    assert grade_of(text) == grade
+
+
+@pytest.mark.parametrize(("text", "why"), NO_GRADES.items(), ids=lambda text: text[:30])
+def test_no_grade(text, why):
+    """Nothing is rounded, cut or picked out; what was wrong is said, and in few words."""
+    with pytest.raises(Malformed) as told:
+        grade_of(text)
+    assert str(told.value).startswith(why)
+    assert str(told.value).startswith(told.value.kind)
+    assert len(str(told.value)) < 120
+
+
+@pytest.mark.parametrize(("text", "order"), ORDERS.items())
+def test_an_order(text, order):
+    """Every label once, best first."""
+    assert order_of(text, labels(3)) == order
+
+
+@pytest.mark.parametrize(("text", "why"), NO_ORDERS.items(), ids=lambda text: text[:30])
+def test_no_order(text, why):
+    """An order that is not whole is none."""
+    with pytest.raises(Malformed) as told:
+        order_of(text, labels(3))
+    assert str(told.value).startswith(why)
+
+
+@given(st.integers(2, 60).flatmap(lambda n: st.permutations(range(n))))
+def test_every_permutation_is_read_as_it_is(order):
+    """With as many labels as a prompt may show, repaired or not."""
+    names = labels(len(order))
+    text = json.dumps({"order": [names[place] for place in order]})
+    assert order_of(text, names) == tuple(order)
+    assert mended_order(text, names) == Mended(tuple(order))
+
+
+@given(st.lists(st.sampled_from([*labels(6), "X", ""]), max_size=12))
+def test_a_mended_order_is_a_permutation(said):
+    """What the answer names comes first and in its order, what it leaves out last and as it was shown."""
+    names = labels(6)
+    text = json.dumps({"order": said})
+    named = list(dict.fromkeys(names.index(label) for label in said if label in names))
+    if not named:
+        with pytest.raises(Malformed, match="unknown label"):
+            mended_order(text, names)
+        return
+    found = mended_order(text, names)
+    assert sorted(found.order) == list(range(6))
+    assert list(found.order[: len(named)]) == named
+    assert list(found.order[len(named) :]) == sorted(set(range(6)) - set(named))
+    assert (found.missing, found.unknown) == (6 - len(named), len(said) - len(named))
+
+
+@given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
+def test_no_answer_breaks_the_reader(text):
+    """It is a grade from 1 to 5, an order, or Malformed."""
+    with suppress(Malformed):
+        assert grade_of(text) in (1, 2, 3, 4, 5)
+    with suppress(Malformed):
+        assert sorted(order_of(text, labels(3))) == [0, 1, 2]
+    with suppress(Malformed):
+        assert sorted(mended_order(text, labels(3)).order) == [0, 1, 2]
+
+
+@given(st.integers(1, 700))
+def test_labels_are_distinct(n):
+    """However many passages there are."""
+    assert len(set(labels(n))) == n
