@@ -22,7 +22,7 @@ from semblance.errors import ModelError
 from semblance.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
 from semblance.protocols.rag.golden.ranking_pool import RankingPool
 from semblance.protocols.rag.judges import Judge, Ordering, Passage, Question
-from semblance.protocols.rag.ranking import Call, Engine, Ranker, Ranking
+from semblance.protocols.rag.ranking import Call, Engine, Ranking
 from semblance.protocols.rag.ranking.starting import order_by_grade
 from semblance.runs.many_calls import Failure, all_of
 
@@ -104,7 +104,7 @@ async def refine(
     queries = [
         _Query(pool, refinement, (logs or {}).get(pool.question.id) or CallLog(), hooks) for pool in pools
     ]
-    work = _Work(refinement.engine, {query.id: query.ranker for query in queries}, at_once, hooks)
+    work = _Work(refinement.engine, queries, at_once, hooks)
     try:
         going = queries
         while going:
@@ -121,7 +121,7 @@ class _Work:
     """What all queries have in common."""
 
     engine: Engine
-    rankers: Mapping[str, Ranker]
+    queries: Sequence[_Query]
     at_once: int
     hooks: Hooks
     looked: float = field(default_factory=perf_counter)
@@ -132,7 +132,8 @@ class _Work:
             await self._ask(going)
             for query in going:
                 query.end_round()
-            self.engine.share(self.rankers)
+            # Who was given up neither tells nor hears: the next run finds it as it was.
+            self.engine.share({query.id: query.ranker for query in self.queries if query.failure is None})
             if perf_counter() - self.looked > CHECKPOINT_SECONDS:
                 for query in going:
                     self.hooks.checkpoint(query.id, query.result())
