@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from semblance.data.cells import number_of, shown, wrong
@@ -79,3 +79,19 @@ class Gains:
         if gain is None:
             tally.skip(f"judgements of value {value:g}", key)
         return gain
+
+
+def fitting_map(values: Iterable[float]) -> str:
+    """What to give `--grades` for judgements of these values: a named map that has them all, or one that spreads them
+    over the grades 1 to 5.
+
+    >>> fitting_map([0, 1]), fitting_map([0, 1, 2, 3]), fitting_map([-1, 1, 2, 3, 4]), fitting_map([0, 10])
+    ('binary', 'trec3', 'cranfield', '0=1,10=5')
+    """
+    found = sorted(set(values))
+    for name in ("binary", "trec3", "identity", "cranfield"):
+        if set(found) <= set(GRADE_MAPS[name]):
+            return name
+    step = 4 / max(1, len(found) - 1)
+    spread = [1 + round(i * step) for i in range(len(found))] if len(found) > 1 else [5]
+    return ",".join(f"{value:g}={grade}" for value, grade in zip(found, spread, strict=True))

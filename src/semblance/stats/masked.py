@@ -1,4 +1,4 @@
-"""The bootstrap of means over those items where each is defined, many columns at once."""
+"""The bootstrap, and the sign test, of means over those items where each is defined, many columns at once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from semblance.stats.bootstrap import resampled_rows, row_counts
 _DRAWS = 1 << 18
 _PRODUCTS = 1 << 18
 _TILE = 1024
+_ROUNDING = 1e-12
 
 
 def resample_defined_means(
@@ -48,6 +49,28 @@ def resample_defined_means(
     means = np.full((n_resamples, table.shape[1]), np.nan)
     np.divide(sums[:, : table.shape[1]], counts, out=means, where=counts > 0)
     return means
+
+
+def sign_flip_p(columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Two-sided p that each column of differences (n, m) has mean 0 over its items that are not NaN: (m,).
+
+    The paired randomisation test of `randomization_test` for many columns: every pattern of signs is drawn for all
+    items and serves all columns. One is added to count and number. A column of zeros, or of NaN, has p = 1.
+    Raises UsageError for columns without items.
+    """
+    table = np.nan_to_num(np.asarray(columns, dtype=np.float64))
+    if table.ndim != 2 or not len(table):
+        raise UsageError(f"The columns have the shape {table.shape}.", mend="Give items by columns.")
+    total = table.sum(axis=0)
+    least = np.abs(total) - _ROUNDING * np.abs(table).sum(axis=0)
+    extreme = np.zeros(table.shape[1])
+    step = max(1, _DRAWS // len(table))
+    for start in range(0, n_resamples, step):
+        drawn = min(step, n_resamples - start) * len(table)
+        bits = np.unpackbits(np.frombuffer(rng.bytes((drawn + 7) // 8), np.uint8), count=drawn)
+        signed = total - 2 * _product(bits.reshape(-1, len(table)).astype(np.float64), table)
+        extreme += (np.abs(signed) >= least).sum(axis=0)
+    return np.asarray((extreme + 1) / (n_resamples + 1))
 
 
 def _product(counts: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
