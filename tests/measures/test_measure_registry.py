@@ -50,6 +50,9 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "PROC@3": GRADED,
     "PROC(of='N-Recall4+')@3": GRADED,
     "Judged@3": GRADED,
+    "RBP(p=0.001)": GRADED,
+    "alpha-nDCG@3": GRADED,
+    "NRBP(beta=0.001)": GRADED,
     "V-measure": GROUPS,
     "V-measure(beta=2.0)": GROUPS,
     "ARI": GROUPS,
@@ -71,7 +74,8 @@ def value(measure: Measure, right: Any, answer: Any) -> float:
     needs = dict(entry(measure).facts)["needs"]
     if "predicted" in needs:
         return measure(answer, right)
-    return measure(right, answer, None, str.upper) if "sources" in needs else measure(right, answer)
+    # All of one source, or NRBP would ask for all sources at once.
+    return measure(right, answer, None, len) if "sources" in needs else measure(right, answer)
 
 
 def entry(measure: Measure) -> Any:

@@ -1,6 +1,7 @@
 """How well it did: pure functions, floats for one item, arrays for many; and the registry of their names."""
 
 from semblance.measures.agreement import krippendorff_alpha
+from semblance.measures.borrowed import alpha_ndcg, nrbp, rbp
 from semblance.measures.calls import (
     graded_precision,
     harm,
@@ -68,6 +69,7 @@ __all__ = [
     "Sources",
     "Weighting",
     "accuracy_given_hit",
+    "alpha_ndcg",
     "ami",
     "ari",
     "average_precision",
@@ -92,6 +94,7 @@ __all__ = [
     "n_recall",
     "ndcg",
     "ndcg_arrays",
+    "nrbp",
     "overlap",
     "pair_average_precision",
     "pearson",
@@ -100,6 +103,7 @@ __all__ = [
     "proc",
     "ra_nwg",
     "ra_nwg_novelty",
+    "rbp",
     "recall",
     "reciprocal_rank",
     "sensitivity_grid",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.measures.ceiling import Companion, proc_of
-from semblance.measures.graded import RELEVANT, Graded, Grades, Unjudged
+from semblance.measures.graded import RELEVANT, Graded, Pools, Unjudged
 from semblance.measures.grading import Facet, One, grade
 from semblance.measures.judged import Values
 from semblance.measures.novelty import Ideal, Novelty, Occurrence, novelty_of
@@ -31,8 +31,6 @@ from semblance.measures.set_measures import (
     precision_of,
     ra_nwg_of,
 )
-
-Pools = Grades | Mapping[str, Grades]
 
 
 class Weights(TypedDict, total=False):

@@ -19,6 +19,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Grades = Mapping[str, int]
 """The graded pool of one query: document id -> grade from 1 (irrelevant) to 5 (answers clearly)."""
+Pools = Grades | Mapping[str, Grades]
+"""The graded pool of one query, or query id -> that of each of many."""
 Unjudged = Literal["zero", "grade1", "condense", "error"]
 """What a document without a grade is: worth nothing, of grade 1, not there at all, or a mistake."""
 

@@ -14,8 +14,8 @@ from semblance.measures.graded import ABSENT, GRADES, UNJUDGED, Floats, Graded, 
 from semblance.measures.judged import Retrieved, are_many, in_order, scored
 from semblance.measures.placing import Scores, check_each, find_ranks, numbers
 
-Facet = Callable[[str], Hashable] | Mapping[str, Hashable]
-"""Which source or facet a document is of: a function of its id, or id -> source."""
+Facet = Callable[[str], Hashable] | Mapping[str, Hashable] | Mapping[str, Mapping[str, Hashable]]
+"""Which source or facet a document is of: a function of its id, id -> source, or query id -> id -> source."""
 One = Retrieved | Mapping[str, Retrieved]
 
 
@@ -102,19 +102,33 @@ def _inside(pools: Mapping[str, Grades], restricted: list[Scores], query: Ints, 
 def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int) -> Sources:
     """The source of each document as a number; only which are equal counts."""
     codes: dict[Hashable, int] = {}
-
-    def code(document: str) -> int:
-        if isinstance(source, Mapping) and document not in source:
-            raise UsageError(f"There is no source of the document {document!r}.", mend="Name one for each.")
-        key = source[document] if isinstance(source, Mapping) else source(document)
-        return codes.setdefault(key, len(codes))
-
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
-    for row, run in zip(top, runs, strict=True):
-        row[: len(run)] = [code(document) for document in in_order(run)]
+    pool: list[int] = []
+    for row, run, (query, grades) in zip(top, runs, pools.items(), strict=True):
+        of = _function(source, query)
+        row[: len(run)] = [codes.setdefault(of(document), len(codes)) for document in in_order(run)]
+        pool += [codes.setdefault(of(document), len(codes)) for document in grades]
     return Sources(
         top,
         np.repeat(np.arange(len(pools)), [len(grades) for grades in pools.values()]),
         np.array([value for grades in pools.values() for value in grades.values()], dtype=np.int8),
-        np.array([code(document) for grades in pools.values() for document in grades], dtype=np.int64),
+        np.array(pool, dtype=np.int64),
     )
+
+
+def _function(source: Facet, query: str) -> Callable[[str], Hashable]:
+    """The source of a document of this query, by its id."""
+    if not isinstance(source, Mapping):
+        return source
+    nested = isinstance(next(iter(source.values()), None), Mapping)
+    known: Mapping[str, Hashable] = source.get(query, {}) if nested else source  # type: ignore[assignment]
+
+    def of(document: str) -> Hashable:
+        if document not in known:
+            where = f" of query {query!r}" if nested else ""
+            raise UsageError(
+                f"There is no source of the document {document!r}{where}.", mend="Name one for each."
+            )
+        return known[document]
+
+    return of

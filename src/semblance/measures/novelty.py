@@ -60,7 +60,7 @@ def novelty_of(
 ) -> Floats:
     """RA-nWG in which documents of a source that is there already count less."""
     check_cutoff(cutoff)
-    sources = _known(graded)
+    sources = known_sources(graded)
     weight = weights(graded.counts, weighting)
     if novelty.ideal == "plain":
         best = best_sum(weight, graded.counts, cutoff)
@@ -69,10 +69,11 @@ def novelty_of(
     return over(_gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best)
 
 
-def _known(graded: Graded) -> Sources:
+def known_sources(graded: Graded) -> Sources:
+    """The sources of `graded`; UsageError where it has none."""
     if graded.sources is None:
         raise UsageError(
-            "The novelty variant needs to know which documents are of one source.",
+            "A measure of novelty needs to know which documents are of one source.",
             mend="Give grade(..., source=function of the document's id, or id -> source).",
         )
     return graded.sources
@@ -81,7 +82,7 @@ def _known(graded: Graded) -> Sources:
 def _gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
     """The discounted weights of the first documents, (q,)."""
     query, rank = np.nonzero(graded.top[:, :cutoff] != ABSENT)
-    grade, code = graded.top[query, rank], _known(graded).top[query, rank]
+    grade, code = graded.top[query, rank], known_sources(graded).top[query, rank]
     worth = np.where(grade > 0, weight[query, grade - 1], 0.0)
     first = _first(query, code, -worth if novelty.occurrence == "best" else rank)
     worth = np.where(first, worth, novelty.beta * worth)

@@ -15,6 +15,8 @@ _ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
     "PROC_NR4": ("PROC", {"of": "N-Recall4+"}),
     "PROC_NR5": ("PROC", {"of": "N-Recall5"}),
     "PROC_P4": ("PROC", {"of": "Precision4+"}),
+    "alpha_nDCG": ("alpha-nDCG", {}),
+    "α_nDCG": ("alpha-nDCG", {}),
     "MAP": ("AP", {}),
     "MRR": ("RR", {}),
     "NDCG": ("nDCG", {}),
