@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "data", "measures", "pteb", "report", "sage", "search", "stats", "systems", "text"]
+__all__ = [
+    "__version__", "data", "measures", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("sage", "pteb"):
+    if name in ("sage", "pteb", "rag"):
         return import_module(f"semblance.protocols.{name}")
     if name in __all__:
         return import_module(f"semblance.{name}")

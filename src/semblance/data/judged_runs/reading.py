@@ -87,6 +87,11 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
 
 def _pairs(given: Any) -> Sequence[tuple[str, float]]:
     """Documents with their numbers; documents in order get falling ones."""
+    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+        raise DataError(
+            "a query's documents cannot be read", expected="document -> number, or documents in order",
+            found=shown(given), mend="Give query -> document -> number, and runs by name.",
+        )  # fmt: skip
     if isinstance(given, Mapping):
         return list(given.items())
     return [(doc, -float(i)) for i, doc in enumerate(given)]

@@ -28,7 +28,7 @@ class Inputs:
 
 def read_inputs(request: ScoreRequest) -> Inputs:
     """The files of a request, each read once. UsageError for two runs of one name or a mapping that no file has."""
-    named = _distinct([named_path(given) for given in request.runs])
+    named = distinct([named_path(given) for given in request.runs])
     qrels_path = Path(request.qrels).expanduser()
     qrels = read_qrels(qrels_path, request.mapping, split=request.split)
     read: dict[Path, Entries] = {}
@@ -85,8 +85,9 @@ def _per_run(pools: Sequence[Entries], runs: int) -> tuple[Entries | None, ...]:
     return tuple(pools) if len(pools) == runs else (pools[0] if pools else None,) * runs
 
 
-def _distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
-    """Runs of one file name get the folder's name before theirs; UsageError where that tells none apart."""
+def distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
+    """The runs under names of their own: those of one file name get their folder's before it. UsageError where that
+    tells none apart."""
     names = [name for name, _ in named]
     apart = [
         (name if names.count(name) == 1 else f"{path.resolve().parent.name}/{name}", path)

@@ -1,0 +1,20 @@
+"""`semblance rag`: what a retriever puts into the prompt, one command per module."""
+
+from __future__ import annotations
+
+import typer
+
+from semblance.cli.rag import score
+
+app = typer.Typer(
+    help="RAG: does the set of K passages in the prompt hold the evidence?", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
+
+
+@app.callback()
+def group() -> None:
+    """RAG: does the set of K passages in the prompt hold the decisive evidence, and what would mend it if not?"""
+
+
+app.command("score")(score.score)

@@ -1,0 +1,177 @@
+"""`semblance rag score`: score run files against graded judgements."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from semblance.cli import options as given
+from semblance.cli.options import column_map
+
+if TYPE_CHECKING:
+    from semblance.protocols.rag.scoring.scoring import Scored
+
+
+class Unjudged(StrEnum):
+    """How a retrieved document without a grade is treated."""
+
+    zero = "zero"
+    grade1 = "grade1"
+    condense = "condense"
+    error = "error"
+
+
+class Test(StrEnum):
+    """How p-values of pairs are made."""
+
+    bootstrap = "bootstrap"
+    randomization = "randomization"
+
+
+Qrels = Annotated[
+    str,
+    typer.Option(
+        "--qrels",
+        help="Graded judgements: TREC, BEIR tsv, JSONL, CSV or Parquet, or a BEIR folder.", metavar="FILE",
+    ),
+]  # fmt: skip
+Runs = Annotated[
+    list[str],
+    typer.Option(
+        "--run", help="A run: TREC, JSONL, CSV or Parquet; FILE or NAME=FILE. Repeatable.", metavar="FILE"
+    ),
+]
+Pools = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pool", metavar="FILE",
+        help="What PROC may order anew, as a run: one for all runs, or one per run in order. Default: each run's own "
+        "whole list.",
+    ),
+]  # fmt: skip
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "-m",
+        help="A measure: see `semblance list measures`. Default: the usual ones. Repeatable.",
+    ),
+]
+Cutoffs = Annotated[
+    list[int] | None,
+    typer.Option("-k", min=1, help="Cutoff for measures named without one. Default: 10 and 30. Repeatable."),
+]
+Grades = Annotated[
+    str | None,
+    typer.Option(
+        "--grades",
+        help="Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: judgements are 1 to 5.",
+    ),
+]
+PerQuery = Annotated[
+    bool | None,
+    typer.Option(
+        "--per-query/--no-per-query",
+        help="Print every query's values too. --json has them unless told otherwise.",
+    ),
+]
+Answers = Annotated[
+    str | None,
+    typer.Option(
+        "--answers", metavar="FILE",
+        help="JSONL or CSV of `query_id, correct` (0 to 1), for Acc|Hit@K: how right answers are where all evidence is "
+        "found.",
+    ),
+]  # fmt: skip
+Treatment = Annotated[
+    Unjudged,
+    typer.Option(
+        "--unjudged", help="Retrieved documents without a grade: worth nothing, grade 1, left out, an error."
+    ),
+]
+Pairwise = Annotated[Test, typer.Option("--test", help="How two runs are compared, over queries.")]
+Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples of intervals and tests.")]
+Sensitivity = Annotated[
+    bool, typer.Option("--sensitivity", help="RA-nWG over 24 settings of its constants, as a second table.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every resample.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the scoring to. Default: none.")]
+
+
+def score(
+    qrels: Qrels,
+    run: Runs,
+    pool: Pools = None,
+    measure: Measures = None,
+    k: Cutoffs = None,
+    grades: Grades = None,
+    per_query: PerQuery = None,
+    unjudged: Treatment = Unjudged.zero,
+    answers: Answers = None,
+    sensitivity: Sensitivity = False,
+    test: Pairwise = Test.bootstrap,
+    resamples: Resamples = 10_000,
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    seed: Seed = 0,
+    out: Out = None,
+    json: given.Json = False,
+    wide: given.Wide = False,
+) -> None:
+    """Score runs against graded judgements: is it the pool or the ordering, and which run is better."""
+    from semblance.protocols.rag.scoring.api import score_request
+    from semblance.protocols.rag.scoring.request import CUTOFFS, ScoreRequest
+
+    request = ScoreRequest(
+        qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
+        answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
+    )  # fmt: skip
+    scored = score_request(request, out, shlex.join(["semblance", *sys.argv[1:]]))
+    if json:
+        _print_json(scored, per_query is not False)
+    else:
+        _print(scored, out, per_query=bool(per_query), wide=wide)
+
+
+def _print(scored: Scored, out: Path | None, *, per_query: bool, wide: bool) -> None:
+    from semblance.cli.terminal import screen, show
+    from semblance.report.rag.terminal import per_query_lines, render_score
+
+    here = screen()
+    show(render_score(scored.record, width=here.width, wide=wide, unicode=here.unicode))
+    if per_query:
+        typer.echo("")
+        for line in per_query_lines(scored.per_query()):
+            typer.echo(line)
+    if out is not None:
+        typer.echo(f"\nFolder: {out}")
+
+
+def _print_json(scored: Scored, per_query: bool) -> None:
+    """One object; the many values per query are written by columns, which is ten times as fast."""
+    import json
+
+    from semblance.protocols.rag.scoring.rows import result_rows
+    from semblance.runs.files import to_json
+
+    record = scored.record.as_dict()
+    kept = (
+        "verdict",
+        "comparisons",
+        "likeness",
+        "sensitivity",
+        "readings",
+        "guidance",
+        "notes",
+        "runs",
+        "judgements",
+    )
+    rest = {name: record[name] for name in (*kept, "settings")}
+    head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
+    values = scored.per_query().write_json() if per_query else json.dumps([])
+    typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')
