@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from semblance.contracts import Message, Sampling
+from semblance.contracts import ChatModel, Message, Sampling
 from semblance.errors import TextRefused, Unanswered, UsageError, Why
 from semblance.protocols.rag.judges import reading, schemas
 from semblance.protocols.rag.judges.contract import Ordering, Passage, Question, Verdict, unreadable
@@ -67,6 +67,11 @@ class ChatJudge:
             f"answers={options.answers} seed={seed}"
         )
         self._models: set[str] = set()
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
 
     @property
     def counts(self) -> ChatCounts:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from semblance.contracts import Message, Sampling
+from semblance.contracts import ChatModel, Message, Sampling
 from semblance.errors import Unanswered, UsageError, Why
 from semblance.protocols.rag.judges.contract import Question
 from semblance.randomness import random_bytes
@@ -71,6 +71,11 @@ class ChatRewriter:
             f"rewriter/1:{chat.identity} {prompt_identity()} temperature={options.temperature:g} "
             f"top_p={options.top_p:g} seed={seed}"
         )
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
 
     def about(self) -> Mapping[str, Any]:
         """What a manifest says: model, sampling, prompt."""
