@@ -33,11 +33,11 @@ _FORMULA = ("=", "+", "-", "@", "\t")
 
 @dataclass(frozen=True)
 class Listed:
-    """A passage of a final list: its place (1 = best) and grade by the judge, and its text."""
+    """A passage of a final list: its place (1 = best) and grade by the judge (None where it gave none), its text."""
 
     doc_id: str
     place: int
-    grade: int
+    grade: int | None
     text: str
 
 
@@ -146,7 +146,8 @@ def _shuffled(one: FinalList, seed: int) -> Iterator[Listed]:
 
 
 def _row(one: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
-    said = ("", "") if blind else (passage.place, passage.grade)
+    grade = "" if passage.grade is None else passage.grade
+    said = ("", "") if blind else (passage.place, grade)
     return {
         "item": item_of(one.query_id, passage.doc_id),
         "query_id": _safe(one.query_id),
@@ -155,7 +156,7 @@ def _row(one: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str
         "grade": said[1],
         "remark": "",
         "judge_place": passage.place,
-        "judge_grade": passage.grade,
+        "judge_grade": grade,
         "doc_id": _safe(passage.doc_id),
         "text": _safe(_cut(passage.text, excerpt)),
     }

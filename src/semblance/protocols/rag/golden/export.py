@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 @dataclass(frozen=True)
 class Finished:
     """A question that is in the golden set: its text and rewriting, and all graded passages of its pool (`doc_id`,
-    `grade`, `text` ...), those that were ordered with `final_rank`."""
+    `grade`, None where it has none, `text` ...), those that were ordered with `final_rank`."""
 
     id: str
     text: str
@@ -53,7 +53,12 @@ def write_export(
     or a line break, which no qrels can hold.
     """
     rows = {one.id: sorted(one.rows, key=_place) for one in questions}
-    judged = [(query, row["doc_id"], int(row["grade"])) for query, own in rows.items() for row in own]
+    judged = [
+        (query, row["doc_id"], int(row["grade"]))
+        for query, own in rows.items()
+        for row in own
+        if row["grade"] is not None
+    ]
     for query, doc, _ in judged:
         _check_id(folder, query)
         _check_id(folder, doc)
@@ -89,7 +94,13 @@ _SAID = ("qid", "question", "query_rewrite", "rewrite")
 
 def _place(row: Row) -> tuple[bool, int, int, int, str]:
     place = row.get("final_rank")
-    return place is None, place or 0, -int(row["grade"]), int(row.get("rank_rrf") or 0), str(row["doc_id"])
+    return (
+        place is None,
+        place or 0,
+        -int(row["grade"] or 0),
+        int(row.get("rank_rrf") or 0),
+        str(row["doc_id"]),
+    )
 
 
 def _tsv(judged: Iterable[tuple[str, str, int]]) -> str:

@@ -58,9 +58,7 @@ def score_check(
     both = {one.query_id: _both(one, said) for one in checked}
     orders = {query: _order(own) for query, own in both.items()}
     every = [pair for own in both.values() for pair in own]
-    tables = [
-        grade_table([(p.grade, e.grade) for p, e in own if e.grade is not None]) for own in both.values()
-    ]
+    tables = [grade_table(_grades(own)) for own in both.values()]
     kept = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(kept, seed=seed) if len(kept) else {}
     none = Figure(None, reason="no grade was given")
@@ -71,7 +69,7 @@ def score_check(
         placed=sum(e.place is not None for _, e in every),
         graded=sum(e.grade is not None for _, e in every),
         moved=_moved(both.values()),
-        changed=sum(e.grade is not None and e.grade != p.grade for p, e in every),
+        changed=sum(one != other for one, other in _grades(every)),
         tau=_tau(orders, seed),
         swapped=_swapped(orders, seed),
         exact=agreement.get("exact", none),
@@ -90,6 +88,11 @@ Pairs = Sequence[tuple[Listed, Edited]]
 def _both(one: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
     keys = [(passage, (one.query_id, passage.doc_id)) for passage in one.passages]
     return [(passage, said[key]) for passage, key in keys if key in said]
+
+
+def _grades(pairs: Pairs) -> list[tuple[int, int]]:
+    """Grades of the judge and of the person, where there are both."""
+    return [(p.grade, e.grade) for p, e in pairs if p.grade is not None and e.grade is not None]
 
 
 def _order(pairs: Pairs) -> _Order:

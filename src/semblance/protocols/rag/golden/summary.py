@@ -221,6 +221,8 @@ class HumanCheck:
     blind: bool = False
     table: tuple[tuple[int, ...], ...] = ()
     remarks: tuple[Remark, ...] = ()
+    lists: str = ""
+    """A digest of the final lists that were checked, as they were then."""
 
 
 @dataclass(frozen=True)
