@@ -92,12 +92,16 @@ def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, que
     ]  # fmt: skip
 
 
-def test_force_does_all_again(tmp_path, queries):
-    """Whatever is there."""
-    stages.carry_out(Copies(tmp_path), queries, "run")
-    again = Copies(tmp_path)
-    stages.carry_out(again, queries, "run", force=True)
-    assert again.asked == ["q01", "q02"]
+def test_what_is_forgotten_is_done_again(tmp_path, queries):
+    """That stage and later ones, of which nothing is left; earlier ones stay."""
+    for stage in STAGES:
+        stages.carry_out(Copies(tmp_path, stage), queries, "run")
+    stages.forget(queries[0].folder, "S5")
+    left = {path.parent.name for path in queries[0].folder.path.rglob("*") if path.is_file()}
+    assert left == {name for stage, name in STAGES.items() if stage < "S5"}
+    again = Copies(tmp_path, "S5")
+    stages.carry_out(again, queries, "run")
+    assert again.asked == ["q01"]
 
 
 def test_a_query_that_failed_is_tried_again(tmp_path, queries):

@@ -100,13 +100,8 @@ class QueryFolder:
 
     @property
     def calls(self) -> Path:
-        """S6: a line for every order that the judge gave."""
+        """S6: a line for every order that the judge gave, from the moment that it came."""
         return self.stage("S6") / f"{self.name}.calls.jsonl"
-
-    @property
-    def kept_calls(self) -> Path:
-        """S6, while it goes on: the same, in the order in which they came."""
-        return self.stage("S6") / f"{self.name}.kept.jsonl"
 
     @property
     def checkpoint(self) -> Path:

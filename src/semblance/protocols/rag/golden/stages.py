@@ -83,10 +83,10 @@ class Outcome:
     failed: Mapping[str, str]
 
 
-def carry_out(step: Step, queries: Sequence[Asked], run_id: str, force: bool = False) -> Outcome:
-    """Do the stage for the queries that it is not done for already; with `force` for all."""
+def carry_out(step: Step, queries: Sequence[Asked], run_id: str) -> Outcome:
+    """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
-    waiting = [one for one in queries if force or not is_done(step, one.folder, inputs[one.id])]
+    waiting = [one for one in queries if not is_done(step, one.folder, inputs[one.id])]
     kept = {one.id for one in queries} - {one.id for one in waiting}
     for asked in waiting:
         undo(asked.folder, step.stage)
@@ -139,6 +139,15 @@ def undo(folder: QueryFolder, stage: str) -> None:
     """Say that this stage and all later ones are not done, the last first: a kill leaves no gap."""
     for later in reversed(from_stage(stage)):
         folder.success(later).unlink(missing_ok=True)
+
+
+def forget(folder: QueryFolder, stage: str) -> None:
+    """`undo`, and leave nothing of what these stages made: what was judged is judged again."""
+    undo(folder, stage)
+    for later in from_stage(stage):
+        if folder.stage(later).is_dir():
+            _clear(folder.stage(later), keep=())
+            folder.manifest(later).unlink(missing_ok=True)
 
 
 def from_stage(stage: str) -> tuple[str, ...]:
