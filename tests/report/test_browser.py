@@ -69,7 +69,8 @@ def shown(page: Any) -> list[str]:
 def names(page: Any, table: str) -> list[str]:
     """The systems of a table in the order of its rows, those that are hidden left out."""
     found: list[str] = page.eval_on_selector_all(
-        f"{table} tbody tr:not([hidden]) th[scope=row] bdi", "cells => cells.map(cell => cell.textContent)"
+        f"{table} tbody tr:not([hidden]) th[scope=row]",
+        "cells => cells.map(cell => cell.childNodes[0].textContent)",
     )
     return found
 
@@ -196,7 +197,7 @@ def test_beyond_twelve_rows_are_folded_and_open(opened: Open, make_full_run: Mak
     run = make_full_run(systems={f"s{i}": "embedding" for i in range(20)}, tasks=("robustness",))
     page = opened(run).go("#sage")
     assert len(names(page, "#shares-0")) == 14
-    page.locator(".pane:has(#shares-0)").get_by_text("Show all 20").click()
+    page.locator(".frame:has(#shares-0) ~ button").get_by_text("Show all 20").first.click()
     assert len(names(page, "#shares-0")) == 22
 
 

@@ -92,7 +92,9 @@ def test_points_are_sorted_and_exported_as_they_are_read(go: Go) -> None:
         float(first["Mean of tasks low"]) < float(first["Mean of tasks"]) < float(first["Mean of tasks high"])
     )
     page.locator("#scores thead").get_by_role("button", name="Retrieval").click()
-    names = page.eval_on_selector_all("#scores tbody th bdi", "cells => cells.map(cell => cell.textContent)")
+    names = page.eval_on_selector_all(
+        "#scores tbody th[scope=row]", "cells => cells.map(cell => cell.textContent)"
+    )
     assert names[0] == "aster-large"
 
 

@@ -125,7 +125,7 @@ def test_dumbbells_have_a_tick_per_run_and_the_largest_loss_first(pteb_run: Path
         assert drops == sorted(drops)
         assert {one.name for one in chart.rows} == {"small-sts", "news-sts", "intents", "manuals"}
         for one in chart.rows:
-            assert one.mark.count(' k"') == len(one.loss.runs) == 3
+            assert one.mark.count("1v14") == len(one.loss.runs) == 3
             assert one.mark.count("<circle") == 1
             task = one.loss.task
             assert task is not None

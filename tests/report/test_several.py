@@ -196,7 +196,7 @@ def test_the_same_runs_give_the_same_report(plain_run: Path, pteb_run: Path, tmp
 
 
 def test_the_report_of_two_demo_runs_is_small(make_full_run: MakeRun, make_pteb: MakeRun, root: Path) -> None:
-    """Six systems and two references, five tasks and seven, items of both: under 400 KB."""
+    """Six systems and two references, five tasks and seven, items of both: under 320 KB."""
     lines = (root / "src/semblance/data/sample/documents.jsonl").read_text("utf-8").splitlines()
     texts = tuple(json.loads(line)["text"] for line in lines)
     names = ("wordllama", "minilm", "levenshtein", "rouge", "jaccard", "bm25")
@@ -212,4 +212,4 @@ def test_the_report_of_two_demo_runs_is_small(make_full_run: MakeRun, make_pteb:
     )
     pteb = make_pteb(systems=systems, datasets=dict.fromkeys(tasks, ("sample",)), n=60)
     page = write_report([make_full_run(systems=systems, texts=texts), pteb], out=pteb / "both.html")
-    assert page.stat().st_size < 400_000
+    assert page.stat().st_size < 320_000

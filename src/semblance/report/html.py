@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from markupsafe import Markup, escape
 
 from semblance.report import marks, numbers
 from semblance.report.board import Value
+from semblance.report.compact import asset, tight
 from semblance.report.gathered import Run, read_runs, systems_of
 from semblance.report.record import APART
 from semblance.report.sections import SECTIONS
@@ -52,20 +52,6 @@ def render(runs: Sequence[Run]) -> str:
         )
     )
     return tight(html).replace(STYLE_PLACE, style, 1).replace(SCRIPT_PLACE, script, 1)
-
-
-def tight(html: str) -> str:
-    """The same page in fewer bytes: no end tags that HTML lets out, one line break between tags, no quotes around
-    simple attribute values.
-
-    Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
-    """
-    head, data, tail = html.partition('<script type="application/json"')
-    head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|li|dt|dd)>", "", head)
-    head = re.sub(r">\s+<", ">\n<", head)
-    head = re.sub(r"\s+(?=<(?:td|th|tr)[ >])", "", head)
-    head = re.sub(r'(?<==)"([\w.%#-]+)"/>', r"\1 />", head)
-    return re.sub(r'(?<==)"([\w.%#-]+)"(?=[\s>])', r"\1", head) + data + tail
 
 
 def policy(style: str, script: str) -> str:
@@ -116,8 +102,8 @@ def _scopes(run: Run, *, several: bool) -> list[dict[str, Any]]:
             "systems": [index[system] for system in record.scopes[name].systems],
             "pairs": [
                 [index[pair.a], index[pair.b],
-                 *(float(f"{number:.6g}") for number in
-                   (pair.difference, pair.ci_low, pair.ci_high, pair.p, pair.p_adjusted))]
+                 *(float(f"{number:.4g}") for number in
+                   (pair.difference, pair.ci_low, pair.ci_high, pair.p_adjusted))]
                 for pair in record.scopes[name].pairs
             ],
         }
@@ -141,19 +127,6 @@ def environment() -> Environment:
     return made
 
 
-@lru_cache(maxsize=8)
-def asset(names: tuple[str, ...]) -> str:
-    """The named files of the package, one after the other, without indentation and lines of comment; of style sheets
-    also without blanks around braces, colons and commas."""
-    folder = resources.files("semblance.report") / "assets"
-    text = "\n".join((folder / name).read_text("utf-8") for name in names)
-    text = re.sub(r"(?m)^\s*(//.*|/\*\*.*\*/)?\n?", "", text)
-    if not names[0].endswith(".css"):
-        return text
-    text = re.sub(r"\s*([{};,])\s*", r"\1", text).replace(";}", "}")
-    return re.sub(r"(?<=[a-z0-9]): ", ":", text)
-
-
 def sentence(parts: tuple[Part, ...]) -> Markup:
     """A sentence with its names in bold, isolated from the direction of the text around them."""
     return Markup("").join(_part(part) for part in parts)
@@ -165,11 +138,11 @@ def exact(value: Value | None) -> Markup:
     if value is None or value.row is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
     row, factor = value.row, value.unit.factor
-    words = [numbers.exact(value.value * factor)]
-    if row.ci_low is not None and row.ci_high is not None:
-        words += [f"{end * factor:.6g}" for end in (row.ci_low, row.ci_high)]
+    known = row.ci_low is not None and row.ci_high is not None
+    found = [value.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
+    words = [f"{one * factor:.6g}" for one in found]
     return Markup(
-        f' data-v="{" ".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)}"'
+        f' data-v="{",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)}"'
     )
 
 

@@ -20,7 +20,7 @@ GAP_FROM = 16
 
 def shape(kind: Kind) -> Markup:
     """The sign by a system's name: filled circle, hollow square, a dash for a reference, a triangle for an LLM."""
-    return Markup(f'<i class="sh {CLASSES[kind]}"></i>')
+    return Markup(f'<i class="{CLASSES[kind]}"></i>')
 
 
 def interval_mark(
@@ -37,24 +37,22 @@ def interval_mark(
     `width` is the least width in pixels it will be drawn at: it decides whether the bar needs its least
     thickness and whether there is room for a gap beside the tick. `reference` draws a dashed line.
     """
-    parts = [] if reference is None else [_line("d", scale.at(reference))]
-    if row is not None and row.value is not None:
-        parts += _bar(row.value, row.ci_low, row.ci_high, scale, CLASSES[kind], width)
-    steps = len(scale.ticks) - 1
-    classes = f"iv g{steps}" + (" few" if few else "")
-    return Markup(f'<svg class="{classes}" aria-hidden="true">{"".join(parts)}</svg>')
+    line = "" if reference is None else _line("d", scale.at(reference))
+    if row is None or row.value is None:
+        return _drawing(f"iv {grid(scale)}", line)
+    bar, style = _bar(row.value, row.ci_low, row.ci_high, scale, width)
+    return _drawing(f"iv {grid(scale)} {CLASSES[kind]}{style}{' few' if few else ''}", line + bar)
 
 
 def difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: Scale) -> Markup:
     """The same for a difference, with the zero line in ink."""
-    bar = "".join(_bar(value, low, high, scale, CLASSES[kind], 160))
-    zero = _line("z", scale.at(0))
-    return Markup(f'<svg class="iv g{len(scale.ticks) - 1}" aria-hidden="true">{zero}{bar}</svg>')
+    bar, style = _bar(value, low, high, scale, 160)
+    return _drawing(f"iv {grid(scale)} {CLASSES[kind]}{style}", _line("z", scale.at(0)) + bar)
 
 
 def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
     """Many values as grey ticks on one line."""
-    return Markup(f'<svg class="iv g{len(scale.ticks) - 1}" aria-hidden="true">{_ticks(values, scale)}</svg>')
+    return _drawing(f"iv {grid(scale)}", _ticks(values, scale))
 
 
 def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
@@ -65,15 +63,19 @@ def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) 
         if kind == "classical"
         else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
     )
-    return Markup(f'<svg class="iv" aria-hidden="true">{_ticks(others, scale)}{mark}</svg>')
+    return _drawing("iv", _ticks(others, scale) + mark)
 
 
 def axis(scale: Scale, *, labels: int = 3) -> Markup:
-    """The labels of a scale: its ends, and with three labels the tick in the middle where there is one."""
+    """The labels of a scale: its ends, and with three labels the tick in the middle where there is one.
+
+    The ends alone are one line of text, set apart by the style sheet.
+    """
     ticks = scale.ticks
     shown = [ticks[0], ticks[-1]]
-    if labels > 2 and len(ticks) % 2:
-        shown.insert(1, ticks[len(ticks) // 2])
+    if labels == 2 or len(ticks) % 2 == 0:
+        return Markup(f'<i class="ax" aria-hidden="true">{" ".join(map(scale.label, shown))}</i>')
+    shown.insert(1, ticks[len(ticks) // 2])
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
         f'<text x="{percent(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
@@ -95,20 +97,27 @@ def reference_label(value: float, text: str, scale: Scale) -> Markup:
     )
 
 
-def _bar(
-    value: float, low: float | None, high: float | None, scale: Scale, kind: str, width: int
-) -> list[str]:
-    """Heights and the widths of ticks stand in the style sheet: there are hundreds of these."""
-    at = percent(scale.at(value))
-    tick = f'<rect class="t" x="{at}"/>'
+def grid(scale: Scale) -> str:
+    """The class that draws a scale's steps as hairlines."""
+    return f"g{len(scale.ticks) - 1}"
+
+
+def _drawing(classes: str, parts: str) -> Markup:
+    return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
+
+
+def _bar(value: float, low: float | None, high: float | None, scale: Scale, width: int) -> tuple[str, str]:
+    """A rectangle over the interval, then one at the estimate, with the class that says how they are drawn: `m` of
+    the least width, `w` wide enough for a gap. All else stands in the style sheet: there are hundreds of these."""
+    tick = f'<rect x="{percent(scale.at(value))}"/>'
     if low is None or high is None:
-        return [tick]
+        return tick, ""
     start, end = scale.at(low), scale.at(high)
     pixels = (end - start) / 100 * width
     if pixels < THINNEST:
-        return [f'<rect class="{kind} m" x="{percent((start + end) / 2)}"/>', tick]
-    bar = f'<rect class="{kind}" x="{percent(start)}" width="{percent(end - start)}"/>'
-    return [bar, f'<rect class="h" x="{at}"/>', tick] if pixels >= GAP_FROM else [bar, tick]
+        return f'<rect x="{percent((start + end) / 2)}"/>{tick}', " m"
+    bar = f'<rect x="{percent(start)}" width="{percent(end - start)}"/>'
+    return bar + tick, " w" if pixels >= GAP_FROM else ""
 
 
 def _ticks(values: Sequence[float], scale: Scale) -> str:

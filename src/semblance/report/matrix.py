@@ -68,7 +68,7 @@ def entry(
     return Entry(
         unit.change(row.value) if signed else unit.text(row.value),
         f"n = {numbers.count(row.n)}" if n else interval,
-        " ".join(numbers.exact((word or 0.0) * unit.factor) for word in words),
+        ",".join(f"{(word or 0.0) * unit.factor:.6g}" for word in words),
         step_of(row.value / heat) if heat else 0,
         bold=bold,
     )

@@ -92,7 +92,7 @@ def _point(point: Point, x: Scale, y: Scale) -> str:
     across, down, name = _across(x, point.x), _down(y, point.y), CLASSES[point.kind]
     title = f"<title>{escape(point.title)}</title>"
     if point.kind == "classical":
-        return f'<svg x="{across}" y="{down}" overflow="visible"><path class="c" d="M-4-4H4V4H-4Z">{title}</path></svg>'
+        return f'<rect class="c" x="{across}" y="{down}">{title}</rect>'
     if point.kind == "llm":
         return f'<svg x="{across}" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z">{title}</path></svg>'
     return f'<circle class="{name}" cx="{across}" cy="{down}" r="4.5">{title}</circle>'

@@ -6,7 +6,7 @@ function comparable() {
   let scope = scopeOf(), base = scope.systems[0];
 
   const differences = () => scope.pairs.filter((pair) => pair[0] === base || pair[1] === base).map((pair) => {
-    const [a, b, difference, low, high, , adjusted] = pair;
+    const [a, b, difference, low, high, adjusted] = pair;
     return b === base ? { other: a, difference, low, high, adjusted }
       : { other: b, difference: -difference, low: -high, high: -low, adjusted };
   }).sort((x, y) => y.difference - x.difference);
@@ -22,32 +22,31 @@ function comparable() {
     const rows = differences(), { low, high, step } = limits(rows);
     const at = (value) => `${(100 * (value - low) / (high - low)).toFixed(2)}%`;
     const name = DATA.systems[base].label;
-    for (const id of ["#compare-base", "#compare-base-2"]) $(id).replaceChildren(el("bdi", {}, name));
+    for (const id of ["#compare-base", "#compare-base-2"]) $(id).replaceChildren(el("bdi", name));
     $("#compare-scope").textContent = scope.title.toLowerCase();
     const digits = Math.max(0, -Math.floor(Math.log10(step * scope.factor) + 1e-9));
-    const tick = (value, anchor) => svg("text", { x: at(value), y: 11, "text-anchor": anchor }, fixed(value * scope.factor, digits));
-    $("#forest thead .bar").replaceChildren(svg("svg", { class: "ax", "aria-hidden": "true" }, tick(low, "start"), tick(high, "end")));
+    const ends = [low, high].map((value) => fixed(value * scope.factor, digits)).join(" ");
+    $("#forest thead .bar").replaceChildren(el("i.ax", { ariaHidden: "true" }, ends));
     const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
       const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;
-      const style = other.kind === "classical" ? "c" : "e";
-      const mark = svg("svg", { class: `iv ${grid}`, "aria-hidden": "true" }, svg("line", { class: "z", x1: at(0), x2: at(0), y2: 16 }),
-        svg("rect", { class: style, x: at(row.low), width: `${(100 * (row.high - row.low) / (high - low)).toFixed(2)}%` }),
-        svg("rect", { class: "t", x: at(row.difference) }));
+      const mark = svg("svg", { class: `iv ${grid} ${other.kind[0]}`, "aria-hidden": "true" }, svg("line", { class: "z", x1: at(0), x2: at(0), y2: 16 }),
+        svg("rect", { x: at(row.low), width: `${(100 * (row.high - row.low) / (high - low)).toFixed(2)}%` }),
+        svg("rect", { x: at(row.difference) }));
       const p = row.adjusted < 0.001 ? "<0.001" : row.adjusted.toFixed(3);
       const words = sure ? (row.difference > 0 ? "beats " : "is beaten by ") : "cannot be told apart from ";
       return el("tr", {},
-        el("th", { scope: "row" }, shape(other.kind), el("a", { href: `#system-${row.other}` }, el("bdi", {}, other.label))),
-        el("td", { className: "bar" }, mark),
-        el("td", { className: "num" }, signed(row.difference * scope.factor, scope.digits) + " ", el("small", {}, range(row.low * scope.factor, row.high * scope.factor, scope.digits))),
-        el("td", { className: "num" }, el(sure ? "b" : "span", {}, p)),
-        el("td", {}, words, el("bdi", {}, name)));
+        el("th", { scope: "row", className: other.kind[0] }, el("a", { href: `#system-${row.other}` }, other.label)),
+        el("td.bar", mark),
+        el("td.num", signed(row.difference * scope.factor, scope.digits) + " ", el("small", range(row.low * scope.factor, row.high * scope.factor, scope.digits))),
+        el("td", { className: sure ? "num best" : "num" }, p),
+        el("td", words, el("bdi", name)));
     }));
   }
   function fields() {
     const systems = scope.systems.map((index) => [index, DATA.systems[index].label]);
     const choose = (changes) => { remember(changes); update(address().params); };
-    box.replaceChildren(el("div", { className: "fields" },
+    box.replaceChildren(el("div.fields",
       field("Compare the others with", systems, base, (value) => choose({ base: value })),
       field("On", DATA.scopes.map((one) => [one.name, one.title]), scope.name, (value) => choose({ on: value }))));
   }

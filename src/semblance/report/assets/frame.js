@@ -5,9 +5,16 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const SVG = "http://www.w3.org/2000/svg";
 const DATA = JSON.parse($("#data").textContent);
 
-/** An element with properties and children; texts become text nodes, never markup. */
-function el(name, props = {}, ...children) {
-  const node = document.createElement(name);
+/** An element "tag.class#id:scope" with properties (which may be left out) and children; texts become text nodes, never
+ *  markup. */
+function el(what, ...children) {
+  const [, tag, ...rest] = what.match(/^(\w+)((?:\.[\w-]+)*)(?:#([\w-]+))?(?::(\w+))?/);
+  const node = document.createElement(tag), [classes, id, scope] = rest;
+  const props = (children[0] || "").constructor === Object ? children.shift() : {};
+  if (classes) node.className = classes.slice(1).replaceAll(".", " ");
+  if (id) node.id = id;
+  if (scope) node.scope = scope;
+  if (tag === "button") node.type = tag;
   for (const [key, value] of Object.entries(props)) {
     if (key in node && key !== "list") node[key] = value;
     else node.setAttribute(key, value);
@@ -31,11 +38,11 @@ const range = (low, high, digits = 3) => {
   const ends = [fixed(low, digits), fixed(high, digits)];
   return ends.join(ends.join("").includes("−") ? " to " : "–");
 };
-const shape = (kind) => el("i", { className: "sh " + kind[0] });
+const shape = (kind) => el("i", { className: kind[0] });
 function field(title, options, value, onchange) {
   const select = el("select", { ariaLabel: title, onchange: () => onchange(select.value) });
   for (const [key, text] of options) select.append(el("option", { value: key, selected: String(key) === String(value) }, text));
-  return el("label", { className: "field" }, title, select);
+  return el("label.field", title, select);
 }
 async function copy(text, what) {
   try {
@@ -122,7 +129,7 @@ function choosePanes(box) {
   panes.forEach((pane) => {
     pane.addEventListener("beforematch", () => choose(pane.dataset.name));
   });
-  box.prepend(el("div", { className: "fields" }, label));
+  box.prepend(el("div.fields", label));
   choosers.push([box.dataset.label, choose]);
   choose(names[0]);
 }

@@ -26,14 +26,14 @@ const meanOf = (item) => {
 };
 const textOf = (index) => items.texts[items.places[index]];
 const system = (index) => DATA.systems[index];
-const named = (index) => el("span", { className: "system" }, shape(system(index).kind), el("bdi", {}, system(index).label));
-const figure = (value) => (value === null ? el("span", { className: "state" }, "n/a") : fixed(value));
+const named = (index) => el("span.system", shape(system(index).kind), el("bdi", system(index).label));
+const figure = (value) => (value === null ? el("span.state", "n/a") : fixed(value));
 const tag = (text, style = "") => el("span", { className: `state ${style}` }, text);
 
 /** A text under judgement, in its own type and language; says when it is only the beginning. */
 function words(index, props = {}) {
-  const node = el("p", { className: "data", dir: "auto", lang: group().lang, ...props }, textOf(index) || "(empty text)");
-  if (items.cut[index]) node.append(el("small", {}, ` … the first ${textOf(index).length} of ${items.cut[index].toLocaleString("en")} characters`));
+  const node = el("p.data", { dir: "auto", lang: group().lang, ...props }, textOf(index) || "(empty text)");
+  if (items.cut[index]) node.append(el("small", ` … the first ${textOf(index).length} of ${items.cut[index].toLocaleString("en")} characters`));
   return node;
 }
 const clip = (text, most) => (text.length > most ? text.slice(0, Math.max(text.lastIndexOf(" ", most), most / 2)) + "…" : text);
@@ -53,8 +53,8 @@ function differences(before, after, both) {
   const parts = [];
   for (let i = 0, j = 0; j < y.length;) {
     if (i < x.length && x[i] === y[j]) { parts.push(x[i] + " "); i++; j++; }
-    else if (i === x.length || table[i][j + 1] >= table[i + 1][j]) parts.push(el("ins", {}, y[j++]), " ");
-    else { if (both) parts.push(el("del", {}, x[i]), " "); i++; }
+    else if (i === x.length || table[i][j + 1] >= table[i + 1][j]) parts.push(el("ins", y[j++]), " ");
+    else { if (both) parts.push(el("del", x[i]), " "); i++; }
   }
   return parts;
 }
@@ -64,7 +64,7 @@ function editedText(edit, item) {
   const all = group().changes[edit];
   if (!all) return [group().changesReason];
   if (!all[item]) return ["not in the page; see items/"];
-  if (!all[item].length) return [el("small", {}, "unchanged by this edit")];
+  if (!all[item].length) return [el("small", "unchanged by this edit")];
   const [start, after] = all[item];
   const text = textOf(group().fields.text[item]);
   const before = text.slice(start, start + Math.round(after.length * 1.2));
@@ -85,21 +85,21 @@ function spanText(edit, item) {
     svg("rect", { class: "whole", width: "100%", height: 6 }),
     svg("rect", { class: come > gone ? "in" : "out", x: `${100 * start / Math.max(length, length + come)}%`, height: 6, width: `${Math.max(1, 100 * Math.max(gone, come) / (length + come))}%` }));
   const lead = start > text.length ? "… " : (start > 24 ? "… " : "") + text.slice(Math.max(0, start - 24), start);
-  const changed = come > gone ? el("ins", {}, clip(group().needle.slice(0, come), 40)) : el("del", {}, start > text.length ? "…" : clip(text.slice(start, start + gone), 40));
-  const count = el("small", {}, ` (${Math.max(gone, come).toLocaleString("en")} characters) `);
+  const changed = come > gone ? el("ins", clip(group().needle.slice(0, come), 40)) : el("del", start > text.length ? "…" : clip(text.slice(start, start + gone), 40));
+  const count = el("small", ` (${Math.max(gone, come).toLocaleString("en")} characters) `);
   return [bar, lead, changed, count, text.slice(start + gone, start + gone + 24), "…"];
 }
 
 /** Rows of versions with the value of A and B under each, and a text below. */
 function versions(item, rows, more = []) {
-  const head = el("tr", {}, el("th", { scope: "col" }, "Version"), ...more.map((one) => el("th", { scope: "col", className: "num" }, one.title)),
+  const head = el("tr", el("th:col", "Version"), ...more.map((one) => el("th", { scope: "col", className: "num" }, one.title)),
     ...[now.a, now.b].map((index) => el("th", { scope: "col", className: "num" }, named(index))));
   const body = rows.flatMap(({ title, m, text, extra = [] }) => [
-    el("tr", { className: "version" }, el("th", { scope: "row" }, title), ...extra.map((value) => el("td", { className: "num" }, value)),
-      ...[now.a, now.b].map((index) => el("td", { className: "num" }, figure(at(index, item, m))))),
-    el("tr", {}, el("td", { colSpan: 3 + more.length, className: "data", dir: "auto", lang: group().lang }, ...text)),
+    el("tr.version", el("th:row", title), ...extra.map((value) => el("td.num", value)),
+      ...[now.a, now.b].map((index) => el("td.num", figure(at(index, item, m))))),
+    el("tr", el("td", { colSpan: 3 + more.length, className: "data", dir: "auto", lang: group().lang }, ...text)),
   ]);
-  return el("div", { className: "frame" }, el("table", { className: "versions" }, el("thead", {}, head), el("tbody", {}, ...body)));
+  return el("div.frame", el("table.versions", el("thead", head), el("tbody", ...body)));
 }
 const measureRows = (text) => group().measures.map((measure, m) => ({ measure, m }))
   .filter(({ measure }) => measure.edit).map(({ measure, m }) => ({ title: items.edits[measure.edit] || measure.edit, m, text: text(measure.edit), edit: measure.edit }));
@@ -108,42 +108,42 @@ const VIEWS = {
   reworded(item) {
     const { fields, wordings, runs, allRuns, gold, value } = group(), names = Object.keys(fields);
     const cell = (index) => (index < 0 ? tag("✕ no usable paraphrase", "failed") : words(index));
-    const line = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), ...cells.map((one) => el("td", {}, one)));
+    const line = (title, cells) => el("tr", el("th:row", title), ...cells.map((one) => el("td", one)));
     const body = [line("Original", names.map((name) => words(fields[name][item]))), ...runs.map((run, r) => line(run, names.map((name) => cell(wordings[name][item][r]))))];
     const about = runs.length < allRuns ? `One run of ${allRuns}; the others are in the folder paraphrases/.` : "";
-    return [names.length ? el("table", { className: "reworded" }, el("tbody", {}, ...body)) : el("p", { className: "how" }, "A set of texts: see the folder items/ for the cluster of each."),
-      el("p", { className: "how" }, about, gold.length && gold[item] !== null ? ` Gold: ${gold[item]}.` : ""),
+    return [names.length ? el("table.reworded", el("tbody", ...body)) : el("p.how", "A set of texts: see the folder items/ for the cluster of each."),
+      el("p.how", about, gold.length && gold[item] !== null ? ` Gold: ${gold[item]}.` : ""),
       versions(item, [{ title: `${value}, original`, m: 1, text: [] }, { title: `${value}, mean of ${allRuns} runs`, m: 2, text: [] }])];
   },
   comparisons(item) {
     const { fields, choice } = group();
     const side = (name, n, m) => el("section", {},
-      el("h3", {}, `Summary ${n + 1} `, choice[item] === n ? tag("✓ chosen by people", "good") : ""),
+      el("h3", `Summary ${n + 1} `, choice[item] === n ? tag("✓ chosen by people", "good") : ""),
       words(fields[name][item]),
-      el("p", {}, named(now.a), " ", figure(at(now.a, item, m)), " · ", named(now.b), " ", figure(at(now.b, item, m))));
-    return [words(fields.source[item]), el("h3", {}, "Similarity to the text above"), el("div", { className: "two" }, side("first", 0, 1), side("second", 1, 2))];
+      el("p", named(now.a), " ", figure(at(now.a, item, m)), " · ", named(now.b), " ", figure(at(now.b, item, m))));
+    return [words(fields.source[item]), el("h3", "Similarity to the text above"), el("div.two", side("first", 0, 1), side("second", 1, 2))];
   },
   ratings(item) {
     const { fields, ratings } = group();
-    const rated = Object.entries(ratings).map(([axis, values]) => el("div", {}, el("dt", {}, `human rating: ${axis}`), el("dd", {}, values[item] === null ? "no rating" : String(values[item]))));
-    return [words(fields.source[item]), el("h3", {}, "Summary"), words(fields.summary[item]), el("dl", {}, ...rated)];
+    const rated = Object.entries(ratings).map(([axis, values]) => el("div", el("dt", `human rating: ${axis}`), el("dd", values[item] === null ? "no rating" : String(values[item]))));
+    return [words(fields.source[item]), el("h3", "Summary"), words(fields.summary[item]), el("dl", ...rated)];
   },
   robustness(item) {
     const { fields } = group();
     const rows = measureRows((edit) => (edit === "summary" ? [textOf(fields.summary[item])] : editedText(edit, item)));
-    return [words(fields.text[item]), el("h3", {}, "Similarity of each version to the text above"), el("p", { className: "how" }, "Highlighted: words that the edit changed."), versions(item, rows)];
+    return [words(fields.text[item]), el("h3", "Similarity of each version to the text above"), el("p.how", "Highlighted: words that the edit changed."), versions(item, rows)];
   },
   sensitivity(item) {
     const rows = measureRows((edit) => spanText(edit, item)).map((row) => ({ ...row, extra: [fixed(group().expected[row.edit.match(/p=([\d.]+)/)[1]])] }));
-    return [words(group().fields.text[item]), el("h3", {}, "Similarity as text is inserted or removed"), versions(item, rows, [{ title: "Expected" }])];
+    return [words(group().fields.text[item]), el("h3", "Similarity as text is inserted or removed"), versions(item, rows, [{ title: "Expected" }])];
   },
   clustering(item) {
     const set = group().sets[item], places = [now.a, now.b].map((index) => group().systems.indexOf(index));
-    const rows = set.ids.map((id, i) => el("tr", {}, el("td", { className: "data", dir: "auto", lang: group().lang }, textOf(set.texts[i])), el("td", {}, set.labels[i]),
-      ...places.map((place) => el("td", { className: "num" }, set.clusters[place][i] === null ? "–" : String(set.clusters[place][i])))));
+    const rows = set.ids.map((id, i) => el("tr", el("td.data", { dir: "auto", lang: group().lang }, textOf(set.texts[i])), el("td", set.labels[i]),
+      ...places.map((place) => el("td.num", set.clusters[place][i] === null ? "–" : String(set.clusters[place][i])))));
     const note = set.total > set.ids.length ? `The first ${set.ids.length} of ${set.total} texts, by label.` : `${set.total} texts, by label.`;
-    return [el("p", { className: "how" }, `${note} Cluster numbers mean nothing by themselves: texts with the same number are together.`),
-      el("div", { className: "frame" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Text"), el("th", { scope: "col" }, "Label"), ...[now.a, now.b].map((index) => el("th", { scope: "col", className: "num" }, named(index))))), el("tbody", {}, ...rows)))];
+    return [el("p.how", `${note} Cluster numbers mean nothing by themselves: texts with the same number are together.`),
+      el("div.frame", el("table", el("thead", el("tr", el("th:col", "Text"), el("th:col", "Label"), ...[now.a, now.b].map((index) => el("th", { scope: "col", className: "num" }, named(index))))), el("tbody", ...rows)))];
   },
   retrieval(item) {
     const { rankings, gains, documents, documentTexts, systems } = group();
@@ -153,13 +153,13 @@ const VIEWS = {
       for (let i = 0; i < flat.length; i += step) entries.push([flat[i], clean ? 0 : flat[i + 1]]);
       const line = ([doc, edit]) => {
         const gain = gains[item][doc];
-        return el("li", {}, el("span", { className: "data", dir: "auto", lang: group().lang }, textOf(documentTexts[doc])), el("span", { className: "tags" },
-          edit ? tag(`copy: ${items.edits[items.copies[edit]]}`, "partial") : gain ? tag(`✓ grade ${gain}`, "good") : tag("not relevant"), el("small", {}, documents[doc])));
+        return el("li", el("span.data", { dir: "auto", lang: group().lang }, textOf(documentTexts[doc])), el("span.tags",
+          edit ? tag(`copy: ${items.edits[items.copies[edit]]}`, "partial") : gain ? tag(`✓ grade ${gain}`, "good") : tag("not relevant"), el("small", documents[doc])));
       };
-      return el("section", {}, el("h3", {}, named(index), " ", figure(at(index, item, clean ? 1 : 0))), el("ol", { className: "ranking" }, ...entries.map(line)));
+      return el("section", el("h3", named(index), " ", figure(at(index, item, clean ? 1 : 0))), el("ol.ranking", ...entries.map(line)));
     };
     const choose = field("Corpus", [["1", "With all perturbed copies"], ["0", "Clean"]], now.version, (value) => change({ version: value }));
-    return [words(group().fields.query[item]), el("div", { className: "fields" }, choose), el("div", { className: "two" }, list(now.a), ...(now.b === now.a ? [] : [list(now.b)]))];
+    return [words(group().fields.query[item]), el("div.fields", choose), el("div.two", list(now.a), ...(now.b === now.a ? [] : [list(now.b)]))];
   },
 };
 
@@ -170,12 +170,12 @@ function allSystems(item) {
   const row = ([index, value]) => {
     const x = value === null ? 0 : `${100 * (value - low) / (high - low)}%`;
     const mark = system(index).kind === "classical" ? svg("rect", { class: "c p", x }) : svg("circle", { class: "e", cx: x, cy: 8, r: 5 });
-    return el("tr", {}, el("th", { scope: "row" }, named(index)), el("td", { className: "num" }, figure(value)),
-      el("td", { className: "bar" }, value === null ? "" : svg("svg", { class: "iv", "aria-hidden": "true" }, mark)));
+    return el("tr", el("th:row", named(index)), el("td.num", figure(value)),
+      el("td.bar", value === null ? "" : svg("svg", { class: "iv", "aria-hidden": "true" }, mark)));
   };
   values.sort((p, q) => (q[1] ?? -1) - (p[1] ?? -1));
-  return [el("h3", {}, `All systems: ${group().measures[now.m].title}`), el("table", { className: "standing line" }, el("tbody", {}, ...values.map(row))),
-    el("p", { className: "how" }, "One item has no interval. It shows what happened; it does not show who is better.")];
+  return [el("h3", `All systems: ${group().measures[now.m].title}`), el("table.standing.line", el("tbody", ...values.map(row))),
+    el("p.how", "One item has no interval. It shows what happened; it does not show who is better.")];
 }
 function asJson(item) {
   const { measures, systems, ids, title } = group();
@@ -185,11 +185,11 @@ function asJson(item) {
 function drawItem() {
   const item = group().ids.indexOf(now.i);
   const box = $("#item");
-  if (item < 0) { box.replaceChildren(el("p", { className: "how" }, "Choose an item from the list.")); return; }
+  if (item < 0) { box.replaceChildren(el("p.how", "Choose an item from the list.")); return; }
   const link = () => copy(location.href, "Link");
   box.replaceChildren(
-    el("p", { className: "facts" }, `${group().title} · `, el("bdi", {}, now.i), " ", el("button", { className: "link", type: "button", onclick: link }, "copy link"),
-      el("button", { className: "link", type: "button", onclick: () => copy(asJson(item), "Item") }, "copy as JSON")),
+    el("p.facts", `${group().title} · `, el("bdi", now.i), " ", el("button.link", { onclick: link }, "copy link"),
+      el("button.link", { onclick: () => copy(asJson(item), "Item") }, "copy as JSON")),
     ...VIEWS[group().kind](item), ...allSystems(item));
 }
 
@@ -217,7 +217,7 @@ function drawHistogram() {
   const bars = counts.map((count, i) => {
     const side = i === middle ? "zero" : i > middle ? "a" : "b", edge = (k) => signed((2 * k / BINS - 1) * most, 2);
     const bar = el("button", { className: `bin ${side}`, type: "button", disabled: !count, ariaPressed: now.bin === String(i), title: `${count} with a difference from ${edge(i)} to ${edge(i + 1)}`, onclick: () => change({ bin: now.bin === String(i) ? "" : String(i) }) },
-      el("span", { className: "sr" }, `${count} from ${edge(i)} to ${edge(i + 1)}`));
+      el("span.sr", `${count} from ${edge(i)} to ${edge(i + 1)}`));
     const fill = el("i");
     fill.style.height = `${100 * count / top}%`;
     bar.prepend(fill);
@@ -228,9 +228,9 @@ function drawHistogram() {
   const whole = group().ids.length === group().total;
   const text = !n ? "No item has both values." : !whole ? "No mean: the items here are not a random sample."
     : n < 2 ? `${signed(mean)}, one item, no interval.` : `Mean ${signed(mean)} (95% ${range(mean - 1.96 * error, mean + 1.96 * error)}, normal approximation, n = ${n}).`;
-  $("#gap").replaceChildren(el("p", { className: "how" }, `${group().measures[now.m].title}, A − B, per ${group().noun}. ${text} Select a bar to filter.`),
-    el("div", { className: "histogram", role: "group", ariaLabel: "Distribution of A − B" }, ...bars),
-    el("p", { className: "ends" }, el("span", {}, "B higher"), el("span", {}, "0"), el("span", {}, "A higher")));
+  $("#gap").replaceChildren(el("p.how", `${group().measures[now.m].title}, A − B, per ${group().noun}. ${text} Select a bar to filter.`),
+    el("div.histogram", { role: "group", ariaLabel: "Distribution of A − B" }, ...bars),
+    el("p.ends", el("span", "B higher"), el("span", "0"), el("span", "A higher")));
 }
 function drawList() {
   const found = listed();
@@ -239,7 +239,7 @@ function drawList() {
     const shown = gap === null ? "n/a" : now.order === "difference" ? signed(gap, 2) : fixed(gap, 2);
     const chosen = group().ids[item] === now.i;
     return el("li", { role: "option", id: `option-${item}`, ariaSelected: chosen, onclick: () => change({ i: group().ids[item] }) },
-      el("span", { className: "id" }, group().ids[item]), el("span", { className: "data", dir: "auto" }, clip(headText(item), 90)), el("b", { className: "num" }, shown));
+      el("span.id", group().ids[item]), el("span.data", { dir: "auto" }, clip(headText(item), 90)), el("b.num", shown));
   };
   const list = $("#item-list"), chosen = group().ids.indexOf(now.i);
   list.replaceChildren(...found.slice(0, now.rows).map(option));
@@ -247,7 +247,7 @@ function drawList() {
   else list.removeAttribute("aria-activedescendant");
   const total = group().ids.length, filtered = now.q || now.bin !== "";
   $("#item-count").replaceChildren(found.length ? (filtered ? `${found.length} of ${total} shown` : `${total} ${group().noun}${total === 1 ? "" : "s"}`.replace(/ys$/, "ies")) : "No item matches.",
-    ...(filtered ? [el("button", { className: "link", type: "button", onclick: () => { $("#item-search").value = ""; change({ q: "", bin: "" }); } }, "clear")] : []));
+    ...(filtered ? [el("button.link", { onclick: () => { $("#item-search").value = ""; change({ q: "", bin: "" }); } }, "clear")] : []));
   const rest = $("#item-more");
   rest.hidden = found.length <= now.rows;
   rest.textContent = `Show ${Math.min(ROWS * 5, found.length - now.rows)} more`;
@@ -300,12 +300,12 @@ function draw(before) {
 }
 function build() {
   const search = el("input", { type: "search", id: "item-search", placeholder: "Search texts and ids", ariaLabel: "Search items", oninput: () => change({ q: search.value, i: now.i }) });
-  const more = el("button", { className: "link", type: "button", id: "item-more", onclick: () => { now.rows += ROWS * 5; drawList(); } });
+  const more = el("button.link", { id: "item-more", onclick: () => { now.rows += ROWS * 5; drawList(); } });
   const list = el("ul", { id: "item-list", role: "listbox", tabIndex: 0, ariaLabel: "Items", onkeydown: keys });
   explorer.replaceChildren(
-    el("div", { className: "side" }, el("div", { id: "item-fields", className: "fields" }), el("div", { id: "gap" }), search, el("div", { id: "item-order", className: "fields" }),
-      el("p", { className: "how", id: "item-count", role: "status" }), list, more, el("p", { className: "how" }, el("kbd", {}, "↑"), " ", el("kbd", {}, "↓"), " move inside the list")),
-    el("div", { id: "item" }));
+    el("div.side", el("div", { id: "item-fields", className: "fields" }), el("div#gap"), search, el("div", { id: "item-order", className: "fields" }),
+      el("p.how", { id: "item-count", role: "status" }), list, more, el("p.how", el("kbd", "↑"), " ", el("kbd", "↓"), " move inside the list")),
+    el("div#item"));
 }
 if (explorer) {
   const shown = (params) => {
@@ -320,6 +320,6 @@ if (explorer) {
   let ready = null;
   onView("items", (params) => {
     ready ??= unpack().then((data) => { items = data; build(); });
-    ready.then(() => shown(params), () => explorer.replaceChildren(el("p", { className: "how" }, "This browser cannot unpack the items. The table below, and the folder items/, hold them.")));
+    ready.then(() => shown(params), () => explorer.replaceChildren(el("p.how", "This browser cannot unpack the items. The table below, and the folder items/, hold them.")));
   });
 }

@@ -1,6 +1,6 @@
 // Tables: sort by a click on a header, filter by name, show the rows beyond twelve, copy, CSV, LaTeX.
 /** What a cell holds in full: value, low and high as texts, or nothing. */
-const exact = (cell) => (cell && cell.dataset.v ? cell.dataset.v.split(" ").map((one) => one.replace(/^(-?)(?=\.)/, "$10")) : []);
+const exact = (cell) => (cell && cell.dataset.v ? cell.dataset.v.split(",").map((one) => one.replace(/^(-?)(?=\.)/, "$10")) : []);
 const number = (cell) => (exact(cell).length ? Number(exact(cell)[0]) : null);
 const headings = (table) => $$("thead tr:last-child > *", table);
 const rowsOf = (body) => $$(":scope > tr:not(.group)", body);
@@ -42,8 +42,8 @@ function sortable(table) {
   heads.forEach((head, i) => {
     if (head.tagName !== "TH" || !$("td[data-v]", table) || i === 0 && !head.matches("[data-rank]")) return;
     if (!original.flat().some((row) => number(cellAt(row, i)) !== null)) return;
-    const axis = $("svg", head);
-    const button = el("button", { className: "sort", type: "button" });
+    const axis = $(".ax", head);
+    const button = el("button.sort");
     button.append(...[...head.childNodes].filter((node) => node !== axis));
     head.prepend(button);
     // Best first: the highest score, but the lowest rank.
@@ -65,11 +65,11 @@ function filterable(table) {
   const rows = $$("tbody tr:not(.group)", table);
   if (rows.length <= 12) return;
   const input = el("input", { type: "search", id: `${table.id}-filter`, placeholder: "Filter systems", ariaLabel: "Filter systems" });
-  const status = el("span", { className: "small" });
-  const clear = el("button", { className: "link", type: "button", onclick: () => { input.value = ""; apply(true); } }, "Clear filter");
+  const status = el("span.small");
+  const clear = el("button.link", { onclick: () => { input.value = ""; apply(true); } }, "Clear filter");
   const near = (text) => {
     const distance = (name) => [...text].filter((c) => !name.includes(c)).length;
-    const names = rows.map((row) => $("th bdi", row).textContent);
+    const names = rows.map((row) => $("th a", row).textContent);
     return names.sort((p, q) => distance(p.toLowerCase()) - distance(q.toLowerCase()))[0];
   };
   const apply = (save) => {
@@ -86,7 +86,7 @@ function filterable(table) {
     if (text) say(status.textContent);
   };
   input.oninput = () => apply(true);
-  table.closest(".frame").before(el("div", { className: "fields" }, input, status, clear));
+  table.closest(".frame").before(el("div.fields", input, status, clear));
   onView(table.closest(".view").id, (params) => { input.value = params.get("filter") || ""; apply(false); });
 }
 
@@ -101,14 +101,14 @@ function foldMore(table) {
     button.textContent = open ? "Show the first 12" : `Show all ${total}`;
     button.setAttribute("aria-expanded", open);
   };
-  const button = el("button", { className: "link no-print", type: "button", onclick: () => set(button.ariaExpanded !== "true") });
+  const button = el("button.link.no-print", { onclick: () => set(button.ariaExpanded !== "true") });
   (table.closest(".frame") || table).after(button);
   set(false);
 }
 
 /** A table as rows of cells: { text, value, low, high, reason, bold }. */
 function read(table) {
-  const words = (head) => [...head.childNodes].filter((node) => node.nodeName !== "svg").map((node) => node.textContent).join("").trim();
+  const words = (head) => [...head.childNodes].filter((node) => node !== $(".ax", head)).map((node) => node.textContent).join("").trim();
   const heads = headings(table).map((head) => head.tagName === "TH" && (head.dataset.head || words(head)));
   const body = $$("tbody tr", table).map((row) => {
     if (row.matches(".group")) return { group: row.innerText.trim() };
@@ -116,10 +116,10 @@ function read(table) {
       cells: heads.map((head, i) => {
         const cell = cellAt(row, i);
         if (!cell || !head) return null;
-        const name = $("bdi", cell);
+        const name = cell.tagName === "TH";
         const [value, low, high] = exact(cell);
-        const shown = cell.tagName === "TH" ? name.textContent : (cell.childNodes[0] || {}).textContent || "";
-        return { text: shown.trim(), value, low, high, reason: cell.dataset.why, bold: !!$("b", cell), name: !!name };
+        const shown = ((name && $("a", cell) || cell).childNodes[0] || {}).textContent || "";
+        return { text: shown.trim().split("\n")[0], value, low, high, reason: cell.dataset.why, bold: cell.matches(".best") || !!$("b", cell), name };
       }),
     };
   });
@@ -161,8 +161,8 @@ function download(text, name, type) {
   URL.revokeObjectURL(link.href);
 }
 function exportable(table) {
-  const action = (title, act) => el("button", { className: "link", type: "button", onclick: act }, title);
-  const box = el("div", { className: "actions" },
+  const action = (title, act) => el("button.link", { onclick: act }, title);
+  const box = el("div.actions",
     action("Copy table", () => copy(asText(table), "Table")));
   if (table.dataset.export !== "copy") box.append(action("CSV", () => download(asCsv(table), `${DATA.run}-${table.id}.csv`, "text/csv")));
   if (table.matches("[data-latex], .board")) box.append(action("LaTeX", () => copy(asLatex(table), "LaTeX")));
@@ -181,7 +181,7 @@ function asSvg(node) {
 }
 $$("figure").forEach((figure) => {
   const name = `${DATA.run}-${$("figcaption b", figure).textContent.toLowerCase().replaceAll(" ", "-")}.svg`;
-  figure.append(el("div", { className: "actions" }, el("button", { className: "link", type: "button", onclick: () => download(asSvg($(".curve", figure)), name, "image/svg+xml") }, "SVG")));
+  figure.append(el("div.actions", el("button.link", { onclick: () => download(asSvg($(".curve", figure)), name, "image/svg+xml") }, "SVG")));
 });
 $$("table[data-sort]").forEach(sortable);
 $$("table[data-filter]").forEach(filterable);

@@ -11,10 +11,10 @@ from semblance.randomness import generator
 from semblance.report.items.groups import Group
 
 BUDGET = 10_000_000
-SHARED = 350_000
+SHARED = 190_000
 """The budget of a report of several runs: each run has a report of its own with more of its items."""
 MOST = 4_000
-FEWEST, LEAST = 20, 12
+FEWEST, LEAST = 20, 8
 """Items that a group has at least, in a report of one run and of several."""
 BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500

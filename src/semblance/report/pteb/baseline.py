@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from semblance.report import numbers
 from semblance.report.board import Board, Row
 from semblance.report.marks import difference_mark
 from semblance.report.numbers import POINTS
@@ -42,7 +41,7 @@ class Compared:
     def exact(self) -> str:
         """The shift in points, and its interval, for CSV."""
         ends = (self.shift, self.low, self.high)
-        return " ".join(numbers.exact(100 * end) for end in ends if end is not None)
+        return ",".join(f"{100 * end:.6g}" for end in ends if end is not None)
 
 
 @dataclass(frozen=True)

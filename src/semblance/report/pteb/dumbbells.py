@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from semblance.report.board import Row
-from semblance.report.marks import CLASSES, percent
+from semblance.report.marks import CLASSES, grid, percent
 from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import Loss, Losses
 from semblance.report.scale import Scale, scale_of
@@ -26,13 +26,15 @@ class Dumbbell:
 
 @dataclass(frozen=True)
 class Dumbbells:
-    """The chart of one system, which its title names; rows without a drop stand last."""
+    """The chart of one system, which its title names; rows without a drop stand last. Of `several` datasets each row
+    says the task beside its dataset; the only one is not repeated."""
 
     title: str
     id: str
     row: Row
     scale: Scale
     rows: tuple[Dumbbell, ...]
+    several: bool = True
 
 
 def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
@@ -50,21 +52,23 @@ def _chart(row: Row, found: list[Loss], *, several: bool) -> Dumbbells:
     scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     ordered = sorted(found, key=_order)
     drawn = tuple(_drawn(one, scale, several=several) for one in ordered)
-    return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn)
+    return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
 def mark(loss: Loss, scale: Scale) -> Markup:
-    """A hollow circle at the original score, a line to the mean, a tick at every run."""
-    parts = []
+    """A hollow circle at the original score, a line to the mean, a tick at every run.
+
+    Line and ticks are one path in a drawing that stretches (its strokes do not).
+    """
     before, after = loss.before.value, loss.after.value
+    path = "".join(f"M{scale.at(run):.1f} 1v14" for run in loss.runs)
     if before is not None and after is not None:
-        ends = f'x1="{_at(scale, before)}" x2="{_at(scale, after)}"'
-        parts.append(f'<line class="o" {ends} y1="8" y2="8"/>')
-    kind = CLASSES[loss.row.system.kind]
-    parts += [f'<rect class="{kind} k" x="{_at(scale, run)}"/>' for run in loss.runs]
-    if before is not None:
-        parts.append(f'<circle class="w" cx="{_at(scale, before)}" cy="8" r="5"/>')
-    return Markup(f'<svg class="iv g{len(scale.ticks) - 1}" aria-hidden="true">{"".join(parts)}</svg>')
+        path = f"M{scale.at(before):.1f} 8H{scale.at(after):.1f}{path}"
+    circle = "" if before is None else f'<circle class="w" cx="{percent(scale.at(before))}" cy="8" r="5"/>'
+    return Markup(
+        f'<svg class="iv {grid(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
+        f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path d="{path}"/></svg>{circle}</svg>'
+    )
 
 
 def _of(losses: Losses, row: Row) -> list[Loss]:
@@ -88,7 +92,3 @@ def _values(loss: Loss) -> Sequence[float]:
 
 def _order(loss: Loss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
-
-
-def _at(scale: Scale, value: float) -> str:
-    return percent(scale.at(value))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from semblance.records import Result
 from semblance.report.board import Board, Row, Value, ends, missing_value
+from semblance.report.matrix import step_of
 from semblance.report.record import Record
 from semblance.report.sage.panels import TOP
 from semblance.report.scale import Scale, scale_of
@@ -39,6 +40,10 @@ class ValueTable:
     title: str
     columns: tuple[tuple[str, Scale], ...]
     rows: tuple[ValueRow, ...]
+
+    def step(self, column: int, value: Value) -> int:
+        """Which fifth of the column's scale a value lies in, 1 to 5; 0 where it is missing."""
+        return 0 if value.value is None else step_of(self.columns[column][1].at(value.value) / 100)
 
 
 def value_table(
