@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from semblance.protocols.rag.scoring.losses import DEPTHS, Union, depth_name, same_documents
+from semblance.protocols.rag.scoring.losses import DEPTHS, Beside, Union, depth_name, same_documents
 from semblance.protocols.rag.scoring.placed import Board
 from semblance.protocols.rag.scoring.readings import MARGIN, evidence
 from semblance.protocols.rag.scoring.record import Evidence, Guidance
@@ -19,6 +19,9 @@ from semblance.protocols.rag.scoring.valued import interval
 from semblance.protocols.rag.scoring.words import told
 from semblance.stats import percentile_interval
 
+_MEANING = {
+    "holds": "It helps.", "does not hold": "It does not help.", "open": "These queries do not tell.",
+}  # fmt: skip
 UNTESTED = (
     ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
     ("rewriting", "pool", "rewriting queries and normalising to Unicode NFC: compare a run with and without."),
@@ -30,11 +33,11 @@ UNTESTED = (
 
 
 def guidance(
-    board: Board, cutoffs: Sequence[int], made: Sequence[Union], resampled: Resampled
+    board: Board, cutoffs: Sequence[int], extra: Beside, resampled: Resampled
 ) -> tuple[Guidance, ...]:
     """Every piece of advice with its status and numbers."""
     tested = [
-        *_hybrid(made, resampled),
+        *_hybrid(extra, resampled),
         *_depths(board, cutoffs, resampled),
         *_rerankings(board, cutoffs, resampled),
     ]
@@ -60,11 +63,12 @@ def status_of(gain: Evidence, least: float = 0.0) -> str:
     return "does not hold" if gain.high <= max(least, MARGIN) else "open"
 
 
-def _hybrid(made: Sequence[Union], resampled: Resampled) -> Iterable[Guidance]:
-    """The best union at every cutoff; its interval is widened for having been chosen among all."""
-    for k in dict.fromkeys(one.cutoff for one in made):
-        here = [one for one in made if one.cutoff == k]
-        best = max(here, key=lambda one: resampled.quantity(one.gain, one.a).value)
+def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
+    """Runs that are fusions of two others, against the better of the two; without one, the best pool that halves of two
+    lists make. Its interval is widened for having been chosen among several."""
+    for k in dict.fromkeys(one.cutoff for one in extra.unions):
+        here = [one for one in extra.unions if one.cutoff == k]
+        best = max(here, key=lambda one: resampled.quantity(one.ceiling, one.a).value)
         ceiling = evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
         quantity = resampled.quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
@@ -72,11 +76,23 @@ def _hybrid(made: Sequence[Union], resampled: Resampled) -> Iterable[Guidance]:
         low, high = percentile_interval(quantity.replicates, 1 - 0.05 / len(here))
         gain = Evidence(f"gain in PROC@{k}", quantity.value, low, high)
         status = status_of(gain)
-        text = (
-            f"A hybrid pool, the first {best.depth // 2} of {best.a} and of {best.b}, has PROC@{k} {told(ceiling)}: "
-            f"{told(gain)} more than the better one's first {best.depth}. {_meaning(status)}"
-        )
+        told_gain = f"{_more(gain)} than the better one alone"
+        text = f"{_made_of(best)}, PROC@{k} {told(ceiling)}: {told_gain}. {_MEANING[status]}"
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain))
+
+
+def _made_of(union: Union) -> str:
+    if union.fused:
+        return f"{union.fused} joins {union.a} and {union.b}"
+    return f"A hybrid pool of the first {union.depth // 2} of {union.a} and of {union.b}"
+
+
+def _more(gain: Evidence) -> str:
+    """A gain as a number with more or less."""
+    if gain.value >= 0:
+        return f"{told(gain)} more"
+    turned = [None if end is None else -end for end in (gain.high, gain.low)]
+    return f"{told(Evidence(gain.what, -gain.value, turned[0], turned[1]))} less"
 
 
 def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
@@ -109,16 +125,8 @@ def _rerankings(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> I
                 continue
             gain = Evidence(f"gain in RA-nWG@{k}", quantity.value, *ends)
             status = status_of(gain)
-            text = (
-                f"{b.name} orders the documents of {a.name} anew: {told(gain)} RA-nWG@{k}. {_meaning(status)}"
-            )
+            text = f"{b.name} orders the documents of {a.name} anew: RA-nWG@{k} is {_more(gain)}. {_MEANING[status]}"
             yield Guidance("reranker", "ordering", status, text, (gain,))
-
-
-def _meaning(status: str) -> str:
-    return {"holds": "It helps.", "does not hold": "It does not help.", "open": "These queries do not tell."}[
-        status
-    ]
 
 
 def _untested(knob: str, finding: str, what: str) -> Guidance:

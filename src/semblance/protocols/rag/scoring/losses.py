@@ -19,31 +19,35 @@ from numpy.typing import NDArray
 from semblance.measures import evaluate_graded
 from semblance.measures.graded import Graded, treat_unjudged
 from semblance.protocols.rag.scoring.measured import Columns, Measured
-from semblance.protocols.rag.scoring.placed import Board, Hits, Placed, pool_of
+from semblance.protocols.rag.scoring.placed import NOBODY, Board, Hits, Placed, pool_of
 
 Floats = NDArray[np.float64]
+_MANY = 5
+"""Among so many runs fusions are looked for, and unions made."""
 DEPTHS = {10: 50, 30: 100}
 """The source's advice: candidates to fetch for a cutoff (spec rag 9)."""
 
 
 @dataclass(frozen=True)
 class Union:
-    """A pool made of the better halves of two runs' lists, as deep as either."""
+    """A pool made of two runs: the run `fused`, or where there is none the better halves of their lists, together as
+    deep as either."""
 
     a: str
     b: str
     cutoff: int
     depth: int
+    fused: str = ""
 
     @property
     def gain(self) -> str:
         """The column of what it holds more than the better of the two at that depth."""
-        return f"hybrid gain {self.a} {self.b}@{self.cutoff}"
+        return f"hybrid gain {self.a} {self.b} {self.fused}@{self.cutoff}"
 
     @property
     def ceiling(self) -> str:
         """The column of its PROC."""
-        return f"hybrid PROC {self.a} {self.b}@{self.cutoff}"
+        return f"hybrid PROC {self.a} {self.b} {self.fused}@{self.cutoff}"
 
 
 @dataclass(frozen=True)
@@ -116,36 +120,57 @@ def depth_columns(run: Placed, cutoffs: Iterable[int]) -> dict[str, Columns]:
 
 
 def unions(board: Board, cutoffs: Iterable[int]) -> tuple[Union, ...]:
-    """The unions worth looking at: of the run with the best ceiling and each other one, where lists are pools and deep
-    enough."""
+    """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
+    runs that are deep enough."""
     own = [run for run in board.runs if run.graded.pool is None]
+    fusions = _fusions(own) if len(own) <= _MANY else []
+    if fusions:
+        return tuple(
+            Union(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
+            for k in cutoffs
+            for a, b, c in fusions
+        )
     made = []
     for k in cutoffs:
         deep = [run for run in own if run.documents.shape[1] >= 2 * k]
-        ceilings = {
-            run.name: float(np.nanmean(_ceiling(run.graded, None, k))) if _any(run, k) else -1.0
-            for run in deep
-        }
-        best = max(deep, key=lambda run: ceilings[run.name], default=None)
-        for a, b in combinations(deep, 2):
-            if best in (a, b) and not same_documents(a, b):
+        for a, b in combinations(deep[:_MANY], 2):
+            if not same_documents(a, b):
                 made.append(Union(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
     return tuple(made)
 
 
 def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[str, Columns]]]:
-    """For each union, by its first run: the columns of its ceiling and of its gain."""
+    """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
     found = []
     for one in made:
         a, b = by_name[one.a], by_name[one.b]
         alone = [_ceiling(run.graded, _cut(run, one.depth), one.cutoff) for run in (a, b)]
         better = max(alone, key=lambda values: float(np.nansum(values)))
-        both = _ceiling(a.graded, _joined(a, b, one.depth // 2), one.cutoff)
-        found.append(
-            (one.a, {one.ceiling: Columns(both, (both,)), one.gain: Columns(both - better, (both - better,))})
-        )
+        pool = _cut(by_name[one.fused], one.depth) if one.fused else _joined(a, b, one.depth // 2)
+        both = _ceiling(a.graded, pool, one.cutoff)
+        gain = both - better
+        found.append((one.a, {one.ceiling: Columns(both, (both,)), one.gain: Columns(gain, (gain,))}))
     return found
+
+
+def _fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]:
+    """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
+    keys = {run.name: _keys(run) for run in runs}
+    within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
+    found = []
+    for c in runs:
+        for a, b in combinations([run for run in runs if run is not c], 2):
+            in_a, in_b = within[c.name, a.name], within[c.name, b.name]
+            if (in_a | in_b).all() and not in_a.all() and not in_b.all():
+                found.append((a, b, c))
+    return found
+
+
+def _keys(run: Placed) -> NDArray[np.int64]:
+    """Query and document of all that a run has, as one number each."""
+    query, rank = np.nonzero(run.documents != NOBODY)
+    return np.asarray(query << 32 | run.documents[query, rank])
 
 
 def same_documents(a: Placed, b: Placed) -> bool:
@@ -153,10 +178,6 @@ def same_documents(a: Placed, b: Placed) -> bool:
     if a.documents.shape != b.documents.shape or not np.array_equal(a.sizes, b.sizes):
         return False
     return bool((np.sort(a.documents, axis=1) == np.sort(b.documents, axis=1)).all())
-
-
-def _any(run: Placed, k: int) -> bool:
-    return bool((~np.isnan(_ceiling(run.graded, None, k))).any())
 
 
 def _ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Floats:

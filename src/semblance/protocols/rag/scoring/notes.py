@@ -37,10 +37,8 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             judgements.dropped,
         )
     if judgements.repeated:
-        yield Note(
-            "repeated judgements", f"{counted(judgements.repeated, 'judgement')} of the qrels stand there again.",
-            "", judgements.repeated,
-        )  # fmt: skip
+        again = counted(judgements.repeated, "judgement")
+        yield Note("repeated judgements", f"The qrels repeat {again}.", "", judgements.repeated)
     if total < FEW:
         yield Note("few", f"Only {counted(total, 'query')}: the intervals say little.", "", total)
     for run in facts:
@@ -56,25 +54,23 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             text = f"{run.name} names {again} of a query again: the better ranked line counts."
             yield Note("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
-            text = (
-                f"{run.name} has {counted(run.tied, 'document')} with the score of another one of its query: ranked by "
-                "document id, highest first, as trec_eval does."
-            )
+            equal = counted(run.tied, "document")
+            text = f"{run.name} has {equal} with a score that another one of the query has: ranked by id."
             yield Note("tied", text, run.name, run.tied, run.lines)
 
 
 def grade_notes(board: Board, measures: Sequence[Asked], values: Sequence[Value]) -> Iterator[Note]:
     """Queries where a measure is undefined or of another kind."""
     total = len(board.queries)
-    names: dict[tuple[int, str], dict[str, None]] = {}
-    undefined = {one.name: one.undefined for one in measures}
+    names: dict[int, dict[str, None]] = {}
     for value in values:
         if value.n < total and not value.measure.startswith(ANSWERS):
-            names.setdefault((value.n, undefined[value.measure]), {})[value.measure] = None
-    for (n, why), found in names.items():
-        text = (
-            f"{listed(list(found))}: over {n:,} of {counted(total, 'query')}; undefined where {_where(why)}."
-        )
+            names.setdefault(value.n, {})[value.measure] = None
+    by_name = {one.name: one for one in measures}
+    for n, found in names.items():
+        why = by_name[next(iter(found))].undefined
+        these = listed(_shortened([by_name[name] for name in found], measures))
+        text = f"{these}: over {n:,} of {counted(total, 'query')}; undefined where {why}."
         yield Note("undefined", text, "", total - n, total)
     if _any_set(measures):
         yield from _weight_notes(board, total)
@@ -142,13 +138,24 @@ def _weight_notes(board: Board, total: int) -> Iterator[Note]:
         yield Note("grade_inversion", text, "", inverted, total)
 
 
-def _unjudged(run: Placed, cutoffs: Iterable[int], how: str) -> Iterator[Note]:
-    for k in cutoffs:
-        share = 1 - evaluate_graded([f"Judged@{k}"], run.graded)[f"Judged@{k}"]
-        known = ~np.isnan(share)
-        if known.any() and (mean := float(share[known].mean())) > 0:
-            text = f"{run.name}@{k}: {percent(mean)} of the documents have no grade; {_TREATED[how]}."
-            yield Note("unjudged", text, run.name, int((share[known] > 0).sum()), int(known.sum()))
+def _unjudged(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
+    shares = [1 - evaluate_graded([f"Judged@{k}"], run.graded)[f"Judged@{k}"] for k in cutoffs]
+    means = [float(np.nanmean(share)) for share in shares if not np.isnan(share).all()]
+    if any(mean > 0 for mean in means):
+        each = listed([f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)])
+        some = int((shares[-1] > 0).sum())
+        text = f"{run.name}: {each} have no grade; {_TREATED[how]}."
+        yield Note("unjudged", text, run.name, some, int((~np.isnan(shares[-1])).sum()))
+
+
+def _shortened(found: Sequence[Asked], measures: Sequence[Asked]) -> list[str]:
+    """Names of measures; without their cutoffs where all cutoffs are meant."""
+    names: dict[str, None] = {}
+    for one in found:
+        alike = [other for other in measures if other.facts.base == one.facts.base]
+        whole = len(alike) > 1 and all(other in found for other in alike)
+        names[one.facts.base if whole else one.name] = None
+    return list(names)
 
 
 def _above_ceiling(measured: Measured, name: str) -> int:
@@ -158,7 +165,3 @@ def _above_ceiling(measured: Measured, name: str) -> int:
 
 def _enough(pairs: int) -> int:
     return int(10 ** np.ceil(np.log10(2 * pairs / ALPHA * 2)))
-
-
-def _where(why: str) -> str:
-    return why.removeprefix("where ")

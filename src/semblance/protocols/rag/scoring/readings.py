@@ -77,9 +77,10 @@ def _finding(known: dict[str, Evidence]) -> str:
 def _sentence(run: str, k: int, finding: str, pool: str, known: dict[str, Evidence]) -> str:
     heads = {
         "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {told(known['ceiling'])}; "
-        f"the pool loses {told(known['pool'])}, the ordering {told(known['ordering'])} (%PROC {told(known['share'])}).",
+        f"the pool loses {told(known['pool'])}, the ordering {told(known['ordering'])}; "
+        f"%PROC is {told(known['share'])}.",
         "ordering": f"{run}@{k}: the ordering. {_capital(pool)} could reach PROC {told(known['ceiling'])}, and "
-        f"{told(known['reached'])} is reached (%PROC {told(known['share'])}): the ordering loses "
+        f"{told(known['reached'])} is reached, %PROC {told(known['share'])}: the ordering loses "
         f"{told(known['ordering'])}, the pool {told(known['pool'])}.",
         "both": f"{run}@{k}: both. The pool loses {told(known['pool'])} and the ordering {told(known['ordering'])}; "
         "which loses more cannot be told.",

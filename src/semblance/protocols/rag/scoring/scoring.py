@@ -77,7 +77,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         likeness(board, ks, resamples=request.resamples, seed=request.seed),
         sensitivity(board, ks, request.unjudged) if request.sensitivity else (),
         readings=readings(board, facts, ks, resampled),
-        guidance=guidance(board, ks, extra.unions, resampled),
+        guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
     record = replace(record, notes=tuple(_notes(record, judgements, board, taken, measures, right)))
     return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
