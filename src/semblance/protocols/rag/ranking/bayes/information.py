@@ -22,6 +22,8 @@ from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
 
 LISTED = 5
 """The longest window whose orders are listed; six would have 720 of them."""
+FISHER_EVERY = 4
+"""Of the draws, one in so many is used for the Fisher information, which varies little from draw to draw."""
 LOWEST = -600.0
 """Scores this far below the best of their window count as no lower: exp() stays above zero."""
 
@@ -73,7 +75,9 @@ def _listed(
         for draw in range(draws):
             for i in range(m):
                 score[i] = scores[draw, windows[window, i]]
-            given += _subsets(score, share, reached, fisher[window])
+            given += _subsets(score, share, reached)
+            if draw % FISHER_EVERY == 0:
+                _add_fisher(share, reached, fisher[window])
             for at in range(len(parents)):
                 before = parents[at]
                 node[at] = flat[choices[at]] * (node[before] if before >= 0 else 1.0)
@@ -85,14 +89,14 @@ def _listed(
             if probability > 0.0:
                 entropy -= probability * math.log(probability)
         information[window] = max(0.0, entropy - given / draws)
-        fisher[window] /= draws
+        fisher[window] /= (draws + FISHER_EVERY - 1) // FISHER_EVERY
     return information, fisher
 
 
 @njit(cache=True)
-def _subsets(score: Floats, share: Floats, reached: Floats, fisher: Floats) -> float:
-    """Write the chance of each item to be first of each subset, and return the entropy of an answer in nats; its Fisher
-    information is added to `fisher`."""
+def _subsets(score: Floats, share: Floats, reached: Floats) -> float:
+    """Write the chance of each item to be first of each subset, and of each subset to be what is left at some time;
+    return the entropy of an answer in nats."""
     m = len(score)
     full = len(reached) - 1
     best = score.max()
@@ -112,14 +116,24 @@ def _subsets(score: Floats, share: Floats, reached: Floats, fisher: Floats) -> f
         entropy += chance * (math.log(total) - weighted / total)
         for i in range(m):
             if subset >> i & 1:
-                mine = weight[i] / total
-                share[subset, i] = mine
-                reached[subset - (1 << i)] += chance * mine
-                fisher[i, i] += chance * mine
-                for j in range(m):
-                    if subset >> j & 1:
-                        fisher[i, j] -= chance * mine * weight[j] / total
+                share[subset, i] = weight[i] / total
+                reached[subset - (1 << i)] += chance * share[subset, i]
+            else:
+                share[subset, i] = 0.0
     return entropy
+
+
+@njit(cache=True)
+def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
+    """Add the Fisher information of an answer: of each choice among a subset, as often as it has to be made."""
+    m = len(fisher)
+    for subset in range(1, len(reached)):
+        chance, one = reached[subset], share[subset]
+        for i in range(m):
+            mass = chance * one[i]
+            fisher[i, i] += mass
+            for j in range(m):
+                fisher[i, j] -= mass * one[j]
 
 
 @njit(cache=True)

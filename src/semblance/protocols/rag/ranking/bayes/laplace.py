@@ -18,8 +18,10 @@ from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions, 
 
 MOST_STEPS = 40
 MOST_HALVINGS = 12
-CLOSE_ENOUGH = 1e-7
-"""Newton's method ends when the next step would gain less than this in log posterior."""
+CLOSE_ENOUGH = 1e-2
+SURE_ENOUGH = 0.5
+"""Newton's method ends with the first step that should gain less than `CLOSE_ENOUGH` in log posterior (what is left then
+is of the order of its square); below `SURE_ENOUGH` it takes steps without looking whether they overshoot."""
 
 
 @njit(cache=True)
@@ -92,11 +94,15 @@ def _climb(
         for i in range(d):
             gain += step[i] * slope[i]
         if gain < CLOSE_ENOUGH:
+            x += step
+            value += 0.5 * gain
             break
         size = 1.0
         for _ in range(MOST_HALVINGS):
             for i in range(d):
                 tried[i] = x[i] + size * step[i]
+            if gain < SURE_ENOUGH:
+                break
             if log_likelihood(tried, orders, places, random) + _log_prior(tried, mean, precision) > value:
                 break
             size *= 0.5

@@ -30,7 +30,7 @@ class Options:
     random: float = 0.02
     bias: float = 0.2
     border: float = 0.6
-    gamma: float = 2.0
+    gamma: float = 1.0
     draws: int = 400
 
     def __post_init__(self) -> None:

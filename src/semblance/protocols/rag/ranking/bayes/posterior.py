@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.protocols.rag.ranking.bayes.evidence import log_predictions
 from semblance.protocols.rag.ranking.bayes.laplace import climb_all, factor_at, solve_upper
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats
 from semblance.protocols.rag.ranking.bayes.prior import (
@@ -18,7 +19,7 @@ from semblance.protocols.rag.ranking.bayes.prior import (
     priors,
 )
 
-SLIGHT = 1e-4
+SLIGHT = 0.02
 """Points with less than this share of the best point's posterior rest, unless a neighbour has more."""
 KEPT = 0.05
 """A component has at least this share of the best one's weight."""
@@ -65,20 +66,25 @@ class Posterior:
 
     def learn(self, orders: NDArray[np.int64], places: Floats) -> None:
         """Take in answers (calls, m), best first, and where each candidate was shown, -1 (first) .. 1 (last)."""
-        self._orders = np.concatenate([self._orders, orders])
-        self._places = np.concatenate([self._places, places if self._biased else np.zeros_like(places)])
+        for order, place in zip(orders, places if self._biased else np.zeros_like(places), strict=True):
+            self._learn(order, place)
+
+    def _learn(self, order: NDArray[np.int64], place: Floats) -> None:
         if not self._flat:
             self._resting = ~_spread_out(self.log_posterior() > np.log(SLIGHT))
         live = np.flatnonzero(~self._resting)
-        best = self._evidence.max()
-        modes = self._modes[live]
-        evidence = climb_all(
-            modes, self._priors.means[live], self._priors.precisions[live],
-            self._orders, self._places, self._random,
-        )  # fmt: skip
+        calls, best = len(self._orders), self._evidence.max()
+        modes, means, precisions = self._modes[live], self._priors.means[live], self._priors.precisions[live]
+        evidence = self._evidence[live] + log_predictions(
+            modes, precisions, self._orders, self._places, self._random, order, place
+        )
+        self._orders = np.concatenate([self._orders, order[None]])
+        self._places = np.concatenate([self._places, place[None]])
+        climb_all(modes, means, precisions, self._orders, self._places, self._random)
         self._modes[live], self._evidence[live] = modes, evidence
-        # A point that rests keeps its distance to the best.
-        self._evidence[self._resting] += evidence.max() - best
+        # A point that rests goes on losing to the best at the rate it had.
+        lag = (self._evidence[self._resting] - best) * (calls + 1) / max(calls, 1)
+        self._evidence[self._resting] = evidence.max() + lag
         if self._flat:
             self._evidence = np.repeat(evidence, SHAPE[1])
 
@@ -131,6 +137,5 @@ def _spread_out(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The chosen points of the grid and their neighbours."""
     padded = np.pad(chosen.reshape(SHAPE), 1)
     rows, columns = SHAPE
-    return np.logical_or.reduce(
-        [padded[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
-    ).ravel()
+    near = [(1, 1), (0, 1), (2, 1), (1, 0), (1, 2)]
+    return np.logical_or.reduce([padded[i : i + rows, j : j + columns] for i, j in near]).ravel()

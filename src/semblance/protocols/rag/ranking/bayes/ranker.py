@@ -45,7 +45,9 @@ class BayesRanker:
     ) -> None:
         self._options, self._top = options, min(top, len(candidates))
         self._names = (seed, "ranking", "bayes", query)
-        self._given = np.array(sorted(range(len(candidates)), key=lambda i: _standing(candidates[i])), dtype=np.intp)
+        self._given = np.array(
+            sorted(range(len(candidates)), key=lambda i: _standing(candidates[i])), dtype=np.intp
+        )
         self._inside = np.argsort(self._given)
         spread = spread_of_grades([candidates[i].grade for i in self._given])
         self._limits = options.limits(len(candidates), graded=not spread.says_nothing)

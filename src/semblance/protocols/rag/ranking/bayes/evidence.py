@@ -1,0 +1,61 @@
+"""How probable the next answer was thought to be, before it came: the evidence for hyper-parameters. Compiled.
+
+The evidence of all answers is the product of what each was predicted with by the posterior of those before it. Laplace's
+own evidence multiplies ratios of determinants instead, and is far too low where a judge is sharp: one answer then cuts
+the prior like a knife, and the curvature at the mode says nothing of the wide space behind the cut. Over thirty queries
+that lost 35 nats after 4 calls each.
+
+Here the m scores of an answer are taken by their Gaussian, and the judge's noise, Gumbel in Plackett-Luce, as the normal
+noise with the same slope for two near candidates: then the order is m - 1 differences that are all positive. Where all m
+candidates are alike beforehand this gives the same at every sharpness, as it must: their order says nothing of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from semblance.protocols.rag.ranking.bayes.laplace import factor_at
+from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
+from semblance.protocols.rag.ranking.bayes.orthant import log_orthant
+
+NOISE = 4 / math.sqrt(4 * math.pi)
+"""Standard deviation of the normal noise: 1 / (2 sqrt(pi) NOISE), its slope for a pair, is the logistic's 1/4."""
+
+
+@njit(cache=True)
+def log_predictions(
+    modes: Floats, precisions: Floats, orders: Positions, places: Floats, random: float,
+    order: Positions, place: Floats,
+) -> Floats:  # fmt: skip
+    """The log probability (points of the grid,) of the answer `order` (m,), shown at `place` (m,), by the posterior of
+    the answers `orders`, of which `modes` are the modes."""
+    logs = np.empty(len(modes))
+    m, d = len(order), modes.shape[1]
+    steps, gaps = np.zeros((m - 1, d)), np.empty(m - 1)
+    guess = math.log(random) - math.lgamma(m + 1.0) if random > 0.0 else -np.inf
+    for at in range(len(modes)):
+        factor = factor_at(modes[at], precisions[at], orders, places, random)
+        steps[:] = 0.0
+        for k in range(m - 1):
+            steps[k, order[k]], steps[k, order[k + 1]] = 1.0, -1.0
+            steps[k, d - 1] = place[k + 1] - place[k]
+            gaps[k] = np.sum(steps[k] * modes[at])
+            for i in range(d):  # the w with U'w = step, so that products of two are covariances
+                steps[k, i] /= factor[i, i]
+                times = steps[k, i]
+                if times != 0.0:
+                    for j in range(i + 1, d):
+                        steps[k, j] -= times * factor[i, j]
+        covariance = steps @ steps.T
+        for k in range(m - 1):
+            covariance[k, k] += 2 * NOISE * NOISE
+            if k:
+                covariance[k, k - 1] -= NOISE * NOISE
+                covariance[k - 1, k] -= NOISE * NOISE
+        real = math.log1p(-random) + log_orthant(gaps, covariance)
+        high = max(real, guess)
+        logs[at] = high + math.log(math.exp(real - high) + math.exp(guess - high))
+    return logs
