@@ -119,8 +119,9 @@ def test_wrong_parameters_are_refused_by_ir_measures() -> None:
 
 
 def test_joining_twice_changes_nothing() -> None:
-    """One provider, whatever else imports the module."""
-    assert joined.NAMES.keys() <= ir_measures.measures.registry.keys()
+    """One provider, whatever else imports the module, and its measures by name."""
+    assert {one.NAME for one in joined.DECLARED} <= ir_measures.measures.registry.keys()
+    assert joined.RAnWG(alpha=0.5) @ 10 == parsed("RAnWG(alpha=0.5)@10")
     assert sum(one.NAME == "semblance" for one in ir_measures.DefaultPipeline.providers) == 1
 
 

@@ -34,17 +34,6 @@ except ImportError as error:
         mend="Install it: pip install 'semblance[ir]'.",
     ) from error
 
-NAMES = {
-    "RAnWG": "RA-nWG",
-    "RAnWGNovelty": "RA-nWG-novelty",
-    "NRecall": "N-Recall",
-    "Precision4": "Precision4+",
-    "Harm": "Harm",
-    "Hit": "Hit",
-    "PROC": "PROC",
-}
-"""The names in ir_measures' grammar, and ours."""
-
 
 class Mean(ir_measures.MeanAgg):  # type: ignore[misc]
     """The mean over the queries where the measure is defined."""
@@ -153,19 +142,26 @@ def _parameter(annotation: Any, default: Any) -> Any:
     return ir_measures.ParamInfo(dtype=(int, float) if annotation is float else annotation, default=default)
 
 
+RAnWG = _declared("RAnWG", "RA-nWG")
+RAnWGNovelty = _declared("RAnWGNovelty", "RA-nWG-novelty")
+NRecall = _declared("NRecall", "N-Recall")
+Precision4 = _declared("Precision4", "Precision4+")
+Harm = _declared("Harm", "Harm")
+Hit = _declared("Hit", "Hit")
+PROC = _declared("PROC", "PROC")
+DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
+
+
 def _register() -> Provider:
-    """Make all of it known to ir_measures; once, however often this module is imported."""
-    known = ir_measures.measures.registry
-    for name, ours in NAMES.items():
-        declared = _declared(name, ours)
-        anything = {one: ir_measures.providers.base.Any() for one in declared.SUPPORTED_PARAMS}
-        Provider.SUPPORTED_MEASURES.append(declared(**anything))
-        if name not in known:
-            ir_measures.measures.register(declared)
-    provider = Provider()
-    ir_measures.providers.register(provider)
-    ir_measures.DefaultPipeline.providers.append(provider)
-    return provider
+    """Make all of them known to ir_measures."""
+    for one in DECLARED:
+        anything = {name: ir_measures.providers.base.Any() for name in one.SUPPORTED_PARAMS}
+        Provider.SUPPORTED_MEASURES.append(one(**anything))
+        ir_measures.measures.register(one)
+    made = Provider()
+    ir_measures.providers.register(made)
+    ir_measures.DefaultPipeline.providers.append(made)
+    return made
 
 
 provider = _register()
