@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -104,11 +105,16 @@ def _order(pairs: Pairs) -> _Order:
 
 
 def _moved(questions: Iterable[Pairs]) -> int:
-    """Passages that stand at another place among those that the person placed, where equal places change nothing."""
+    """The fewest passages that have to change places to get from the judge's order to the person's: those outside the
+    longest part of it that does not fall."""
     moved = 0
     for pairs in questions:
-        placed = [(edited.place, listed.place) for listed, edited in pairs if edited.place is not None]
-        moved += sum(one != other for one, other in zip(sorted(placed), placed, strict=True))
+        placed = sorted((listed.place, edited.place) for listed, edited in pairs if edited.place is not None)
+        ends: list[float] = []
+        for _, place in placed:
+            at = bisect_right(ends, place)
+            ends[at : at + 1] = [place]
+        moved += len(placed) - len(ends)
     return moved
 
 

@@ -199,10 +199,10 @@ class HumanCheck:
     """What a person said of the final lists of some queries, against the judge; intervals over queries.
 
     `blind`: the judge's answers were not shown. Of `items` passages `placed` have a place and `graded` a grade by the
-    person; `moved` stand elsewhere than the judge put them and `changed` have another grade. `tau` is Kendall's tau-b,
-    the mean over queries; `swapped` the share of pairs that the person puts the other way, `distance` the median number
-    of places that the judge puts between such two. `table[i][j]` counts passages of the judge's grade i + 1 that the
-    person gives j + 1.
+    person; `moved` is the fewest that change places between the two orders, `changed` have another grade. `tau` is
+    Kendall's tau-b, the mean over queries; `swapped` the share of pairs that the person puts the other way, `distance`
+    the median number of places that the judge puts between such two. `table[i][j]` counts passages of the judge's grade
+    i + 1 that the person gives j + 1.
     """
 
     file: str
