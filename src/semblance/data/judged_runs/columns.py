@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 
 def text_columns(content: bytes, layout: Layout) -> pl.DataFrame | None:
     """The columns KEYS of lines of fields: None where a line has other fields, or a number is none."""
+    body = _below_header(content) if layout.header else content
+    if layout.separator != " ":
+        return _parsed(body, layout)
+    # Most files have one blank between fields; the others are made so.
+    found = None if b"\t" in body else _parsed(body, layout)
+    return _parsed(_single_blanks(body), layout) if found is None else found
+
+
+def _parsed(body: bytes, layout: Layout) -> pl.DataFrame | None:
     import polars as pl
     from polars.exceptions import PolarsError
 
-    body = _below_header(content) if layout.header else content
-    if layout.separator == " ":
-        body = _single_blanks(body)
     names = {f"column_{i}": name for i, name in enumerate(layout.fields, start=1)}
     try:
         frame = pl.read_csv(

@@ -55,12 +55,11 @@ class Placed:
 
 @dataclass(frozen=True)
 class Board:
-    """The judged queries, in the order of the qrels, and every run on them; `ids` are document ids by code."""
+    """The judged queries, in the order of the qrels, and every run on them."""
 
     queries: tuple[str, ...]
     counts: Ints
     runs: tuple[Placed, ...]
-    ids: pl.Series
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,7 @@ def place(inputs: Inputs, judgements: Graded1To5) -> Board:
     pools = [pool for pool in inputs.pools if pool is not None]
     distinct = {id(one): one for one in (*inputs.runs.values(), *pools)}
     frames = [judgements.frame, *(one.frame for one in distinct.values())]
-    query_codes, _ = _codes([frame["query"] for frame in frames])
-    doc_codes, ids = _codes([frame["doc"] for frame in frames])
+    query_codes, doc_codes = (_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
     coded = [_Coded(*each) for each in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
@@ -94,7 +92,7 @@ def place(inputs: Inputs, judgements: Graded1To5) -> Board:
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
-    return Board(tuple(judged.to_list()), key.counts, tuple(runs), ids)
+    return Board(tuple(judged.to_list()), key.counts, tuple(runs))
 
 
 class _Judged:
@@ -182,16 +180,13 @@ def pool_of(hits: Hits, graded: Graded) -> Ints:
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
 
 
-def _codes(columns: Sequence[pl.Series]) -> tuple[list[Ints], pl.Series]:
-    """Texts of several columns as numbers, equal for equal texts; and the texts by number."""
+def _codes(columns: Sequence[pl.Series]) -> list[Ints]:
+    """Texts of several columns as numbers, equal for equal texts."""
     import polars as pl
 
-    together = pl.concat(columns).rename("text").cast(pl.Categorical)
+    together = pl.concat([column.rename("text") for column in columns]).cast(pl.Categorical)
     codes = together.to_physical().to_numpy().astype(np.int64)
-    names = np.empty(int(codes.max()) + 1, dtype=np.int64)
-    names[codes] = np.arange(len(codes))
-    cuts = np.cumsum([len(column) for column in columns])[:-1]
-    return np.split(codes, cuts), pl.concat(columns).gather(pl.Series(names))
+    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
 def _keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
