@@ -18,6 +18,9 @@ class What(StrEnum):
     rerankers = "rerankers"
     llms = "llms"
     paraphrasers = "paraphrasers"
+    judges = "judges"
+    engines = "engines"
+    rewriters = "rewriters"
     models = "models"
     datasets = "datasets"
     tasks = "tasks"
@@ -30,7 +33,8 @@ def show(
     what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
 ) -> None:
     """List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures, perturbations
-    or tokenizers; or what is known of models by name: dimensions, context, list price, prompts."""
+    or tokenizers; judges, ranking engines and rewriters of golden sets; or what is known of models by name: dimensions,
+    context, list price, prompts."""
     if what is What.models:
         rows, shown = _models(), list(_MODEL_COLUMNS)
     else:
@@ -77,6 +81,9 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.rerankers: ("semblance.systems.rerankers", "RERANKERS"),
         What.llms: ("semblance.systems.chat", "CHAT_MODELS"),
         What.paraphrasers: ("semblance.protocols.pteb.paraphrasing.paraphrasers", "PARAPHRASERS"),
+        What.judges: ("semblance.protocols.rag.judges", "JUDGES"),
+        What.engines: ("semblance.protocols.rag.ranking.engines", "ENGINES"),
+        What.rewriters: ("semblance.protocols.rag.rewriting", "REWRITERS"),
         What.datasets: ("semblance.data", "DATASETS"),
         What.measures: ("semblance.measures", "MEASURES"),
         What.perturbations: ("semblance.text", "PERTURBATIONS"),
