@@ -1,0 +1,18 @@
+"""What the answers of a judge say of the judge itself, whatever engine asked for them."""
+
+from semblance.protocols.rag.ranking.report.consistency import Consistency, consistency
+from semblance.protocols.rag.ranking.report.exposure import Exposure, exposure
+from semblance.protocols.rag.ranking.report.judged import Judged
+from semblance.protocols.rag.ranking.report.noise import judge_noise
+from semblance.protocols.rag.ranking.report.places import Places, place_gains
+
+__all__ = [
+    "Consistency",
+    "Exposure",
+    "Judged",
+    "Places",
+    "consistency",
+    "exposure",
+    "judge_noise",
+    "place_gains",
+]
