@@ -41,8 +41,8 @@ def compare_repeats(
     `shown[r]` are the sizes of the batches that run r had judged, `tokens[r]` what they came to. Raises UsageError for
     fewer than two orders, or for ones that are not of the same positions.
 
-    >>> compare_repeats([(0, 1, 2, 3), (0, 1, 3, 2)], top=3, reference=(0, 1, 2, 3)).discordance
-    0.16666666666666666
+    >>> compare_repeats([(0, 1, 2, 3), (3, 2, 1, 0)], top=2).discordance
+    1.0
     """
     if len(orders) < 2 or any(sorted(order) != list(range(len(orders[0]))) for order in orders):
         raise UsageError(
@@ -72,15 +72,15 @@ def mean_of(repeats: Sequence[Repeats]) -> Repeats:
     """The means over pools; UsageError for none, or for pools with different numbers of runs."""
     if len({one.runs for one in repeats}) != 1:
         raise UsageError("Repeats of no pool, or of unequal numbers, have no mean.", mend="Repeat all alike.")
-    tau, tokens = ([getattr(one, name) for one in repeats] for name in ("tau", "tokens"))
+
+    def over(name: str) -> float | None:
+        values = [getattr(one, name) for one in repeats]
+        return None if None in values else _mean(values)
+
     return Repeats(
-        repeats[0].runs,
-        *(float(np.mean([getattr(one, name) for one in repeats])) for name in ("discordance", "overlap")),
-        tau=None if None in tau else _mean(tau),
-        calls=_mean([one.calls for one in repeats]) or 0.0,
-        passages=_mean([one.passages for one in repeats]) or 0.0,
-        tokens=None if None in tokens else _mean(tokens),
-    )
+        repeats[0].runs, over("discordance") or 0.0, over("overlap") or 0.0, over("tau"), over("calls") or 0.0,
+        over("passages") or 0.0, over("tokens"),
+    )  # fmt: skip
 
 
 def _places(order: Sequence[int]) -> NDArray[np.int64]:
