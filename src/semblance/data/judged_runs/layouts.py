@@ -76,11 +76,12 @@ def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]
         fields = Layout("", separator, ()).split(first)
         if found := _headed(path, kind, fields, separator, mapping):
             return found
-    for separator in "\t", " ":
-        fields = Layout("", separator, ()).split(first)
-        if len(fields) in kind.fields:
-            title = f"TREC {kind.name}" if len(fields) != 3 else "BEIR qrels"
-            return Layout(title, separator, kind.fields[len(fields)])
+    tabs, blanks = first.split("\t"), first.split()
+    # Tabs alone separate where ids hold blanks: the two then differ in number.
+    apart = len(tabs) in kind.fields and len(tabs) != len(blanks)
+    if (n := len(tabs if apart else blanks)) in kind.fields:
+        title = f"TREC {kind.name}" if n != 3 else "BEIR qrels"
+        return Layout(title, "\t" if apart else " ", kind.fields[n])
     raise _unknown(path, content, kind, first)
 
 

@@ -1,0 +1,310 @@
+"""Runs and qrels of every format are the same columns, and whatever is wrong with one is said with its line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semblance.data.judged_runs import Entries, careful, columns, entries_of, read_qrels, read_run
+from semblance.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
+from semblance.errors import DataError
+
+RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]
+QREL_ROWS = [("q1", "d1", 5.0), ("q1", "d2", 1.0), ("q2", "d1", 4.0), ("q10", "dé", 3.0)]
+TREC = "".join(f"{q} Q0 {d} 1 {s!r} tag\n" for q, d, s in RUN_ROWS)
+QRELS_TREC = "".join(f"{q} 0 {d} {g:g}\n" for q, d, g in QREL_ROWS)
+BEIR = "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{g:g}\n" for q, d, g in QREL_ROWS)
+
+
+def jsonl(
+    rows: list[tuple[str, str, float]], value: str, query: str = "query_id", doc: str = "doc_id"
+) -> str:
+    return "".join(json.dumps({query: q, doc: d, value: v, "more": [1]}) + "\n" for q, d, v in rows)
+
+
+def parquet(rows: list[tuple[str, str, float]], value: str) -> bytes:
+    buffer = io.BytesIO()
+    names = ["query_id", "doc_id", value]
+    pl.DataFrame(rows, schema=names, orient="row").write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def read(kind: str, path: Path, content: str | bytes, **arguments: object) -> Entries:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return (read_run if kind == "run" else read_qrels)(path, **arguments)  # type: ignore[operator, no-any-return]
+
+
+RUNS = {
+    "trec": TREC,
+    "tabs": TREC.replace(" ", "\t"),
+    "many blanks": " " + TREC.replace(" ", " \t  ").replace("\n", "  \n"),
+    "CRLF": TREC.replace("\n", "\r\n"),
+    "lone CR": TREC.replace("\n", "\r"),
+    "BOM": b"\xef\xbb\xbf" + TREC.encode(),
+    "blank lines": "\n\n" + TREC.replace("\n", "\n\n"),
+    "no last line end": TREC.rstrip(),
+    "packed": gzip.compress(TREC.encode()),
+    "jsonl": jsonl(RUN_ROWS, "score"),
+    "packed jsonl": gzip.compress(jsonl(RUN_ROWS, "score").encode()),
+    "other names": jsonl(RUN_ROWS, "sim", "qid", "docno"),
+    "parquet": parquet(RUN_ROWS, "score"),
+    "csv": "doc_id,query_id,score\n" + "".join(f'{d},"{q}",{s!r}\n' for q, d, s in RUN_ROWS),
+    "tsv": "qid\tdocid\tsim\n" + "".join(f"{q}\t{d}\t{s!r}\n" for q, d, s in RUN_ROWS),
+}
+
+
+@pytest.mark.parametrize("content", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("name", ["run.txt", "run.gz"])
+def test_runs_of_every_format_are_the_same(tmp_path: Path, content: str | bytes, name: str) -> None:
+    """The format is told from the content, whatever the file is called; order is kept."""
+    assert read("run", tmp_path / name, content).frame.rows() == RUN_ROWS
+
+
+QRELS_FILES = {
+    "trec": QRELS_TREC,
+    "beir": BEIR,
+    "beir without header": BEIR.partition("\n")[2],
+    "beir, CRLF and BOM": b"\xef\xbb\xbf" + BEIR.replace("\n", "\r\n").encode(),
+    "three columns by blanks": "".join(f"{q} {d} {g}\n" for q, d, g in QREL_ROWS),
+    "jsonl": jsonl(QREL_ROWS, "relevance"),
+    "grade": jsonl(QREL_ROWS, "grade"),
+    "parquet": parquet(QREL_ROWS, "relevance"),
+}
+
+
+@pytest.mark.parametrize("content", QRELS_FILES.values(), ids=QRELS_FILES)
+def test_qrels_of_every_format_are_the_same(tmp_path: Path, content: str | bytes) -> None:
+    """As for runs."""
+    assert read("qrels", tmp_path / "q", content).frame.rows() == QREL_ROWS
+
+
+def test_integers_and_texts_are_one_id(tmp_path: Path) -> None:
+    """An id written as a number is the text of that number."""
+    content = '{"query_id": 7, "doc_id": 10, "score": 1}\n{"query_id": "7", "doc_id": "11", "score": 0}\n'
+    assert read("run", tmp_path / "r", content).frame.rows() == [("7", "10", 1.0), ("7", "11", 0.0)]
+
+
+def test_ids_with_blanks_between_tabs(tmp_path: Path) -> None:
+    """Tabs separate where they give the right number of columns, so that ids may hold blanks."""
+    rows = read("qrels", tmp_path / "q", "a query\ta document\t3\n").frame.rows()
+    assert rows == [("a query", "a document", 3.0)]
+
+
+def test_map_names_columns(tmp_path: Path) -> None:
+    """`--map` wins over the usual names, where the file has the column."""
+    content = '{"q": "1", "query_id": "x", "doc_id": "d", "code": 2}\n'
+    mapping = {"query_id": "q", "relevance": "code", "score": "nowhere"}
+    assert read("qrels", tmp_path / "q", content, mapping=mapping).frame.rows() == [("1", "d", 2.0)]
+
+
+def test_split(tmp_path: Path) -> None:
+    """A split selects rows; line numbers stay those of the file."""
+    content = "".join(
+        f'{{"query_id": "q", "doc_id": "{i}", "relevance": {i}, "split": "{"ab"[i % 2]}"}}\n'
+        for i in range(4)
+    )
+    found = read("qrels", tmp_path / "q", content, split="b")
+    assert found.frame.rows() == [("q", "1", 1.0), ("q", "3", 3.0)]
+    assert [found.line_of(0), found.line_of(1)] == [2, 4]
+    with pytest.raises(DataError, match="no row is of the split asked for"):
+        read("qrels", tmp_path / "q", content, split="c")
+
+
+def test_beir_folder(tmp_path: Path) -> None:
+    """A folder stands for its qrels: the test split unless another is named."""
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text(BEIR)
+    (tmp_path / "qrels" / "dev.tsv").write_text("q\td\t2\n")
+    assert read_qrels(tmp_path).frame.rows() == QREL_ROWS
+    assert read_qrels(tmp_path, split="dev").frame.rows() == [("q", "d", 2.0)]
+    with pytest.raises(DataError, match=r"the folder has no qrels \(expected qrels/x.tsv\)"):
+        read_qrels(tmp_path, split="x")
+
+
+def test_line_of_an_entry(tmp_path: Path) -> None:
+    """Blank lines and the header count as lines, not as entries."""
+    found = read("qrels", tmp_path / "q", "\nquery-id\tcorpus-id\tscore\n\nq\td\t1\n\nq\te\t2\n")
+    assert [found.line_of(i) for i in (0, 1)] == [4, 6]
+
+
+def test_objects() -> None:
+    """Mappings, lists in order and frames are read as files are."""
+    assert entries_of({"q": {"a": 1, "b": 2}}, "run", "r").frame.rows() == [("q", "a", 1.0), ("q", "b", 2.0)]
+    assert entries_of({"q": ["b", "a"]}, "run", "r").frame.rows() == [("q", "b", 0.0), ("q", "a", -1.0)]
+    frame = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [2]})
+    assert entries_of(frame, "run", "r").frame.rows() == [("1", "a", 2.0)]
+    with pytest.raises(DataError, match="r: the run has no entries"):
+        entries_of({}, "run", "r")
+    with pytest.raises(DataError, match="a value is not a finite number"):
+        entries_of({"q": {"a": float("nan")}}, "run", "r")
+    with pytest.raises(DataError, match="a query's documents cannot be read"):
+        entries_of({"q": 1.0}, "run", "r")
+
+
+LINE = "q1 Q0 d1 1 2.5 tag\n"
+FAULTS: list[tuple[str, str, str | bytes, str]] = [
+    (
+        "missing column",
+        "run",
+        LINE + "q1 Q0 d2 2 2.0\n",
+        r":2: .*expected 6 columns.*found 5.*written completely",
+    ),
+    (
+        "one too many",
+        "run",
+        LINE + "q1 Q0 d 2 2 2.0 tag\n",
+        r":2: .*found 7.*Identifiers must not hold blanks",
+    ),
+    (
+        "five columns",
+        "run",
+        "q1 Q0 d1 1 2.5\n",
+        r":1: .*not one of a run.*6 columns: query Q0.*found 5 columns",
+    ),
+    (
+        "qrels as run",
+        "run",
+        QRELS_TREC,
+        r":1: .*found 4 columns.*This looks like qrels: give it with --qrels",
+    ),
+    ("run as qrels", "qrels", TREC, r"1: .*found 6 columns.*This looks like a run: give it with --run"),
+    (
+        "score is a word",
+        "run",
+        LINE + "q1 Q0 d2 2 high tag\n",
+        r":2: the score is not a number .*found 'high'",
+    ),
+    (
+        "score is NaN",
+        "run",
+        "\n" + LINE + "q1 Q0 d2 2 nan tag\n",
+        r":3: the score is not a number .*found 'nan'",
+    ),
+    ("score is infinite", "run", LINE + "q1 Q0 d2 2 1e999 tag\n", r"2: .*a finite number; found '1e999'"),
+    ("comma in score", "run", LINE + "q1 Q0 d2 2 0,5 tag\n", r"2: .*found '0,5'"),
+    ("grade is a word", "qrels", "q 0 d 1\nq 0 e good\n", r"2: the grade is not a number .*found 'good'"),
+    ("empty", "run", "", r" the file is empty\. Check that it was written"),
+    ("only blank lines", "run", "\n \n", "the file is empty"),
+    ("only a header", "qrels", "query-id\tcorpus-id\tscore\n", "there is no line below the header"),
+    ("binary", "run", b"q1 Q0 d1 1 2.5 tag\nq\x00\x01", r"2: the file is binary .*found a NUL byte"),
+    (
+        "Latin-1",
+        "run",
+        LINE.encode() + "q1 Q0 dé 2 1 t\n".encode("latin-1"),
+        r":2: byte 8 of the line is not UTF-8 .*0xe9.*Save the file as UTF-8",
+    ),
+    ("UTF-16", "run", LINE.encode("utf-16"), "the file is UTF-16 .*Save it as UTF-8"),
+    ("cut gzip", "run", gzip.compress(LINE.encode() * 99)[:-20], "the gzip file is cut off or damaged"),
+    ("cut parquet", "run", parquet(RUN_ROWS, "score")[:-30], "the Parquet file is damaged"),
+    ("cut JSON", "run", jsonl(RUN_ROWS, "score") + '{"query_id": "q', r"5: the line is not valid JSON"),
+    ("a JSON list", "run", '[{"query_id": "q"}]', r"1: .*one object per line, no list around"),
+    (
+        "not an object",
+        "run",
+        '{"query_id": "q", "doc_id": "d", "score": 1}\n[1]\n',
+        r":2: the line is not a JSON object",
+    ),
+    (
+        "missing key",
+        "run",
+        '{"query_id": "q", "doc_id": "d", "relevance": 1}\n',
+        r"no column 'score' \(found columns query_id, doc_id, relevance\).*--map score=",
+    ),
+    (
+        "a line without a key",
+        "run",
+        '{"query_id": "q", "doc_id": "d", "score": 1}\n{"query_id": "q", "doc_id": "d"}\n',
+        r":2: the score is not a number .*found nothing",
+    ),
+    (
+        "a text as score",
+        "run",
+        '{"query_id": "q", "doc_id": "d", "score": 1}\n{"query_id": "q", "doc_id": "e", "score": "x"}\n',
+        r":2: .*found 'x'",
+    ),
+    (
+        "NaN in JSON",
+        "run",
+        '{"query_id": "q", "doc_id": "d", "score": NaN}\n',
+        r":1: the score is not a number",
+    ),
+    (
+        "no id",
+        "run",
+        '{"query_id": "q", "doc_id": "d", "score": 1}\n{"query_id": null, "doc_id": "d", "score": 1}\n',
+        r":2: the query has no identifier .*found nothing",
+    ),
+    (
+        "blank id in CSV",
+        "run",
+        "query_id,doc_id,score\nq,d,1\nq, ,1\n",
+        r":3: the document has no identifier",
+    ),
+    (
+        "ragged CSV",
+        "run",
+        "query_id,doc_id,score\nq,d,1\nq,d\n",
+        r":3: .*expected 3 columns as in the header; found 2",
+    ),
+    (
+        "null in parquet",
+        "run",
+        parquet([("q", "d", 1.0), ("q", "e", None)], "score"),
+        r":2: the score is not a number",
+    ),  # type: ignore[list-item]
+    ("words in parquet", "run", parquet([("q", "d", "high")], "score"), r"1: .*found 'high'"),  # type: ignore[list-item]
+    ("no rows in parquet", "run", parquet([], "score"), r"the table has no rows"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "says"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS]
+)
+def test_faults(tmp_path: Path, kind: str, content: str | bytes, says: str) -> None:
+    """One line names the file, the line, what was expected and found, and the mend."""
+    with pytest.raises(DataError, match=f"the file.*{says}") as caught:
+        read(kind, tmp_path / "the file", content)
+    assert "\n" not in str(caught.value)
+    assert caught.value.mend
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """Its name, and why it cannot be read."""
+    with pytest.raises(DataError, match=r"nowhere.trec: the file cannot be read \(found No such file"):
+        read_run(tmp_path / "nowhere.trec")
+
+
+ids = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="\"'{[,#"), min_size=1
+)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+blanks = st.sampled_from([" ", "\t", "  ", " \t "])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(ids, ids, numbers), min_size=1, max_size=8), blanks, st.booleans())
+def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spaced: bool) -> None:
+    """Whatever the fast reader takes, the careful one reads as the same; and it reads all that is written."""
+    lines = (blank.join((q, "Q0", d, "1", repr(s), "tag")) for q, d, s in rows)
+    content = ("\n\n" if spaced else "\n").join(lines).encode()
+    layout = layout_of(Path("x"), content, RUN, {})
+    slow = careful.text_entries(Path("x"), content, RUN, layout)
+    fast = columns.text_columns(content, layout)
+    assert slow == rows
+    assert fast is not None
+    assert fast.rows() == rows
+
+
+def test_layouts_say_what_they_are() -> None:
+    """Their names are in the record of a scoring."""
+    assert layout_of(Path("x"), BEIR.encode(), QRELS, {}).title == "TSV with a header"
+    assert layout_of(Path("x"), QRELS_TREC.encode(), QRELS, {}).title == "TREC qrels"
+    assert layout_of(Path("x"), TREC.encode(), RUN, {}).title == "TREC run"
+    assert Layout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
