@@ -65,16 +65,55 @@ def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., A
             given = {one.name: _plain(arguments.pop(one.name)) for one in own}
             return command(**arguments, **{name: cls(**given)})
 
-        signature = inspect.signature(command, eval_str=True)
-        rest = [parameter for parameter in signature.parameters.values() if parameter.name != name]
-        wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*rest, *own)]
-        )
-        wrapped.__annotations__ = {one.name: one.annotation for one in (*rest, *own)}
-        wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
-        return wrapped
+        return _signed(wrapped, command, own, name)
 
     return decorate
+
+
+def _signed(
+    wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], name: str
+) -> Callable[..., Any]:
+    """`wrapped` with the signature of `command`, its parameter `name` replaced by `own`."""
+    signature = inspect.signature(command, eval_str=True)
+    rest = [parameter for parameter in signature.parameters.values() if parameter.name != name]
+    wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*rest, *own)]
+    )
+    wrapped.__annotations__ = {one.name: one.annotation for one in (*rest, *own)}
+    wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
+    return wrapped
+
+
+def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`settings` for a command that has other sources of settings too: an option that is not given is None, and the
+    command gets a mapping of those that are, `name`. The help says what holds otherwise."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        hints = get_type_hints(cls)
+        own = [_given(one, hints[one.name]) for one in fields(cls)]
+
+        def wrapped(**arguments: Any) -> Any:
+            values = {one.name: _plain(arguments.pop(one.name)) for one in own}
+            given = {key: value for key, value in values.items() if value is not None}
+            return command(**arguments, **{name: given})
+
+        return _signed(wrapped, command, own, name)
+
+    return decorate
+
+
+def _given(field: Any, hint: Any) -> inspect.Parameter:
+    """An option that is None where it is not given."""
+    one = _parameter(field, hint)
+    default = "" if field.default is None else f" Default: {_shown(field.default)}."
+    flags, panel = one.annotation.__metadata__[0].param_decls, "Options of the protocol"
+    option = typer.Option(*flags, help=f"{field.metadata['help']}{default}", rich_help_panel=panel)
+    kind = get_args(one.annotation)[0]
+    return one.replace(default=None, annotation=Annotated[kind | None, option])
+
+
+def _shown(value: Any) -> str:
+    return {True: "yes", False: "no"}.get(value, f"{value:g}" if isinstance(value, float) else str(value))
 
 
 def column_map(entries: list[str] | None) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 from semblance.cli.progress import listener as progress
-from semblance.cli.terminal import screen, show, show_table
+from semblance.cli.terminal import screen, show_table
+from semblance.cli.terminal import show as print_text
 from semblance.errors import BudgetExceeded, Interrupted, ModelError
 from semblance.runs.spending import in_one_line
 
@@ -40,14 +41,23 @@ class Run(Protocol):
 
 
 def carry_out(
-    do: Callable[..., Run], out: Path, *, display: Display, report: bool = True, **arguments: Any
+    do: Callable[..., Run],
+    out: Path,
+    *,
+    display: Display,
+    report: bool = True,
+    once: Sequence[str] = (),
+    check: Callable[[Run, Path], None] | None = None,
+    show: Callable[[Path, Display, bool], None] | None = None,
+    **arguments: Any,
 ) -> Run:
     """Do a run and show it, with a `report` of its own or without. `do` is called with `arguments`, a listener and the
-    command that resumes it.
+    command that resumes it: the present one, without the flags that must be given only `once`. `check` raises for what
+    went wrong in a run that came to its end; by default, for failed cells. `show` prints it in its own way.
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = _with_out(shlex.join(["semblance", *sys.argv[1:]]), out)
+    command = _with_out(shlex.join(["semblance", *_without(sys.argv[1:], once)]), out)
     heard = progress()
     signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -63,10 +73,10 @@ def carry_out(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    _show(run.path, display, report)
+    (show or _show)(run.path, display, report)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
-    _check_cells(run, out)
+    (check or _check_cells)(run, out)
     return run
 
 
@@ -96,7 +106,7 @@ def _show(path: Path, display: Display, report: bool) -> None:
         typer.echo(json.dumps({"results": results, "report": str(written)}, ensure_ascii=False))
         return
     here = screen()
-    show(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
+    print_text(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
 
 
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:
@@ -115,6 +125,18 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None
     typer.echo("")
     for line in in_words(forecasts):
         typer.echo(line)
+
+
+def _without(words: Sequence[str], once: Sequence[str]) -> list[str]:
+    """The words without these flags; one that ends in `=` takes a value."""
+    left: list[str] = []
+    skip = False
+    for word in words:
+        flag = next((one for one in once if word.partition("=")[0] == one.rstrip("=")), None)
+        if not skip and flag is None:
+            left.append(word)
+        skip = not skip and flag is not None and flag.endswith("=") and "=" not in word
+    return left
 
 
 def _with_out(command: str, out: Path) -> str:

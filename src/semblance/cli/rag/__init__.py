@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.rag import check, score
+from semblance.cli.rag import check, golden, prompts, score
 
 app = typer.Typer(
     help="RAG: does the set of K passages in the prompt hold the evidence?", no_args_is_help=True,
@@ -18,4 +18,6 @@ def group() -> None:
 
 
 app.command("score")(score.score)
+app.command("golden")(golden.golden)
+app.command("prompts")(prompts.prompts)
 app.add_typer(check.app, name="check")

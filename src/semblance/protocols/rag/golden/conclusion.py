@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semblance.errors import DataError
 from semblance.protocols.rag.golden import record
-from semblance.protocols.rag.golden.check_file import FinalList, Listed, write_check
+from semblance.protocols.rag.golden.checking import Sampling, checked_questions, read_checks, sample_check
 from semblance.protocols.rag.golden.export import CorpusText, Finished, write_export
 from semblance.protocols.rag.golden.gathered import Gathered
-from semblance.protocols.rag.golden.human import draw_questions
 from semblance.protocols.rag.golden.results import result_rows, tables
-from semblance.protocols.rag.golden.summary import Golden, HumanCheck, Repeated, read_golden, write_golden
+from semblance.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from semblance.protocols.rag.golden.work import Work
 from semblance.runs.files import write_atomic
 from semblance.runs.folder import RunFolder
@@ -28,11 +26,10 @@ def conclude(
     *,
     profile: str = "",
     repeated: Repeated | None = None,
-    changed: bool = True,
 ) -> Golden:
-    """Write everything that follows from the queries that are done. `told` is what each stage took, `changed` whether
-    a final order may be another than before: then what people said of the old ones no longer holds."""
-    labels = record.labels_of(queries)
+    """Write everything that follows from the queries that are done. `told` is what each stage took."""
+    done = any(one.is_done for one in queries)
+    labels = record.labels_of(queries, checked_questions(folder.path) if done else 0)
     exports = _export(folder, work, queries)
     golden = Golden(
         settings=record.settings_of(work, profile),
@@ -43,7 +40,7 @@ def conclude(
         labels=labels,
         tokens=record.tokens_of(queries, work.request.tokenizer),
         repeated=repeated,
-        human=() if changed else _checked_before(folder),
+        human=read_checks(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
         notes=record.notes_of(work, queries),
         verdict=record.verdict_of(queries, labels),
@@ -56,27 +53,11 @@ def conclude(
     return golden
 
 
-def write_human_check(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> None:
+def write_human_check(folder: RunFolder, work: Work) -> None:
     """Write the lists of some questions for a person to edit, unless the file is there already: it may be edited."""
     path, share = folder.path / CHECK, work.request.options.human
-    done = {one.state.id: one for one in queries if one.is_done}
-    if not share or path.exists() or not done:
-        return
-    lists = [
-        final_list(done[key], work.request.options.top)
-        for key in draw_questions(list(done), share, work.request.seed)
-    ]
-    write_check(path, lists, seed=work.request.seed)
-
-
-def final_list(one: Gathered, top: int) -> FinalList:
-    """The first `top` of a question, as a person sees them."""
-    passages = tuple(
-        Listed(row["doc_id"], int(row["final_rank"]), int(row["grade"]), row["text"])
-        for row in one.ordered[:top]
-        if row["grade"] is not None
-    )
-    return FinalList(one.state.id, one.state.text, passages)
+    if share and not path.exists() and any(one.folder.success("S6").exists() for one in work.queries):
+        sample_check(folder.path, path, Sampling(share, seed=work.request.seed))
 
 
 def _export(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[str, str]:
@@ -102,10 +83,3 @@ def _corpus(work: Work) -> list[CorpusText]:
     if work.request.options.chunk is None:
         return [CorpusText(one.id, one.text, one.title) for one in work.read.documents]
     return [CorpusText(key, text) for key, text in zip(work.passages.ids, work.passages.texts, strict=True)]
-
-
-def _checked_before(folder: RunFolder) -> tuple[HumanCheck, ...]:
-    try:
-        return read_golden(folder.path / "golden.json").human
-    except DataError:
-        return ()

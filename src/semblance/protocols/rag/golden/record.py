@@ -110,9 +110,10 @@ def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | N
     )
 
 
-def labels_of(queries: Sequence[Gathered]) -> dict[str, float | None]:
-    """The label summary of the queries in the golden set."""
-    return label_summary([query_labels(one.state.id, one.grades) for one in queries if one.is_done])
+def labels_of(queries: Sequence[Gathered], validated: int) -> dict[str, float | None]:
+    """The label summary of the queries in the golden set, of which people have checked some."""
+    done = [query_labels(one.state.id, one.grades) for one in queries if one.is_done]
+    return label_summary(done, validated=validated)
 
 
 def judge_of(

@@ -17,6 +17,7 @@ from semblance.protocols.rag.golden import stages
 from semblance.protocols.rag.golden.again import repeat
 from semblance.protocols.rag.golden.conclusion import CHECK, conclude, write_human_check
 from semblance.protocols.rag.golden.config import Settings, snapshot
+from semblance.protocols.rag.golden.cost import forecast
 from semblance.protocols.rag.golden.gathered import gather
 from semblance.protocols.rag.golden.inputs import read_inputs
 from semblance.protocols.rag.golden.layout import STAGES
@@ -31,7 +32,9 @@ from semblance.protocols.session import Accounts, Silent, check_prices, lock, op
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.files import digest, to_json, write_atomic
 from semblance.runs.folder import RunFolder
+from semblance.runs.forecast import Forecasts
 from semblance.runs.memory import PeakMemory
+from semblance.systems.remote import Ledger
 
 TASK = "golden"
 
@@ -91,6 +94,11 @@ def carry_out(
         finally:
             session.end()
     return Run(out)
+
+
+def forecast_of(request: GoldenRequest, out: Path, ledger: Ledger) -> Forecasts:
+    """What a request would take, less what `out` holds of it already; nothing is sent."""
+    return forecast(Work(request, read_inputs(request), out, ledger))
 
 
 def python_call(request: GoldenRequest, out: Path) -> str:
@@ -168,17 +176,16 @@ class GoldenSession:
             self.done_now += len(outcome.done) if step.stage == "S6" else 0
             going = [asked for asked in going if asked.id in through]
             self.write_manifest("running")
-        queries = gather(self.states(), self.work.request.options)
-        write_human_check(self.folder, self.work, queries)
+        write_human_check(self.folder, self.work)
         if items := self.work.request.options.repeat:
-            self.repeated = repeat(self.work, queries, items)
+            self.repeated = repeat(self.work, gather(self.states(), self.work.request.options), items)
 
     def end(self) -> None:
         """Write what follows from all that is done, whatever has happened."""
         states = self.states()
         conclude(
             self.folder, self.work, gather(states, self.work.request.options), self.stages,
-            profile=self._profile(), repeated=self.repeated, changed=self.done_now > 0,
+            profile=self._profile(), repeated=self.repeated,
         )  # fmt: skip
         for model in (self.work.judge, self.work.rewriter):
             getattr(model, "close", lambda: None)()

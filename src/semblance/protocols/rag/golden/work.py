@@ -20,7 +20,7 @@ from semblance.protocols.rag.golden.layout import QueryFolder, folder_names
 from semblance.protocols.rag.golden.passages import Passages, passages_of
 from semblance.protocols.rag.golden.request import GoldenRequest
 from semblance.protocols.rag.golden.stages import Asked
-from semblance.protocols.rag.judges import Judge, Question, open_judge
+from semblance.protocols.rag.judges import Judge, Question, is_remote, open_judge
 from semblance.protocols.rag.rewriting import Rewriter, open_rewriter
 from semblance.protocols.session import Silent
 from semblance.systems import SYSTEMS
@@ -80,6 +80,8 @@ class Work:
     @cached_property
     def judge(self) -> Judge:
         """Who grades and orders."""
+        if not is_remote(self.request.judge):
+            return open_judge(self.request.judge, seed=self.request.seed)
         passage = max(len(text.encode()) for text in self.passages.texts)
         question = max(len(one.text.encode()) for one in self.read.questions)
         longest = min(question + passage * (self.request.options.batch or 5), _MOST_BYTES)

@@ -48,7 +48,12 @@ class Fusion:
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
-            counts = {source: sum(row["source"] == source for row in rows) for source in _SOURCES.values()}
+            sources = [row["source"] for row in rows]
+            counts = {
+                "both": sources.count("both"),
+                "dense_only": sources.count("dense"),
+                "sparse_only": sources.count("sparse"),
+            }
             done(asked, Product({asked.folder.merged: lines(rows)}, {"candidates": len(rows), **counts}))
         return failed
 
