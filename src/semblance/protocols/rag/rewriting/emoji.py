@@ -17,6 +17,9 @@ _FACE = r"(?<![\w/])(?:[:;=]['’]?-?(?:[()\[\]|/\\*$3]|[DPpOoxXsS](?!\w))+|[xX]
 _SIGNS = re.compile(rf"(?:{_PICTURE})+|{_FACE}")
 
 
+_ENDING = re.compile(rf"(?<=[\w’')])(?:\s*(?:(?:{_PICTURE})+|{_FACE}))+\s+(?=[A-ZÀ-Þ])")
+
+
 def without_emoji(text: str) -> str:
     """The text with a blank in place of emoji and emoticons.
 
@@ -24,3 +27,12 @@ def without_emoji(text: str) -> str:
     ['Why?']
     """
     return _SIGNS.sub(" ", text)
+
+
+def with_stops(text: str) -> str:
+    """The text with a full stop where emoji end a sentence: between a word and a capital.
+
+    >>> with_stops("I am lost 😅 What is it")
+    'I am lost. What is it'
+    """
+    return _ENDING.sub(". ", text)

@@ -11,6 +11,7 @@ from importlib.resources import files
 _APOSTROPHE = "['’]"
 _USED = re.compile(r"\{([A-Z_]+)\}")
 _DEFINED = re.compile(r"([A-Z_]+) = (.*)")
+_ELIDED = r"(?<=^[cdjlmnst]['’])|(?<=\W[cdjlmnst]['’])"
 _STOP = r"(?:\s*[,;:.!?…–—]+\s*|\s+-+\s+)"
 
 
@@ -27,6 +28,10 @@ class Phrases:
     speaker: re.Pattern[str]
     digressions: re.Pattern[str]
     small_talk: re.Pattern[str]
+    requests: re.Pattern[str]
+    dialogue: re.Pattern[str]
+    hedging: re.Pattern[str]
+    conditions: re.Pattern[str]
     asking: re.Pattern[str]
     pointing: re.Pattern[str]
     common: frozenset[str]
@@ -47,6 +52,10 @@ def open_phrases(language: str) -> Phrases:
         speaker=_anywhere(parts["speaker"]),
         digressions=_anywhere(parts["digressions"]),
         small_talk=_beginning(parts["small talk"]),
+        requests=_anywhere(parts["requests"]),
+        dialogue=_anywhere(parts["dialogue"]),
+        hedging=_beginning(parts["hedging"]),
+        conditions=_anywhere(parts["conditions"]),
         asking=_beginning(parts["asking"]),
         pointing=_anywhere(parts["pointing"]),
         common=frozenset(" ".join(parts["common"]).split()),
@@ -82,8 +91,8 @@ def _any(phrases: Iterable[str]) -> str:
 
 
 def _anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
-    """Any of the phrases as whole words; what follows an elision ("s'") may be a word."""
-    return _compiled(rf"(?<![\w'’-]){_any(phrases)}(?:(?!\w)|(?<!\w))")
+    """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
+    return _compiled(rf"(?:(?<![\w'’-])|{_ELIDED}){_any(phrases)}(?:(?!\w)|(?<!\w))")
 
 
 def _beginning(phrases: Iterable[str]) -> re.Pattern[str]:
