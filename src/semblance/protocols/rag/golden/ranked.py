@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from semblance.protocols.rag.golden.call_log import log_text
+from semblance.protocols.rag.golden.call_log import Entry, log_text
 from semblance.protocols.rag.golden.refinement import Refined, Refinement
 from semblance.runs.files import to_json
 
@@ -33,7 +33,9 @@ def ranked_rows(
 
 def calls_text(refinement: Refinement, refined: Refined) -> str:
     """All answers by round and place, as a log that `CallLog` reads: the same whenever they came."""
-    return log_text(refinement.about(refined.pool), refined.calls)
+    entries: list[Entry] = [*refined.failures, *refined.calls]
+    entries.sort(key=lambda entry: entry.round)
+    return log_text(refinement.about(refined.pool), entries)
 
 
 def checkpoint_text(refined: Refined, top: int) -> str:

@@ -34,12 +34,14 @@ DRAWS = 1000
 
 @dataclass(frozen=True)
 class Refined:
-    """The order of a query's pool, the answers that led to it (by round and place) and the ranker's last state."""
+    """The order of a query's pool, the answers that led to it (by round and place), the ranker's last state, and when
+    the query was given up on the way, by earlier runs."""
 
     pool: RankingPool
     ranking: Ranking
     calls: tuple[KeptCall, ...]
     state: Mapping[str, Any]
+    failures: tuple[KeptFailure, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ class _Query:
         self._calls: list[KeptCall] = []
         self._kept = _by_round(log)
         self._failures = [entry for entry in log.entries if isinstance(entry, KeptFailure)]
+        self._failed: list[KeptFailure] = []
         self._again = False
         self._result: Refined | None = None
 
@@ -191,7 +194,8 @@ class _Query:
             kept = {}
         self.answers = dict(kept)
         if self._proposals and self._failures and self._failures[0].round == self._round:
-            self.failure, self._again = Failure(self._failures.pop(0).failed), True
+            self._failed.append(self._failures.pop(0))
+            self.failure, self._again = Failure(self._failed[-1].failed), True
             return False
         if not self._proposals and self._result is None:
             # From here on nothing changes it, whatever the others go on to find out.
@@ -249,7 +253,7 @@ class _Query:
     def result(self) -> Refined:
         """The order as it stands."""
         return self._result or Refined(
-            self.pool, self.ranker.ranking(), tuple(self._calls), self.ranker.state()
+            self.pool, self.ranker.ranking(), tuple(self._calls), self.ranker.state(), tuple(self._failed)
         )
 
     def _fits(self, place: int, call: KeptCall) -> bool:

@@ -25,11 +25,6 @@ class SingleShot:
     """An answer that leaves candidates out is mended: they come last, by grade."""
 
     @property
-    def shuffled(self) -> bool:
-        """Whether the place at which a candidate is shown says nothing of it."""
-        return self.shown == "shuffled"
-
-    @property
     def name(self) -> str:
         params = {} if self.shown == "fusion" else {"shown": self.shown}
         return COLON.format(Spec("single_shot", params=params))

@@ -4,6 +4,7 @@ from semblance.protocols.rag.ranking.report.consistency import Consistency, cons
 from semblance.protocols.rag.ranking.report.exposure import Exposure, exposure
 from semblance.protocols.rag.ranking.report.judged import Judged
 from semblance.protocols.rag.ranking.report.noise import judge_noise
+from semblance.protocols.rag.ranking.report.notes import judge_notes
 from semblance.protocols.rag.ranking.report.places import Places, place_gains
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "consistency",
     "exposure",
     "judge_noise",
+    "judge_notes",
     "place_gains",
 ]

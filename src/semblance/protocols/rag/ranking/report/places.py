@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.protocols.rag.ranking.engine import Call
+from semblance.protocols.rag.ranking.engine import Call, Candidate
 from semblance.protocols.rag.ranking.report.judged import Judged, over_queries
 from semblance.protocols.rag.ranking.starting import starting_scores
 from semblance.stats import Estimate
@@ -34,7 +34,8 @@ class Places:
 
 
 def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
-    """Estimate the gains from the answers to batches of the commonest size; None where there are no answers.
+    """Estimate the gains from the answers to batches of the commonest size; None where there are no answers, or where
+    most of them show passages by fusion rank or by grade: then a place says something of what stands there.
 
     Intervals resample queries; those of a single query its answers.
     """
@@ -42,6 +43,9 @@ def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
     if not sizes:
         return None
     batch = max(sizes, key=lambda size: (sizes[size], size))
+    sorted_ = [_is_sorted(call, query.candidates) for query in queries for call in query.calls]
+    if 2 * sum(sorted_) > len(sorted_):
+        return None
     by_query = [
         [_gains(call, scores) for call in query.calls if len(call.shown) == batch]
         for query in queries
@@ -61,6 +65,15 @@ def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
 def _weighted(means: Floats, weights: Floats) -> Floats:
     """A weighted sum of the gains per answer, (..., batch + 1) -> (...); the last column counts answers."""
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
+
+
+def _is_sorted(call: Call, candidates: Sequence[Candidate]) -> bool:
+    """Whether passages were shown by fusion rank, or from the best grade to the worst."""
+    ranks = [candidates[position].rank for position in call.shown]
+    grades = [candidates[position].grade for position in call.shown]
+    known = [grade for grade in grades if grade is not None]
+    varied = len(known) == len(grades) and len(set(known)) > 1
+    return ranks == sorted(ranks) or (varied and known == sorted(known, reverse=True))
 
 
 def _gains(call: Call, scores: Floats) -> Floats:

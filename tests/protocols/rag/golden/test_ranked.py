@@ -1,0 +1,65 @@
+"""The artefacts of S6."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from semblance.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
+from semblance.protocols.rag.golden.ranked import calls_text, checkpoint_text, preview_text, ranked_rows
+from semblance.protocols.rag.golden.ranking_pool import RankingPool
+from semblance.protocols.rag.golden.refinement import Refined, Refinement
+from semblance.protocols.rag.judges import Passage, Question
+from semblance.protocols.rag.judges.simulated import SimulatedJudge
+from semblance.protocols.rag.ranking import Candidate, Ranking
+from semblance.protocols.rag.ranking.engines import ENGINES
+
+POOL = RankingPool.of(
+    Question("Q1", "What is\na | pipe <b>?"),
+    [
+        (Candidate("a|b", 5, 1), Passage("a|b", "first <script> passage")),
+        (Candidate("c", None, 2), Passage("c", "long " * 100)),
+    ],
+)
+RANKING = Ranking((1, 0), (1.5, 2.25), (3, 4), (0.5, 0.25), "stable", {"tau": 0.9})
+CALLS = (KeptCall(0, 0, ("c", "a|b"), ("c", "a|b")), KeptCall(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)))
+REFINED = Refined(POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptFailure(1, "no answer"),))
+
+
+def test_rows_say_rank_score_exposures_and_info() -> None:
+    """After what S5 says of each passage."""
+    rows = ranked_rows(REFINED, {"a|b": {"doc_id": "a|b", "grade": 5}, "c": {"doc_id": "c", "grade": None}})
+    assert rows == [
+        {"doc_id": "c", "grade": None, "final_rank": 1, "final_score": 2.25, "exposures": 4, "info": 0.25},
+        {"doc_id": "a|b", "grade": 5, "final_rank": 2, "final_score": 1.5, "exposures": 3, "info": 0.5},
+    ]
+    assert [row["doc_id"] for row in ranked_rows(REFINED)] == ["c", "a|b"]
+
+
+def test_the_log_of_a_finished_query_is_one(tmp_path: Path) -> None:
+    """It reads back as the log that it was, with what failed on the way before the answers of that round."""
+    refinement = Refinement(SimulatedJudge({}), ENGINES.build("locks"), 7)
+    path = tmp_path / "calls.jsonl"
+    path.write_text(calls_text(refinement, REFINED), "utf-8")
+    log = CallLog(path, refinement.about(POOL))
+    assert log.entries == [CALLS[0], KeptFailure(1, "no answer"), CALLS[1]]
+
+
+def test_the_checkpoint() -> None:
+    """The ranker's state with the top ids, calls, claims and why it stopped."""
+    said = json.loads(checkpoint_text(REFINED, 1))
+    assert said == {"iteration": 2, "top": ["c"], "calls": 2, "stopped": "stable", "claims": {"tau": 0.9}}
+
+
+def test_the_preview_is_a_table_whatever_texts_hold() -> None:
+    """One line per passage; nothing in a text breaks the table or becomes HTML."""
+    text = preview_text(REFINED, 20)
+    lines = text.splitlines()
+    assert lines[0] == "# What is a \\| pipe &lt;b>?"
+    assert "2 answers of the judge, stopped: stable." in lines[2]
+    assert lines[6].startswith("| 1 | c | - | 4 | 2.250 | long long")
+    assert lines[6].endswith("... |")
+    assert lines[7] == "| 2 | a\\|b | 5 | 3 | 1.500 | first &lt;script> passage |"
+    assert "not done yet" in preview_text(
+        Refined(POOL, Ranking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
+    )

@@ -1,0 +1,46 @@
+"""Comparing repeats of a ranking."""
+
+from __future__ import annotations
+
+import pytest
+
+from semblance.errors import UsageError
+from semblance.protocols.rag.ranking.repeats import Repeats, compare_repeats, mean_of
+
+
+def test_by_hand() -> None:
+    """Of 0123, 0132 and 1023: one pair of 6 differs between the first and each other, two between these; the top 2 is
+    shared by all but in the order, the top 1 by the first two."""
+    orders = [(0, 1, 2, 3), (0, 1, 3, 2), (1, 0, 2, 3)]
+    found = compare_repeats(
+        orders, top=1, reference=(0, 1, 2, 3), shown=[[5, 5], [5], []], tokens=[10, 20, 30]
+    )
+    assert found.discordance == pytest.approx((1 + 1 + 2) / 6 / 3)
+    assert found.overlap == pytest.approx(1 / 3)
+    assert found.tau == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+    assert (found.runs, found.calls, found.passages, found.tokens) == (3, 1.0, 5.0, 20.0)
+    assert compare_repeats(orders, top=2).overlap == 1.0
+
+
+def test_equal_orders() -> None:
+    """Nothing differs; no reference, no tau. Pools of one passage or none are always in order."""
+    assert compare_repeats([(1, 0)] * 5) == Repeats(5, 0.0, 1.0)
+    assert compare_repeats([(0,)] * 2, reference=(0,)) == Repeats(2, 0.0, 1.0, 1.0)
+    assert compare_repeats([()] * 2) == Repeats(2, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("orders", [[], [(0, 1)], [(0, 1), (0, 1, 2)], [(0, 1), (0, 2)]])
+def test_what_cannot_be_compared(orders: list[tuple[int, ...]]) -> None:
+    """Fewer than two, or of other positions."""
+    with pytest.raises(UsageError, match="cannot be compared"):
+        compare_repeats(orders)
+
+
+def test_means_over_pools() -> None:
+    """Pools count alike; what one pool lacks, the mean lacks."""
+    one, other = Repeats(5, 0.1, 0.9, 0.8, 4, 20, 100.0), Repeats(5, 0.3, 0.7, 0.6, 2, 10, None)
+    assert mean_of([one, other]) == Repeats(
+        5, pytest.approx(0.2), pytest.approx(0.8), pytest.approx(0.7), 3, 15
+    )
+    with pytest.raises(UsageError, match="unequal"):
+        mean_of([one, Repeats(4, 0, 1)])

@@ -1,0 +1,178 @@
+"""What answers say of the judge: on answers whose faults are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from semblance.protocols.rag.ranking import Call, Candidate
+from semblance.protocols.rag.ranking.report import (
+    Judged,
+    consistency,
+    exposure,
+    judge_noise,
+    judge_notes,
+    place_gains,
+)
+
+
+def answers(
+    seed: int, n: int = 20, calls: int = 40, *, noise: float = 0.0, bias: float = 0.0, graded: bool = True
+) -> Judged:
+    """A pool with utilities N(0, 1) and answers on random batches of 5: `noise` is Gaussian, `bias` is what the first
+    place gains and the last loses."""
+    rng = np.random.default_rng(seed)
+    utilities = rng.standard_normal(n)
+    candidates = tuple(
+        Candidate(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
+        for i, u in enumerate(utilities)
+    )
+    found = []
+    for _ in range(calls):
+        shown = rng.permutation(n)[:5]
+        seen = utilities[shown] + noise * rng.standard_normal(5) + np.linspace(bias, -bias, 5)
+        found.append(Call(tuple(shown.tolist()), tuple(shown[np.argsort(-seen)].tolist())))
+    return Judged(candidates, tuple(found))
+
+
+def of(*orders: tuple[int, ...]) -> Judged:
+    """Answers as given on five candidates of grade 3, shown as they were ordered."""
+    candidates = tuple(Candidate(f"d{i}", 3, i + 1) for i in range(5))
+    return Judged(candidates, tuple(Call(order, order) for order in orders))
+
+
+def test_contradictions_by_hand() -> None:
+    """0 over 1 twice and 1 over 0 once is one pair, contradicted; 0 over 2 twice is one that is not; 3 over 4 was seen
+    once and does not count."""
+    found = consistency([of((0, 1), (1, 0), (0, 1), (0, 2), (0, 2), (3, 4))])
+    assert (found.pairs, found.contradicted) == (2, 1)
+    assert found.share is not None
+    assert found.share.estimate == 0.5
+    assert np.isnan(found.share.low), "one query has no interval"
+
+
+def test_circles_by_hand() -> None:
+    """0 over 1 over 2 over 0 is a circle; 0 over 3 and 3 over 1 close a second three, which is none. A draw has no
+    majority and makes no three."""
+    circle = [(0, 1), (1, 2), (2, 0)]
+    found = consistency([of(*circle, (0, 3), (3, 1))])
+    assert (found.triads, found.circles) == (2, 1)
+    assert consistency([of(*circle, (1, 0))]).triads == 0
+    assert consistency([of((0, 1, 2, 3, 4))]).circles == 0
+    assert consistency([of((0, 1, 2, 3, 4))]).triads == 10
+
+
+def test_a_judge_without_noise_never_contradicts_itself() -> None:
+    """Both shares are 0, with interval 0 to 0."""
+    found = consistency([answers(seed) for seed in range(4)])
+    assert found.pairs > 300
+    assert found.share is not None
+    assert (found.share.estimate, found.share.low, found.share.high) == (0, 0, 0)
+    assert found.circular is not None
+    assert found.circular.estimate == 0
+
+
+def test_noise_makes_contradictions_and_circles() -> None:
+    """More noise, more of both."""
+    shares = []
+    for noise in (0.1, 0.4, 1.5):
+        found = consistency([answers(seed, noise=noise) for seed in range(6)])
+        assert found.share is not None
+        assert found.circular is not None
+        assert found.share.low < found.share.estimate < found.share.high
+        shares.append((found.share.estimate, found.circular.estimate))
+    assert shares == sorted(shares)
+    assert shares[0][0] < 0.15 < 0.4 < shares[2][0]
+
+
+def test_nothing_judged() -> None:
+    """No answers, no candidates: nothing to tell, and no warning."""
+    for queries in ([], [of()], [Judged((), ())]):
+        found = consistency(queries)
+        assert (found.pairs, found.share, found.triads, found.circular) == (0, None, 0, None)
+        assert place_gains(queries) is None
+        assert judge_noise(queries) is None
+        assert judge_notes(queries) == ()
+    assert exposure([]) is None
+
+
+@pytest.mark.parametrize("graded", [True, False])
+def test_a_judge_that_does_not_care_for_places(graded: bool) -> None:
+    """All gains are near 0, sum to 0, and the interval of the lift holds 0."""
+    found = place_gains([answers(seed, noise=0.3, graded=graded) for seed in range(8)])
+    assert found is not None
+    assert (found.batch, found.calls) == (5, 320)
+    assert sum(gain.estimate for gain in found.gains) == pytest.approx(0, abs=1e-9)
+    assert max(abs(gain.estimate) for gain in found.gains) < 0.2
+    assert found.lift.low < 0 < found.lift.high
+
+
+@pytest.mark.parametrize("bias", [0.4, -0.4])
+def test_a_favour_for_places_is_found(bias: float) -> None:
+    """What the judge adds to the first place shows, with its sign."""
+    found = place_gains([answers(seed, noise=0.3, bias=bias) for seed in range(8)])
+    assert found is not None
+    sign = np.sign(bias)
+    assert sign * found.lift.low > 0 < sign * found.lift.high
+    gains = [sign * gain.estimate for gain in found.gains]
+    assert gains == sorted(gains, reverse=True)
+    assert 0.5 < sign * found.lift.estimate < 1.5
+
+
+def test_one_query_resamples_its_answers() -> None:
+    """The gains of a single query have an interval too."""
+    found = place_gains([answers(1, noise=0.3, bias=0.5, calls=150)])
+    assert found is not None
+    assert 0 < found.lift.low < found.lift.high
+
+
+def test_gains_by_hand() -> None:
+    """Shown 1, 0, 2 with grades 5, 3, 3 for 0, 1, 2: by grade 0 comes first and the others share places 1 and 2. The
+    answer 1, 2, 0 puts the first shown 1.5 better, the second 2 worse, the third .5 better."""
+    candidates = (Candidate("a", 5, 3), Candidate("b", 3, 1), Candidate("c", 3, 2))
+    call = Call((1, 0, 2), (1, 2, 0))
+    found = place_gains([Judged(candidates, (call, call))])
+    assert found is not None
+    assert [gain.estimate for gain in found.gains] == [1.5, -2.0, 0.5]
+
+
+def test_places_that_say_something_are_not_judged_by() -> None:
+    """Passages shown by fusion rank, or from the best grade down: what stands first is better, so nothing is said."""
+    by_rank = Judged(tuple(Candidate(f"d{i}", None, i) for i in range(6)), (Call((0, 2, 5), (2, 0, 5)),) * 3)
+    by_grade = Judged(
+        tuple(Candidate(f"d{i}", 5 - i, 9 - i) for i in range(5)), (Call((0, 2, 4), (2, 0, 4)),)
+    )
+    assert place_gains([by_rank]) is None
+    assert place_gains([by_grade]) is None
+
+
+def test_exposure() -> None:
+    """How often candidates were shown: 0 three times, 1 and 2 once, 3 and 4 never."""
+    found = exposure([of((0, 1), (0, 2), (0,))])
+    assert found is not None
+    assert (found.least, found.median, found.most, found.never) == (0, 1.0, 3, 2)
+
+
+@pytest.mark.parametrize(("noise", "share"), [(0.0945, 0.03), (0.3249, 0.10), (0.7265, 0.20)])
+def test_the_noise_of_a_judge_is_found(noise: float, share: float) -> None:
+    """Gaussian noise of this size misorders 3, 10 and 20% of all pairs; the estimate from random batches is near."""
+    found = judge_noise([answers(seed, n=24, calls=30, noise=noise) for seed in range(4)])
+    assert found is not None
+    assert found.estimate == pytest.approx(share, abs=0.025)
+    assert found.low <= found.estimate <= found.high
+
+
+def test_too_few_answers_say_nothing_of_noise() -> None:
+    """Fewer than five answers of a query are left out."""
+    assert judge_noise([answers(1, calls=4)]) is None
+
+
+def test_notes_are_sentences() -> None:
+    """A favour that is sure is named, one that is not is said not to be seen."""
+    favour, circles, shown = judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
+    assert favour.startswith("The judge favours what is shown first: the first place gains +")
+    assert "go round in a circle" in circles
+    assert shown.startswith("A passage was shown ")
+    assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
+        "No favour of the judge"
+    )
