@@ -43,6 +43,7 @@ PROMISED = {
     "semblance.measures": [
         *("ami", "ari", "average_precision", "ndcg", "precision", "recall", "reciprocal_rank", "v_measure"),
         *("edit_distance", "krippendorff_alpha", "MEASURES"),
+        *("ra_nwg", "n_recall", "harm", "proc", "hit", "evaluate_graded", "sensitivity_grid"),
     ],
     "semblance.stats": [
         *("bootstrap_ci", "paired_bootstrap", "hodges_lehmann", "wilcoxon", "wilson", "fisher_z"),
