@@ -1,0 +1,149 @@
+"""Who beats whom: the paired bootstrap of the specification, corrected by Holm, and ranks that follow from it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+import semblance as sb
+from semblance.protocols.rag.scoring.record import Score
+from semblance.stats import bootstrap_ci, holm, paired_bootstrap, randomization_test
+from stub.ranked import qrels, run
+
+JUDGED = qrels(150)
+RUNS = {
+    "good": run(JUDGED, 1, skill=4.0, depth=50),
+    "fair": run(JUDGED, 2, skill=0.4, depth=50),
+    "same": run(JUDGED, 13, skill=0.4, depth=50),
+    "poor": run(JUDGED, 4, skill=-1.0, depth=50),
+}
+MEASURES = ["RA-nWG@10", "Harm@10", "N-Recall5@10", "%PROC@10"]
+
+
+@pytest.fixture(scope="module")
+def found() -> sb.rag.Scoring:
+    return sb.rag.score(JUDGED, RUNS, measures=MEASURES, resamples=4000, seed=5)
+
+
+def values(found: sb.rag.Scoring, name: str, measure: str) -> np.ndarray:
+    frame = found.per_query.filter(pl.col("run") == name, pl.col("measure") == measure)
+    return frame["value"].fill_null(np.nan).to_numpy()
+
+
+@pytest.mark.parametrize("measure", ["RA-nWG@10", "Harm@10"])
+def test_intervals_are_those_of_the_bootstrap(found: sb.rag.Scoring, measure: str) -> None:
+    """Where a measure is defined for all queries they are those of `bootstrap_ci`; else close to those without them."""
+    for name in RUNS:
+        known = values(found, name, measure)
+        whole = bootstrap_ci(known[~np.isnan(known)], n_resamples=4000, seed=5)
+        value = found.record.value(name, measure)
+        assert value is not None
+        assert value.value == pytest.approx(whole.estimate, abs=1e-12)
+        exact = not np.isnan(known).any()
+        assert (value.low, value.high) == pytest.approx((whole.low, whole.high), abs=1e-12 if exact else 0.01)
+
+
+def test_pairs_are_those_of_the_paired_bootstrap(found: sb.rag.Scoring) -> None:
+    """Difference, interval and p; adjusted by Holm over the pairs of the measure."""
+    comparison = found.record.comparison("Harm@10")
+    assert comparison is not None
+    for pair in comparison.pairs:
+        # Tenths as whole numbers: a resampled difference of 0 is then exactly that.
+        a, b = (np.rint(10 * values(found, name, "Harm@10")) for name in (pair.a, pair.b))
+        one = paired_bootstrap(a, b, n_resamples=4000, seed=5)
+        expected = (one.estimate / 10, one.low / 10, one.high / 10, one.p)
+        assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(expected, abs=1e-12)
+    assert [pair.p_adjusted for pair in comparison.pairs] == holm([pair.p for pair in comparison.pairs])
+
+
+def test_ranks_follow_from_the_tests(found: sb.rag.Scoring) -> None:
+    """Best first; a rank is a range where the tests leave it open."""
+    comparison = found.record.comparison("RA-nWG@10")
+    assert comparison is not None
+    ranges = zip(comparison.rank_low, comparison.rank_high, strict=True)
+    assert dict(zip(comparison.runs, ranges, strict=True)) == {
+        "good": (1, 1), "fair": (2, 3), "same": (2, 3), "poor": (4, 4),
+    }  # fmt: skip
+    assert {pair.better for pair in comparison.pairs if {pair.a, pair.b} == {"fair", "same"}} == {""}
+
+
+def test_where_lower_is_better_the_lower_one_wins(found: sb.rag.Scoring) -> None:
+    """Harm: the run that beats another has less of it."""
+    comparison = found.record.comparison("Harm@10")
+    assert comparison is not None
+    for pair in comparison.pairs:
+        if pair.better:
+            assert (pair.better == pair.a) == (pair.difference < 0)
+    assert any(pair.better for pair in comparison.pairs)
+
+
+def test_the_verdict_names_who_may_be_first(found: sb.rag.Scoring) -> None:
+    """And its numbers are those of the pair."""
+    assert found.verdict == "good beats every other run on RA-nWG@10"
+    assert "the next, by" in found.record.lede[0]
+
+
+def test_equal_runs_cannot_be_told_apart() -> None:
+    """A run against itself differs by nothing, with p 1."""
+    found = sb.rag.score(
+        JUDGED, {"a": RUNS["fair"], "b": RUNS["fair"]}, measures=["RA-nWG@10"], resamples=500
+    )
+    comparison = found.record.comparison("RA-nWG@10")
+    assert comparison is not None
+    [pair] = comparison.pairs
+    assert (pair.difference, pair.low, pair.high, pair.p, pair.better) == (0, 0, 0, 1, "")
+    assert found.verdict == "No run stands out on RA-nWG@10: both may be first"
+
+
+def test_the_randomisation_test() -> None:
+    """An option: the p of random signs, none for ratios."""
+    found = sb.rag.score(
+        JUDGED, {name: RUNS[name] for name in ("fair", "same", "poor")}, measures=MEASURES, test="randomization",
+        resamples=5000,
+    )  # fmt: skip
+    comparison = found.record.comparison("Harm@10")
+    assert comparison is not None
+    for pair in comparison.pairs:
+        one = randomization_test(
+            values(found, pair.a, "Harm@10"), values(found, pair.b, "Harm@10"), n_resamples=5000
+        )
+        assert pair.p == pytest.approx(one.p, abs=0.03)
+    ratio = found.record.comparison("%PROC@10")
+    assert ratio is not None
+    assert ratio.reason == "the randomisation test compares means, not ratios"
+    assert "randomisation" in found.record.settings.test
+
+
+def test_too_few_resamples_are_said() -> None:
+    """With many pairs, few resamples cannot reach significance after the correction."""
+    runs = {f"r{i}": RUNS["fair"] for i in range(6)}
+    found = sb.rag.score(JUDGED, runs, measures=["Harm@10"], resamples=500)
+    assert any(
+        "15 pairs of runs 500 resamples cannot tell any two apart" in note.text for note in found.record.notes
+    )
+
+
+def test_undefined_on_either_side_is_left_out_of_both() -> None:
+    """A difference is over the queries where both runs have a value."""
+    judged = {f"q{i}": {"a": 5, "b": 1} for i in range(30)}
+    full = {query: ["a"] for query in judged}
+    half = {query: ["b"] for query in list(judged)[:20]}
+    found = sb.rag.score(judged, {"full": full, "half": half}, measures=["Judged@1", "R@1"], resamples=500)
+    comparison = found.record.comparison("Judged@1")
+    assert comparison is not None
+    assert [pair.n for pair in comparison.pairs] == [20]
+    recall = found.record.comparison("R@1")
+    assert recall is not None
+    assert [(pair.n, pair.difference) for pair in recall.pairs] == [(30, 1.0)]
+
+
+def test_pairs_are_best_first(found: sb.rag.Scoring) -> None:
+    """So that the first is of the two best."""
+    score: Score = found.record
+    for comparison in score.comparisons:
+        shown = [score.value(name, comparison.measure) for name in comparison.runs]
+        known = [one.value for one in shown if one is not None and one.value is not None]
+        assert all((a <= b) if comparison.measure == "Harm@10" else (a >= b) for a, b in pairwise(known))

@@ -1,0 +1,68 @@
+"""Bootstrap and sign test of columns with holes, against the plain ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from semblance.errors import UsageError
+from semblance.randomness import generator
+from semblance.stats import randomization_test, resample_means
+from semblance.stats.masked import resample_defined_means, sign_flip_p
+
+
+def _draw(seed: int, n: int = 70, m: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, m))
+
+
+@pytest.mark.parametrize("n", [1, 7, 70, 3000])
+def test_without_holes_it_is_the_plain_bootstrap(n: int) -> None:
+    """The same draws, so the same means but for the order of summation."""
+    columns = _draw(1, n)
+    plain = resample_means(columns, n_resamples=50, rng=generator(0, "resample"))
+    masked = resample_defined_means(columns, n_resamples=50, rng=generator(0, "resample"))
+    np.testing.assert_allclose(masked, plain, atol=1e-12)
+
+
+def test_holes_are_left_out_of_each_resample() -> None:
+    """Every column has the mean of its own defined items among those drawn, by hand."""
+    columns = _draw(2, 9, 3)
+    columns[[0, 4], 1] = np.nan
+    columns[1:, 2] = np.nan
+    means = resample_defined_means(columns, n_resamples=40, rng=generator(3, "resample"))
+    rows = generator(3, "resample").integers(0, 9, size=(40, 9))
+    with np.errstate(invalid="ignore"):
+        expected = np.array([[_mean(columns[row, i]) for i in range(3)] for row in rows])
+    np.testing.assert_allclose(means, expected, atol=1e-12)
+    assert np.isnan(means[:, 2]).any()
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def test_what_cannot_be_resampled() -> None:
+    """No items, one dimension and infinite values are the caller's mistakes."""
+    for columns in (np.empty((0, 2)), np.ones(3), np.array([[np.inf]])):
+        with pytest.raises(UsageError, match="columns have the shape"):
+            resample_defined_means(columns, n_resamples=5, rng=generator(0))
+    with pytest.raises(UsageError, match="columns have the shape"):
+        sign_flip_p(np.ones(3), n_resamples=5, rng=generator(0))
+
+
+def test_sign_flips_agree_with_the_test_of_one_column() -> None:
+    """p as of `randomization_test`, to what 20,000 patterns leave of chance; holes do not count."""
+    columns = _draw(4, 60, 4) + np.array([0.0, 0.1, 0.25, 0.6])
+    columns[::3, 3] = np.nan
+    found = sign_flip_p(columns, n_resamples=20_000, rng=generator(0, "x"))
+    for i in range(4):
+        known = columns[~np.isnan(columns[:, i]), i]
+        one = randomization_test(known, np.zeros(len(known)), n_resamples=20_000)
+        assert found[i] == pytest.approx(one.p, abs=0.015)
+
+
+def test_no_difference_has_p_of_one() -> None:
+    """Zeros and holes say nothing."""
+    table = np.array([[0.0, np.nan]] * 5)
+    np.testing.assert_array_equal(sign_flip_p(table, n_resamples=99, rng=generator(0)), [1.0, 1.0])
