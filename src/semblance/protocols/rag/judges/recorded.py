@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,13 +119,15 @@ def open_recorded(
     unjudged: int | None = None,
     orders: Literal["recorded", "grades"] = "recorded",
 ) -> RecordedJudge:
-    """`recorded:FILE`, see `read_recording` and `RecordedJudge`."""
+    """`recorded:FILE`, see `read_recording` and `RecordedJudge`; `recorded:sample` is what comes with the package for
+    12 questions of the sample, those of `--limit 12`."""
     if not target:
         raise UsageError("The judge 'recorded' needs a file.", mend="Write recorded:FILE.jsonl.")
+    path = Path(str(files("semblance.data"))) / "sample" / "judgements.jsonl" if target == "sample" else Path(target)
     params = {"unjudged": unjudged, "orders": orders}
     given = {key: value for key, value in params.items() if value not in (None, "recorded")}
     name = QUERY.format(Spec("recorded", target, given))
-    return RecordedJudge(read_recording(Path(target)), unjudged=unjudged, orders=orders, name=name)
+    return RecordedJudge(read_recording(path), unjudged=unjudged, orders=orders, name=name)
 
 
 def read_recording(path: Path) -> Recording:
