@@ -55,6 +55,17 @@ def test_many_queries_scores_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     assert list_tau(a, b, 5)[:2].tolist() == [pytest.approx(2 / 3), 1]
 
 
+@pytest.mark.parametrize("items", ["common", "union"])
+def test_long_lists(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long lists are compared in another way, with the same result; undefined ones among them."""
+    rng = np.random.default_rng(2)
+    a, b = ({f"q{i}": [f"d{j}" for j in rng.permutation(60)[:40]] for i in range(20)} for _ in range(2))
+    a["short"], b["short"] = ["x"], ["x"]
+    expected = list_tau(a, b, 40, items)
+    monkeypatch.setattr("semblance.measures.lists._WIDE", 10)
+    assert list_tau(a, b, 40, items) == pytest.approx(expected, nan_ok=True)
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     """Cutoffs below 1, other items, one query against many."""
     with pytest.raises(UsageError, match="cutoff is 0"):

@@ -254,6 +254,8 @@ def test_arrays_alone_are_enough() -> None:
         Graded(counts[:, :4], top)
     with pytest.raises(UsageError, match="1 and 2 queries"):
         Graded(counts, np.vstack([top, top]))
+    with pytest.raises(UsageError, match="grades from 0 to 7"):
+        Graded(counts, np.array([[7, 0]]))
 
 
 def test_values_above_1_are_shown() -> None:
@@ -266,6 +268,7 @@ def test_values_above_1_are_shown() -> None:
     [
         (lambda: ra_nwg({"q": {"a": 0}}, {"q": ["a"]}, 5), "1 grade cannot be used, the first of query 'q'"),
         (lambda: harm({"a": 2.5}, ["a"], 5), "must be 1, 2, 3, 4 or 5"),
+        (lambda: harm({"a": "good"}, ["a"], 5), "grade or score is not a number.*'good'"),
         (lambda: harm({"a": 2}, ["a"], 0), "cutoff is 0"),
         (lambda: harm({"a": 2}, ["a"], 5, unjudged="no"), "no unjudged 'no'. Use one of zero, grade1"),
         (lambda: harm({"a": 2}, ["a"], 5, level=6), "rel is 6"),

@@ -6,6 +6,7 @@ import pytest
 
 from semblance.errors import UsageError
 from semblance.measures import MEASURES, evaluate, evaluate_graded, grade
+from semblance.spec import CALL
 
 SPELLINGS = {
     "RAnWG(alpha=1)@10": "RA-nWG@10",
@@ -51,7 +52,7 @@ SPELLINGS = {
 def test_both_spellings_are_one_measure(given: str, ours: str) -> None:
     """What is read is written as the paper does, and reads back as the same."""
     assert str(MEASURES.build(given)) == ours
-    assert MEASURES.build(given) == MEASURES.build(ours)
+    assert MEASURES.build(given) == MEASURES.build(ours) == MEASURES.build(CALL.parse(given))
 
 
 def test_values_stand_under_the_name_that_was_given() -> None:

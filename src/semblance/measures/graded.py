@@ -65,6 +65,11 @@ class Graded:
                 f"Graded rankings have {' and '.join(str(shape[0]) for shape in shapes)} queries.",
                 mend="Give one row per query in each array.",
             )
+        if self.top.size and not ABSENT <= self.top.min() <= self.top.max() <= GRADES[-1]:
+            raise UsageError(
+                f"The retrieved documents have grades from {self.top.min()} to {self.top.max()}.",
+                mend="Give 1 to 5, 0 to one without a grade and -1 beyond the end of a list.",
+            )
 
     def answer(self, values: Floats) -> Values:
         """`values`, one per query, in the shape of the question: a float for one query."""

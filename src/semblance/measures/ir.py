@@ -23,7 +23,6 @@ from semblance.errors import ModelError
 from semblance.measures.graded import RELEVANT
 from semblance.measures.grading import Facet, grade
 from semblance.measures.registry import MEASURES, Measure, evaluate_graded
-from semblance.measures.spellings import canonical
 from semblance.spec import Spec
 
 try:
@@ -55,7 +54,7 @@ class Ours(ir_measures.Measure):  # type: ignore[misc]
     def ours(self) -> Measure:
         """The same measure here."""
         parameters = {key: value for key, value in self.params.items() if key != "cutoff"}
-        return MEASURES.build(canonical(Spec(self.NAME, "", parameters, self.params["cutoff"])))
+        return MEASURES.build(Spec(self.NAME, "", parameters, self.params["cutoff"]))
 
 
 class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]

@@ -16,6 +16,7 @@ Lists = Retrieved | Mapping[str, Retrieved]
 Floats = NDArray[np.float64]
 
 _COMPARISONS = 1 << 22
+_WIDE = 200
 
 
 def overlap(a: Lists, b: Lists, k: int) -> Values:
@@ -55,6 +56,8 @@ def list_tau(a: Lists, b: Lists, k: int, items: Items = "common") -> Values:
 def tau_b(x: Floats, y: Floats) -> Floats:
     """Kendall's tau-b of `x` and `y` over their last axis, (q, n) -> (q,), where NaN on either side leaves an item
     out."""
+    if x.shape[-1] > _WIDE:
+        return np.array([_long_tau_b(one, other) for one, other in zip(x, y, strict=True)])
     first, second = np.triu_indices(x.shape[-1], 1)
     step = max(1, _COMPARISONS // max(1, len(first)))
     parts = [
@@ -70,6 +73,14 @@ def _tau_b(x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.int
     sizes = np.sqrt(np.nansum(left**2, axis=1) * np.nansum(right**2, axis=1))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(left * right, axis=1) / sizes)
+
+
+def _long_tau_b(x: Floats, y: Floats) -> float:
+    """The same of one pair of rows, in n log n."""
+    from scipy.stats import kendalltau
+
+    known = ~(np.isnan(x) | np.isnan(y))
+    return float(kendalltau(x[known], y[known]).statistic) if known.sum() > 1 else float("nan")
 
 
 def _both(a: Lists, b: Lists, k: int) -> tuple[list[list[str]], list[list[str]], bool]:

@@ -59,8 +59,11 @@ def find_ranks(
 
 
 def numbers(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
-    """The `n` numbers of all columns in a row."""
-    return np.fromiter(chain.from_iterable(columns), np.float64, n)
+    """The `n` numbers of all columns in a row. Raises UsageError for a word."""
+    try:
+        return np.fromiter(chain.from_iterable(columns), np.float64, n)
+    except ValueError as error:
+        raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Give numbers.") from error
 
 
 def check_each(good: NDArray[np.bool_], what: str, names: list[str], query: Ints, expected: str) -> None:

@@ -8,7 +8,7 @@ show.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -79,6 +79,10 @@ class _Measures(Registry[Measure]):
         spec = canonical(self.style.parse(text))
         self.get(spec.name)
         return spec
+
+    def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> Measure:
+        """The measure that `spec` names, under any of its names."""
+        return super().build(canonical(spec) if isinstance(spec, Spec) else spec, also, **context)
 
 
 MEASURES: Registry[Measure] = _Measures("measure", CALL, [["spec", "compute"]])
