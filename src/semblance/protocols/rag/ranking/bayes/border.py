@@ -28,14 +28,14 @@ def drop_in_border_errors(
     m = windows.shape[1]
     inner = covariance[windows[:, :, None], windows[:, None, :]]
     # S' = S - S[:, w] M S[w, :] is the covariance after the answer.
-    update = np.linalg.solve(np.eye(m) + fisher @ inner, fisher)
-    return _drops(mean, covariance, in_top, order.astype(np.int64), top, windows, update, NODES, WEIGHTS)
+    update = np.asarray(np.linalg.solve(np.eye(m) + fisher @ inner, fisher), dtype=np.float64)
+    return _drops(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
 
 
 @njit(cache=True)
 def _drops(
     mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
-    windows: Positions, update: Floats, nodes: Floats, weights: Floats,
+    windows: Positions, update: Floats,
 ) -> Floats:  # fmt: skip
     count, m = windows.shape
     drops = np.zeros(count)
@@ -58,20 +58,18 @@ def _drops(
                         learned += gap[i] * update[window, i, j] * gap[j]
                 after = max(before - learned, 1e-12 * before)
                 if learned > 1e-9 * before:
-                    drops[window] += weight * (
-                        wrong - _expected_wrong(distance, learned, after, nodes, weights)
-                    )
+                    drops[window] += weight * (wrong - _expected_wrong(distance, learned, after))
     return drops
 
 
 @njit(cache=True)
-def _expected_wrong(distance: float, learned: float, after: float, nodes: Floats, weights: Floats) -> float:
+def _expected_wrong(distance: float, learned: float, after: float) -> float:
     """How probably a pair is wrong once an answer has moved its difference by N(0, learned) and left it N(., after),
     the pair being put in the order that then looks right: by Gauss-Hermite quadrature."""
     moved, left = math.sqrt(learned), math.sqrt(after)
     expected = 0.0
-    for k in range(len(nodes)):
-        expected += weights[k] * _tail(abs(distance + moved * nodes[k]) / left)
+    for k in range(len(NODES)):
+        expected += WEIGHTS[k] * _tail(abs(distance + moved * NODES[k]) / left)
     return expected
 
 

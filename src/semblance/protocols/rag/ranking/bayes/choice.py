@@ -28,8 +28,9 @@ def values(
     best: Component, scores: Floats, order: NDArray[np.intp], top: int, windows: Positions, border: float,
     rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
-    """What an answer to each of `windows` (windows, m) is worth: its information as a share of log m!, and `border` times
-    the drop it should bring in wrong pairs across the border of the `top` places of `order`. `scores` are draws."""
+    """What an answer to each of `windows` (windows, m) is worth: its information as a share of log m!, and `border`
+    times the drop it should bring in wrong pairs across the border of the `top` places of `order`; `scores` are draws.
+    """
     n, m = len(order), windows.shape[1]
     covariance = best.covariance()[:n, :n]
     if m <= LISTED:
@@ -49,7 +50,8 @@ def values(
 
 def best_disjoint(worth: Floats, m: int, count: int) -> list[int]:
     """The `count` best windows of which no two overlap, by where they begin; the best first, the earlier of equals."""
-    left, chosen = worth.copy(), []
+    left = worth.copy()
+    chosen: list[int] = []
     while len(chosen) < count and np.isfinite(left).any():
         start = int(np.argmax(left))
         chosen.append(start)

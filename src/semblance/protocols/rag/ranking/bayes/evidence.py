@@ -1,13 +1,14 @@
 """How probable the next answer was thought to be, before it came: the evidence for hyper-parameters. Compiled.
 
-The evidence of all answers is the product of what each was predicted with by the posterior of those before it. Laplace's
-own evidence multiplies ratios of determinants instead, and is far too low where a judge is sharp: one answer then cuts
-the prior like a knife, and the curvature at the mode says nothing of the wide space behind the cut. Over thirty queries
-that lost 35 nats after 4 calls each.
+The evidence of all answers is the product of what each was predicted with by the posterior of those before it.
+Laplace's own evidence multiplies ratios of determinants instead, and is far too low where a judge is sharp: one answer
+then cuts the prior like a knife, and the curvature at the mode says nothing of the wide space behind the cut. Over
+thirty queries that lost 35 nats after 4 calls each.
 
-Here the m scores of an answer are taken by their Gaussian, and the judge's noise, Gumbel in Plackett-Luce, as the normal
-noise with the same slope for two near candidates: then the order is m - 1 differences that are all positive. Where all m
-candidates are alike beforehand this gives the same at every sharpness, as it must: their order says nothing of it.
+Here the m scores of an answer are taken by their Gaussian, and the judge's noise, Gumbel in Plackett-Luce, as the
+normal noise with the same slope for two near candidates: then the order is m - 1 differences that are all positive.
+Where all m candidates are alike beforehand this gives the same at every sharpness, as it must: their order says nothing
+of it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Tree(NamedTuple):
 def tree_of_orders(m: int) -> Tree:
     """The tree for m items; subsets are bit masks of what is left before the choice."""
     nodes: dict[tuple[int, ...], int] = {}
-    parents, choices = [], []
+    parents: list[int] = []
+    choices: list[int] = []
     for length in range(1, m):
         for chosen in permutations(range(m), length):
             left = (1 << m) - 1 - sum(1 << item for item in chosen[:-1])

@@ -1,12 +1,8 @@
 """The posterior of the scores at given hyper-parameters, as the Gaussian at its mode (Laplace's method). Compiled.
 
 With prior N(mean, 1 / precision) and H the negative Hessian of the log posterior at its mode x, the scores are taken
-as N(x, 1 / H), and the log evidence of the answers is
-
-    log likelihood(x) - 1/2 (x - mean)' D (x - mean) + 1/2 log |D| - 1/2 log |H|,    D = diag(precision)
-
-(Tierney and Kadane 1986). The linear algebra is written out: matrices are small, and no library may choose another
-order of summation on another machine.
+as N(x, 1 / H). The linear algebra is written out: matrices are small, and no library may choose another order of
+summation on another machine.
 """
 
 from __future__ import annotations
@@ -20,28 +16,20 @@ MOST_STEPS = 40
 MOST_HALVINGS = 12
 CLOSE_ENOUGH = 1e-2
 SURE_ENOUGH = 0.5
-"""Newton's method ends with the first step that should gain less than `CLOSE_ENOUGH` in log posterior (what is left then
-is of the order of its square); below `SURE_ENOUGH` it takes steps without looking whether they overshoot."""
+"""Newton's method ends with the first step that should gain less than `CLOSE_ENOUGH` in log posterior, since what is
+left then is of the order of its square; below `SURE_ENOUGH` it takes steps without looking whether they overshoot."""
 
 
 @njit(cache=True)
 def climb_all(
     modes: Floats, means: Floats, precisions: Floats, orders: Positions, places: Floats, random: float
-) -> Floats:
-    """Move each of `modes` (points, n + 1) to the mode of its log posterior, and return the log evidences (points,).
+) -> None:
+    """Move each of `modes` (points, n + 1) to the mode of its log posterior.
 
     Priors are `means` and `precisions`, both (points, n + 1); answers as in `likelihood`.
     """
-    evidence = np.empty(len(modes))
-    d = modes.shape[1]
-    slope, factor = np.empty(d), np.empty((d, d))
     for point in range(len(modes)):
-        x, mean, precision = modes[point], means[point], precisions[point]
-        value = _climb(x, mean, precision, orders, places, random, slope, factor)
-        for i in range(d):
-            value += 0.5 * np.log(precision[i]) - np.log(factor[i, i])
-        evidence[point] = value
-    return evidence
+        _climb(modes[point], means[point], precisions[point], orders, places, random)
 
 
 @njit(cache=True)
@@ -73,14 +61,11 @@ def solve_upper(factor: Floats, sides: Floats) -> Floats:
 
 @njit(cache=True)
 def _climb(
-    x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
-    slope: Floats, factor: Floats,
-) -> float:  # fmt: skip
-    """Newton's method with halved steps. Returns the log posterior at the mode without its constants; written are x
-    and the factor of H there."""
+    x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float
+) -> None:
+    """Newton's method with halved steps; x is overwritten."""
     d = len(x)
-    step, tried = np.empty(d), np.empty(d)
-    value = 0.0
+    slope, factor, step, tried = np.empty(d), np.empty((d, d)), np.empty(d), np.empty(d)
     for _ in range(MOST_STEPS):
         slope[:] = 0.0
         factor[:] = 0.0
@@ -90,13 +75,7 @@ def _climb(
         value = add_answers(x, orders, places, random, slope, factor) + _log_prior(x, mean, precision)
         _cholesky(factor)
         _solve(factor, slope, step)
-        gain = 0.0
-        for i in range(d):
-            gain += step[i] * slope[i]
-        if gain < CLOSE_ENOUGH:
-            x += step
-            value += 0.5 * gain
-            break
+        gain = np.sum(step * slope)
         size = 1.0
         for _ in range(MOST_HALVINGS):
             for i in range(d):
@@ -109,7 +88,8 @@ def _climb(
         else:
             break
         x[:] = tried
-    return value
+        if gain < CLOSE_ENOUGH:
+            break
 
 
 @njit(cache=True)

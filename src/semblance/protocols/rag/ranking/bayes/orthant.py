@@ -14,7 +14,7 @@ from numba import njit
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats
 
 SWEEPS = 12
-SETTLED = 1e-5
+SETTLED = 1e-3
 """Passes over the conditions at most; they end when no factor's precision moves by more than this share."""
 FAR = -25.0
 """Below this many standard deviations the tail is taken by its asymptote."""
@@ -24,41 +24,44 @@ FAR = -25.0
 def log_orthant(mean: Floats, covariance: Floats) -> float:
     """The log probability that all of N(mean, covariance) are positive; `mean` (p,), `covariance` (p, p) definite."""
     p = len(mean)
-    inverse = np.linalg.inv(covariance)
-    pull = inverse @ mean
-    precision, shift = np.zeros(p), np.zeros(p)
-    approximate, centre = covariance.copy(), mean.copy()
-    evidence = np.zeros(p)
+    pull = np.linalg.solve(covariance, mean)
+    precision, shift, evidence = np.zeros(p), np.zeros(p), np.zeros(p)
+    approximate, centre, column = covariance.copy(), mean.copy(), np.empty(p)
+    log_volume = 0.0  # of `approximate`, relative to `covariance`
     for _ in range(SWEEPS):
         moved = 0.0
         for i in range(p):
             variance = 1.0 / (1.0 / approximate[i, i] - precision[i])
             without = variance * (centre[i] / approximate[i, i] - shift[i])
-            log_chance, ratio = _tail(without / math.sqrt(variance))
             z = without / math.sqrt(variance)
+            log_chance, ratio = _tail(z)
             narrowed = max(variance * (1.0 - ratio * (z + ratio)), 1e-9 * variance)
             new = max(1.0 / narrowed - 1.0 / variance, 0.0)
             change = new - precision[i]
             moved = max(moved, abs(change) * variance)
             precision[i] = new
             shift[i] = (without + math.sqrt(variance) * ratio) / narrowed - without / variance
-            column = approximate[i].copy()
-            approximate -= change / (1.0 + change * column[i]) * np.outer(column, column)
-            centre = approximate @ (pull + shift)
             natural = without / variance + shift[i]
+            grown = 1.0 + variance * new
             evidence[i] = log_chance + 0.5 * (
-                math.log(1.0 + variance * new)
-                - natural * natural * variance / (1.0 + variance * new)
-                + without * without / variance
+                math.log(grown) - natural * natural * variance / grown + without * without / variance
             )
+            column[:] = approximate[i]
+            grown = 1.0 + change * column[i]
+            log_volume -= math.log(grown)
+            for j in range(p):
+                for k in range(p):
+                    approximate[j, k] -= change / grown * column[j] * column[k]
+            for j in range(p):
+                centre[j] = 0.0
+                for k in range(p):
+                    centre[j] += approximate[j, k] * (pull[k] + shift[k])
         if moved < SETTLED:
             break
-    total = pull + shift
-    return (
-        np.sum(evidence)
-        + 0.5 * (np.linalg.slogdet(approximate)[1] - np.linalg.slogdet(covariance)[1])
-        + 0.5 * (np.sum(total * (approximate @ total)) - np.sum(pull * mean))
-    )
+    total = 0.5 * log_volume
+    for i in range(p):
+        total += evidence[i] + 0.5 * ((pull[i] + shift[i]) * centre[i] - pull[i] * mean[i])
+    return total
 
 
 @njit(cache=True)

@@ -60,9 +60,8 @@ class Posterior:
         self._places = np.empty((0, m))
         self._biased = bias > 0
         self._flat = spread.says_nothing
-        self._resting = np.zeros(SHAPE, dtype=np.bool_)
-        self._resting[:, 1:] = self._flat  # without grades, reliability makes no difference
-        self._resting = self._resting.ravel()
+        # Without grades, reliability makes no difference.
+        self._resting = np.tile(np.arange(SHAPE[1]) > 0, SHAPE[0]) & self._flat
 
     def learn(self, orders: NDArray[np.int64], places: Floats) -> None:
         """Take in answers (calls, m), best first, and where each candidate was shown, -1 (first) .. 1 (last)."""
@@ -119,8 +118,8 @@ class Posterior:
 
 
 def draw(components: list[Component], normal: Floats) -> Floats:
-    """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by component,
-    each as often as its weight says."""
+    """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by
+    component, each as often as its weight says."""
     draws = normal.shape[1]
     ends = np.rint(np.cumsum([one.weight for one in components]) * draws).astype(int)
     starts = np.concatenate([[0], ends[:-1]])
@@ -138,4 +137,4 @@ def _spread_out(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     padded = np.pad(chosen.reshape(SHAPE), 1)
     rows, columns = SHAPE
     near = [(1, 1), (0, 1), (2, 1), (1, 0), (1, 2)]
-    return np.logical_or.reduce([padded[i : i + rows, j : j + columns] for i, j in near]).ravel()
+    return np.array([padded[i : i + rows, j : j + columns] for i, j in near]).any(axis=0).ravel()

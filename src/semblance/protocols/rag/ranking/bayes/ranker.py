@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from semblance.protocols.rag.ranking.bayes.choice import propose
 from semblance.protocols.rag.ranking.bayes.claims import Claims, claims
-from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
+from semblance.protocols.rag.ranking.bayes.likelihood import Floats
 from semblance.protocols.rag.ranking.bayes.options import Options
 from semblance.protocols.rag.ranking.bayes.posterior import Component, Posterior, draw
 from semblance.protocols.rag.ranking.bayes.prior import spread_of_grades
@@ -43,7 +43,7 @@ class BayesRanker:
     def __init__(
         self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int, options: Options
     ) -> None:
-        self._options, self._top = options, min(top, len(candidates))
+        self._options, self._top = options, max(1, min(top, len(candidates)))
         self._names = (seed, "ranking", "bayes", query)
         self._given = np.array(
             sorted(range(len(candidates)), key=lambda i: _standing(candidates[i])), dtype=np.intp

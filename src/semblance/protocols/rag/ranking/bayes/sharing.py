@@ -1,8 +1,8 @@
 """What one query's answers say of the judge, as a prior for the others.
 
 The judge's sharpness A and the grades' reliability rho differ from query to query, but not by much: each query's point
-on the grid is taken as a common point g0 moved by a kernel K, of which the width is learned as well. Every query q brings
-its evidences E_q over the grid; what the others say to it is
+on the grid is taken as a common point g0 moved by a kernel K, of which the width is learned as well. Every query q
+brings its evidences E_q over the grid; what the others say to it is
 
     p_q(g)  =  sum over g0 and widths of  p(g0) p(width) K(g0 -> g)  x  product over r != q of  sum_h K(g0 -> h) E_r(h)
 
@@ -36,16 +36,19 @@ def shared_priors(evidences: Floats) -> Floats:
     for query in range(len(heights)):
         others = total - np.array([one[query] for one in told])
         weights = np.exp(others - others.max())
-        blurred = sum(weight @ kernel for weight, kernel in zip(weights, kernels, strict=True))
-        priors[query] = np.log(np.maximum(blurred / weights.sum(), np.exp(LOWEST)))
-    return priors
+        blurred = [weight @ kernel for weight, kernel in zip(weights, kernels, strict=True)]
+        priors[query] = np.log(np.maximum(np.sum(blurred, axis=0) / weights.sum(), np.exp(LOWEST)))
+    return np.asarray(priors)
 
 
 @lru_cache
 def _kernels() -> tuple[Floats, ...]:
     """K(g0 -> g), (points, points), its rows sums of 1, for each width."""
     sharpness, reliability = np.log(SHARPNESS), np.arange(len(RELIABILITY), dtype=np.float64)
-    return tuple(np.kron(_moved(sharpness, width), _moved(reliability, CELLS * width)) for width in WIDTHS)
+    return tuple(
+        np.asarray(np.kron(_moved(sharpness, width), _moved(reliability, CELLS * width)), dtype=np.float64)
+        for width in WIDTHS
+    )
 
 
 def _moved(values: Floats, width: float) -> Floats:

@@ -1,0 +1,47 @@
+"""The mode of the posterior and the Gaussian around it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from semblance.protocols.rag.ranking.bayes.laplace import climb_all, factor_at, solve_upper
+from semblance.protocols.rag.ranking.bayes.likelihood import add_answers
+from semblance.protocols.rag.ranking.bayes.posterior import Component
+
+
+def problem(sharpness):
+    rng = np.random.default_rng(4)
+    n, m, calls = 9, 4, 12
+    z = rng.normal(size=n)
+    orders = np.array(
+        [sorted(rng.permutation(n)[:m], key=lambda i: -z[i] - rng.gumbel() / sharpness) for _ in range(calls)]
+    )
+    places = np.array([rng.permutation(np.linspace(-1, 1, m)) for _ in range(calls)])
+    mean = np.append(sharpness * 0.3 * rng.normal(size=n), 0)
+    precision = np.append(np.full(n, sharpness**-2.0), 4.0)
+    return mean, precision, orders, places
+
+
+def test_at_the_mode_prior_and_answers_pull_alike():
+    for sharpness in (0.5, 4.0, 40.0):
+        mean, precision, orders, places = problem(sharpness)
+        modes = mean[None].copy()
+        climb_all(modes, mean[None], precision[None], orders, places, 0.02)
+        slope, curvature = -precision * (modes[0] - mean), np.diag(precision)
+        add_answers(modes[0], orders, places, 0.02, slope, curvature)
+        left = slope @ np.linalg.solve(curvature, slope)
+        assert left < 1e-3, f"{left} nats to gain at sharpness {sharpness}"
+
+
+def test_factor_draws_and_covariance_are_those_of_the_curvature():
+    mean, precision, orders, places = problem(4.0)
+    curvature = np.diag(precision)
+    add_answers(mean, orders, places, 0.02, np.zeros(len(mean)), curvature)
+    factor = np.triu(factor_at(mean, precision, orders, places, 0.02))
+    np.testing.assert_allclose(factor.T @ factor, curvature, atol=1e-12)
+    part = Component(1.0, 4.0, 0.9, mean, factor)
+    np.testing.assert_allclose(part.covariance(), np.linalg.inv(curvature), atol=1e-10)
+    np.testing.assert_allclose(factor @ solve_upper(factor, np.eye(len(mean))), np.eye(len(mean)), atol=1e-12)
+    drawn = part.draws(np.random.default_rng(5).standard_normal((len(mean), 20_000)))
+    np.testing.assert_allclose(np.cov(drawn.T), np.linalg.inv(curvature), atol=0.35)
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.1)

@@ -1,0 +1,57 @@
+"""What grades say beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm, truncnorm
+
+from semblance.protocols.rag.ranking.bayes.prior import (
+    RELIABILITY,
+    SHARPNESS,
+    log_weights,
+    priors,
+    spread_of_grades,
+)
+
+
+def test_moments_are_those_of_a_normal_cut_at_the_grades_frequencies():
+    """2 of 10 with grade 1, 5 with 3, 3 with 4, and one without."""
+    found = spread_of_grades([1] * 2 + [3] * 5 + [None] + [4] * 3)
+    cuts = norm.ppf([0, 0.2, 0.7, 1])
+    for at, low, high in ((0, *cuts[:2]), (4, *cuts[1:3]), (9, *cuts[2:])):
+        assert found.mean[at] == pytest.approx(truncnorm.mean(low, high))
+        assert found.variance[at] == pytest.approx(truncnorm.var(low, high))
+    assert (found.mean[7], found.variance[7]) == (0, 1)
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=1, max_size=40))
+def test_only_the_order_of_grades_counts(grades):
+    """Any increasing relabelling gives the same; all moments together are those of a standard normal."""
+    found = spread_of_grades(grades)
+    again = spread_of_grades([None if grade is None else 10 * grade**3 for grade in grades])
+    np.testing.assert_array_equal(found.mean, again.mean)
+    np.testing.assert_array_equal(found.variance, again.variance)
+    assert found.mean.sum() == pytest.approx(0, abs=1e-9)
+    assert (found.mean**2 + found.variance).mean() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("grades", [[], [None, None], [3, 3, 3]])
+def test_grades_that_tell_nobody_apart_say_nothing(grades):
+    assert spread_of_grades(grades).says_nothing
+
+
+def test_prior_variance_of_scores_is_the_sharpness_squared():
+    """Over the pool, at every reliability; and at none the grades do not matter."""
+    found = priors(spread_of_grades([1, 2, 2, 3, 5]), 0.2)
+    scores, spreads = found.means[:, :-1], 1 / found.precisions[:, :-1]
+    wanted = np.repeat(SHARPNESS**2, len(RELIABILITY))
+    np.testing.assert_allclose((scores**2 + spreads).mean(axis=1), wanted)
+    assert not scores[:: len(RELIABILITY)].any()
+    np.testing.assert_allclose(found.precisions[:, -1] ** -0.5, 0.2 * np.sqrt(wanted))
+
+
+def test_weights_are_a_distribution():
+    assert np.exp(log_weights()).sum() == pytest.approx(1)
