@@ -78,7 +78,8 @@ def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
         status = status_of(gain)
         told_gain = f"{_more(gain)} than the better one alone"
         text = f"{_made_of(best)}, PROC@{k} {told(ceiling)}: {told_gain}. {_MEANING[status]}"
-        yield Guidance("hybrid", "pool", status, text, (ceiling, gain))
+        half = Evidence("documents of each", best.depth // 2)
+        yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [half])))
 
 
 def _made_of(union: Union) -> str:

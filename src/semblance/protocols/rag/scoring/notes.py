@@ -13,7 +13,7 @@ from semblance.measures.set_measures import feasible_hits
 from semblance.measures.summary import count_over_one
 from semblance.protocols.rag.scoring.compared import ALPHA
 from semblance.protocols.rag.scoring.judgements import Graded1To5
-from semblance.protocols.rag.scoring.measured import ANSWERS, Asked, Measured
+from semblance.protocols.rag.scoring.measured import ANSWERS, JUDGED, Asked, Measured
 from semblance.protocols.rag.scoring.placed import Board, Placed
 from semblance.protocols.rag.scoring.record import Note, RunFacts, Value
 from semblance.protocols.rag.scoring.words import counted, listed, percent
@@ -139,13 +139,13 @@ def _weight_notes(board: Board, total: int) -> Iterator[Note]:
 
 
 def _unjudged(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
-    shares = [1 - evaluate_graded([f"Judged@{k}"], run.graded)[f"Judged@{k}"] for k in cutoffs]
-    means = [float(np.nanmean(share)) for share in shares if not np.isnan(share).all()]
+    shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
+    known = [share[~np.isnan(share)] for share in shares]
+    means = [1 - float(share.mean()) for share in known if len(share)]
     if any(mean > 0 for mean in means):
         each = listed([f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)])
-        some = int((shares[-1] > 0).sum())
         text = f"{run.name}: {each} have no grade; {_TREATED[how]}."
-        yield Note("unjudged", text, run.name, some, int((~np.isnan(shares[-1])).sum()))
+        yield Note("unjudged", text, run.name, int((known[-1] < 1).sum()), len(known[-1]))
 
 
 def _shortened(found: Sequence[Asked], measures: Sequence[Asked]) -> list[str]:
