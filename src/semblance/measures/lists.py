@@ -16,7 +16,7 @@ Lists = Retrieved | Mapping[str, Retrieved]
 Floats = NDArray[np.float64]
 
 _COMPARISONS = 1 << 22
-_WIDE = 200
+_WIDE = 80
 
 
 def overlap(a: Lists, b: Lists, k: int) -> Values:
