@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from semblance.cli.options import Wide, Workers
 
+if TYPE_CHECKING:
+    from semblance.cli.running import Display
+    from semblance.protocols.rag.golden.request import GoldenRequest
+
 BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
+RETRIEVERS = ("minilm", "wordllama", "bm25")
+FUSED = ("wordllama", "bm25")
 TOKENIZER = "words"
 RUNS = 3
+QUESTIONS = 12
+DEPTH = 20
 
 
 def demo(
@@ -21,7 +29,7 @@ def demo(
     workers: Workers = 1,
     wide: Wide = False,
 ) -> None:
-    """Run SAGE and PTEB on the sample data with the bundled systems, and minilm where it is installed."""
+    """Run SAGE, PTEB and RAG on the sample data with the bundled systems, and minilm where it is installed."""
     from semblance.cli.pteb.run import run_pteb
     from semblance.cli.running import Display
     from semblance.cli.sage import run_sage
@@ -40,8 +48,49 @@ def demo(
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, tokenizer=TOKENIZER, runs=RUNS, options=options)
     run_pteb(request, out / "pteb", display, report=False, workers=workers)
-    report = write_report([out / "sage", out / "pteb"], out=out / "report.html")
-    typer.echo(f"\nReport of both: {report}")
+    _run_rag(systems, out, display)
+    parts = [out / name for name in ("sage", "pteb", "golden", "rag")]
+    typer.echo(f"\nReport of all: {write_report(parts, out=out / 'report.html')}")
+
+
+def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
+    from semblance.cli.rag.golden import run_golden
+    from semblance.cli.rag.score import run_score
+    from semblance.protocols.rag.golden.options import GoldenOptions
+    from semblance.protocols.rag.golden.request import GoldenRequest
+    from semblance.protocols.rag.scoring.request import ScoreRequest
+
+    typer.echo(
+        f"\nThe judge of {QUESTIONS} questions is recorded: its grades and orders come with the sample, from a "
+        "language model that read the passages once. Nobody is asked now.",
+        err=True,
+    )
+    request = GoldenRequest(
+        "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
+        options=GoldenOptions(depth=DEPTH),
+    )  # fmt: skip
+    run_golden(request, out / "golden", display, report=False)
+    typer.echo("")
+    runs = _write_runs(request, [name for name in RETRIEVERS if name in systems], out / "runs")
+    qrels = str(out / "golden" / "export" / "qrels.tsv")
+    run_score(ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10)), out / "rag", wide=display.wide)
+
+
+def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
+    """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
+    from semblance.protocols.rag.golden.inputs import read_inputs
+    from semblance.protocols.rag.golden.passages import passages_of
+    from semblance.protocols.rag.retrieval import fused, retrieve, write_trec
+    from semblance.text import open_tokenizer
+
+    tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
+    found = passages_of(read.documents, request.options, tokenizer)
+    passages = dict(zip(found.ids, found.texts, strict=True))
+    questions = {one.id: one.text for one in read.questions}
+    runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
+    runs["+".join(FUSED)] = fused([runs[name] for name in FUSED], DEPTH)
+    return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
 
 
 def _systems() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from semblance.protocols.rag.golden.options import GoldenOptions
 
 if TYPE_CHECKING:
     from semblance.cli.running import Display, Run
+    from semblance.protocols.rag.golden.request import GoldenRequest
     from semblance.protocols.rag.golden.summary import Golden
 
 Corpus = Annotated[
@@ -105,7 +106,7 @@ def golden(
     The same command with the same --out resumes. Settings: defaults < semblance.toml < profile < SEMBLANCE_GOLDEN_* <
     these options.
     """
-    from semblance.cli.running import Display, carry_out, show_plan
+    from semblance.cli.running import Display, show_plan
     from semblance.protocols.rag.golden import session
     from semblance.protocols.rag.golden.config import request_of, resolve
 
@@ -121,8 +122,24 @@ def golden(
         show_plan(partial(session.forecast_of, request, out), display)
         return
     redo = "S1" if force else from_stage
-    do = partial(session.carry_out, request, settings=settings, redo=redo)
-    carry_out(do, out, display=display, once=ONCE, check=_check, show=_show, max_usd=max_cost)
+    run_golden(request, out, display, settings=settings, redo=redo, max_usd=max_cost)
+
+
+def run_golden(
+    request: GoldenRequest,
+    out: Path,
+    display: Display,
+    *,
+    report: bool = True,
+    max_usd: float | None = None,
+    **how: Any,
+) -> None:
+    """Carry out a request; `how` is what `session.carry_out` takes besides."""
+    from semblance.cli.running import carry_out
+    from semblance.protocols.rag.golden import session
+
+    do = partial(session.carry_out, request, **how)
+    carry_out(do, out, display=display, report=report, once=ONCE, check=_check, show=_show, max_usd=max_usd)
 
 
 def _check(run: Run, out: Path) -> None:

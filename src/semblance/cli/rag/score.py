@@ -14,6 +14,7 @@ from semblance.cli import options as given
 from semblance.cli.options import column_map
 
 if TYPE_CHECKING:
+    from semblance.protocols.rag.scoring.request import ScoreRequest
     from semblance.protocols.rag.scoring.scoring import Scored
 
 
@@ -131,11 +132,23 @@ def score(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
     )  # fmt: skip
-    scored = score_request(request, out, shlex.join(["semblance", *sys.argv[1:]]))
     if json:
-        _print_json(scored, per_query is not False)
+        _print_json(score_request(request, out, _command()), per_query is not False)
     else:
-        _print(scored, out, per_query=bool(per_query), wide=wide)
+        run_score(request, out, per_query=bool(per_query), wide=wide)
+
+
+def run_score(
+    request: ScoreRequest, out: Path | None, *, per_query: bool = False, wide: bool = False
+) -> None:
+    """Carry out a request and print it as text."""
+    from semblance.protocols.rag.scoring.api import score_request
+
+    _print(score_request(request, out, _command()), out, per_query=per_query, wide=wide)
+
+
+def _command() -> str:
+    return shlex.join(["semblance", *sys.argv[1:]])
 
 
 def _print(scored: Scored, out: Path | None, *, per_query: bool, wide: bool) -> None:
