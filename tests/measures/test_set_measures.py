@@ -87,6 +87,13 @@ def test_a_rare_grade_3_may_weigh_more_than_a_common_4() -> None:
     assert ra_nwg(grades, top_of("5x5 4x5"), 10, enforce_monotone=True) == about(1.0)
 
 
+def test_an_inversion_is_of_grades_that_the_pool_has() -> None:
+    """Capped weights that are equal invert nothing (B), nor does a grade that is not there (J)."""
+    assert flags(grade(pool_of(B), []), 10).grade_inversion.tolist() == [False]
+    assert flags(grade(pool_of("1,0,6,3,10"), []), 10).grade_inversion.tolist() == [False]
+    assert flags(grade(pool_of("1,2,0,0,0"), []), 10).counts()["grade_inversion"] == 0
+
+
 def test_monotone_weights_are_not_bounded_by_a_grade_that_is_not_there() -> None:
     """Example J has no grade 4: its grade 3 keeps its weight."""
     assert ra_nwg(pool_of("1,0,6,3,10"), top_of("3 3 3 5 1"), 5, enforce_monotone=True) == about(0.984375)
