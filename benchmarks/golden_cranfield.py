@@ -1,0 +1,445 @@
+"""How good a golden set is whose judge errs by a known amount: Cranfield, whose graded judgements are the truth.
+
+    python benchmarks/golden_cranfield.py CRANFIELD_FOLDER --out runs --markdown docs/golden_results.md
+
+The judge knows Cranfield's judgements and adds noise to each grade and each place. Golden sets are made by
+`semblance.rag.golden` from questions and corpus alone; their exported qrels are then held against the true ones: grade
+by grade, and by how they order twenty systems. A second part counts what each listwise call brings; a third has a
+simulated person edit the file of the human check. Unfinished runs in --out are resumed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import io
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rag_runs import fused, retrieved
+from scipy.stats import kendalltau
+
+from semblance.data import open_dataset
+from semblance.data.judged_runs import read_qrels
+from semblance.measures import ndcg
+from semblance.protocols.rag.golden.checking import Sampling, sample_check, score_file
+from semblance.protocols.rag.golden.options import GoldenOptions
+from semblance.protocols.rag.golden.repeatability import (
+    FirstOrder,
+    discordance,
+    grade_agreement,
+    grade_table,
+    judge_again,
+)
+from semblance.protocols.rag.golden.session import golden
+from semblance.protocols.rag.golden.summary import Figure, read_golden
+from semblance.protocols.rag.judges import Passage, Question
+from semblance.protocols.rag.judges.known import Grades, read_known
+from semblance.protocols.rag.judges.simulated import Noise, SimulatedJudge
+from semblance.protocols.rag.ranking import Call, Candidate
+from semblance.protocols.rag.ranking.engines import ENGINES
+from semblance.protocols.rag.scoring.api import score
+from semblance.randomness import generator
+
+NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
+SHARES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+"""Calls per passage of the pool."""
+SYSTEMS = ("bm25", "wordllama", "jaccard", "levenshtein")
+WORSE = (4, 12, 40)
+"""Standard deviations, in ranks, of what degrades a system."""
+MEASURES = ("nDCG@10", "RA-nWG@10", "N-Recall4+@10", "AP@100")
+RANKINGS = {"grades": "grades", "bayes": "bayes:cap=0.9,stop=false", "locks": "locks"}
+DEPTH, SEED, TOP = 100, 1337, 20
+
+Run = Mapping[str, Sequence[str]]
+
+
+@dataclass
+class Agreement:
+    """A golden set against the truth."""
+
+    noise: float
+    judged: int
+    questions: int
+    covered: float
+    covered_good: float
+    exact: float
+    kappa: float
+    repeat_exact: Figure | None
+    repeat_kappa: Figure | None
+    taus: dict[str, float]
+    off: dict[str, float]
+    seconds: float
+
+
+def systems(folder: Path) -> dict[str, Run]:
+    """Twenty systems from good to useless: real ones, their fusion, and each with its ranks disturbed."""
+    data = open_dataset(str(folder), mapping={"relevance": "code"}, grades="cranfield").load("retrieval").data
+    scored = {name: retrieved(name, data, DEPTH, "words") for name in SYSTEMS}
+    scored["rrf"] = fused([scored["bm25"], scored["wordllama"]], DEPTH)
+    runs: dict[str, Run] = {
+        name: {query: [doc for doc, _ in ranking] for query, ranking in run.items()}
+        for name, run in scored.items()
+    }
+    for name, run in list(runs.items()):
+        for sd in WORSE:
+            runs[f"{name}~{sd}"] = {query: worse(docs, sd, name, query) for query, docs in run.items()}
+    return runs
+
+
+def worse(docs: Sequence[str], sd: float, *names: str) -> list[str]:
+    """A ranking with noise on its ranks."""
+    rng = generator(SEED, "worse", str(sd), *names)
+    keys = np.arange(len(docs)) + sd * rng.standard_normal(len(docs))
+    return [docs[place] for place in np.argsort(keys, kind="stable")]
+
+
+def scores(qrels: Grades, runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
+    """Measure -> the value of each run."""
+    found = score(
+        {query: dict(own) for query, own in qrels.items()},
+        {name: {query: list(docs) for query, docs in run.items()} for name, run in runs.items()},
+        measures=list(MEASURES),
+        resamples=10,
+    )
+    values = {(one.run, one.measure): one.value for one in found.record.values}
+    return {name: np.array([values[run, name] for run in runs], dtype=float) for name in MEASURES}
+
+
+def make(folder: Path, out: Path, noise: float) -> tuple[Path, float]:
+    """A golden set over all questions by a judge with this noise; its folder, and the seconds it took."""
+    begun = time.perf_counter()
+    judge = f"simulated:{folder}?grades=cranfield&grade_noise={noise}&order_noise={noise}"
+    golden(
+        "wordllama", judge, dataset=str(folder), ranking="grades", out=out, seed=SEED,
+        options=GoldenOptions(repeat=1000),
+    )  # fmt: skip
+    return out, time.perf_counter() - begun
+
+
+def exported(run: Path) -> Grades:
+    """The qrels that a golden set gives away."""
+    grades: dict[str, dict[str, int]] = {}
+    for query, doc, value in read_qrels(run / "export" / "qrels.tsv").frame.iter_rows():
+        grades.setdefault(query, {})[doc] = int(value)
+    return grades
+
+
+def against(
+    truth: Grades,
+    true_scores: Mapping[str, np.ndarray],
+    runs: Mapping[str, Run],
+    run: Path,
+    noise: float,
+    seconds: float,
+) -> Agreement:
+    """How far the golden set in a folder is the truth."""
+    given = exported(run)
+    both = [(grade, given[query].get(doc)) for query in given for doc, grade in truth.get(query, {}).items()]
+    useful = [own is not None for grade, own in both if grade >= 2]
+    good = [own is not None for grade, own in both if grade >= 4]
+    pairs = [
+        (truth.get(query, {}).get(doc, 1), own) for query, docs in given.items() for doc, own in docs.items()
+    ]
+    agreement = grade_agreement(grade_table(pairs)[None])
+    golden_scores = scores(given, runs)
+    repeated = read_golden(run / "golden.json").repeated
+    return Agreement(
+        noise, len(pairs), len(given), float(np.mean(useful)), float(np.mean(good)), agreement["exact"].value or 0.0,
+        agreement["kappa"].value or 0.0, repeated.exact if repeated else None, repeated.kappa if repeated else None,
+        {name: float(kendalltau(true_scores[name], golden_scores[name]).statistic) for name in MEASURES},
+        {name: float(np.abs(true_scores[name] - golden_scores[name]).mean()) for name in MEASURES},
+        seconds,
+    )  # fmt: skip
+
+
+@dataclass
+class Curve:
+    """What an engine's orders are worth after so many calls, means over questions; `systems` is the tau of system
+    orders when the places of the first 20 are the gains."""
+
+    engine: str
+    noise: float
+    share: float
+    calls: float
+    tau: float
+    overlap: float
+    systems: float
+
+
+def pools(run: Path, n: int) -> list[tuple[Question, tuple[Candidate, ...], tuple[Passage, ...]]]:
+    """Questions of a golden set, spread over it, with what S5 kept."""
+    by_query: dict[str, list[dict[str, Any]]] = {}
+    for line in (run / "export" / "golden.jsonl").read_text("utf-8").split("\n"):
+        row = json.loads(line) if line else {}
+        if row.get("final_rank"):
+            by_query.setdefault(row["query_id"], []).append(row)
+    chosen = list(by_query)[:: max(1, len(by_query) // n)][:n]
+    return [
+        (
+            Question(query, ""),
+            tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in by_query[query]),
+            tuple(Passage(row["doc_id"], "") for row in by_query[query]),
+        )
+        for query in chosen
+    ]
+
+
+def curves(
+    name: str, spec: str, judge: SimulatedJudge, run: Path, runs: Mapping[str, Run], noise: float, n: int
+) -> Iterator[Curve]:
+    """Orders as they stand after shares of calls, all questions in lockstep."""
+    engine, own = ENGINES.build(spec), pools(run, n)
+    rankers = {
+        question.id: engine.start(candidates, query=question.id, top=TOP, seed=SEED)
+        for question, candidates, _ in own
+    }
+    looks: dict[str, dict[float, tuple[int, tuple[int, ...]]]] = {question.id: {} for question, *_ in own}
+    made = dict.fromkeys(looks, 0)
+
+    def look(query: str, size: int, *, end: bool = False) -> None:
+        for share in SHARES:
+            if made[query] <= share * size or end:
+                looks[query][share] = made[query], rankers[query].ranking().order
+
+    going = True
+    while going:
+        going = False
+        for question, candidates, passages in own:
+            ranker, size = rankers[question.id], len(candidates)
+            look(question.id, size)
+            capped = name == "bayes" and made[question.id] >= max(SHARES) * size
+            proposals = () if capped else ranker.proposals()
+            if proposals:
+                calls = [asyncio.run(answer(judge, question, passages, shown)) for shown in proposals]
+                ranker.learn(calls)
+                made[question.id] += len(calls)
+                going = True
+        engine.share(rankers)
+    last = {question.id: (made[question.id], rankers[question.id].ranking().order) for question, *_ in own}
+    utilities = {
+        question.id: np.array([judge.utility(question, one) for one in passages])
+        for question, _, passages in own
+    }
+    shares = SHARES if name == "bayes" else (None,)
+    for share in shares:
+        orders = last if share is None else {query: look[share] for query, look in looks.items()}
+        yield curve(name, noise, share, orders, utilities, own, runs)
+
+
+async def answer(
+    judge: SimulatedJudge, question: Question, passages: Sequence[Passage], shown: tuple[int, ...]
+) -> Call:
+    """The judge's order of a batch."""
+    found = await judge.order(question, [passages[place] for place in shown])
+    return Call(shown, tuple(shown[place] for place in found.order))
+
+
+def curve(
+    engine: str,
+    noise: float,
+    share: float | None,
+    orders: Mapping[str, tuple[int, tuple[int, ...]]],
+    utilities: Mapping[str, np.ndarray],
+    own: Sequence[Any],
+    runs: Mapping[str, Run],
+) -> Curve:
+    """Means over questions of what the orders are worth."""
+    taus, overlaps, gains, true_gains = [], [], {}, {}
+    for question, candidates, _ in own:
+        order, useful = np.array(orders[question.id][1]), utilities[question.id]
+        true = np.argsort(-useful, kind="stable")
+        places = np.empty(len(order))
+        places[order] = np.arange(len(order))
+        taus.append(kendalltau(-places, useful).statistic)
+        overlaps.append(len(set(order[:TOP]) & set(true[:TOP])) / min(TOP, len(order)))
+        for kept, ranking in ((gains, order), (true_gains, true)):
+            kept[question.id] = {candidates[at].id: float(TOP - i) for i, at in enumerate(ranking[:TOP])}
+    values = [
+        [
+            np.mean([ndcg(own_gains[query], list(run[query]), 10) for query in own_gains])
+            for run in runs.values()
+        ]
+        for own_gains in (gains, true_gains)
+    ]
+    calls = float(np.mean([made for made, _ in orders.values()]))
+    sizes = np.mean([len(candidates) for _, candidates, _ in own])
+    return Curve(
+        engine, noise, float(calls / sizes) if share is None else share, calls, float(np.mean(taus)),
+        float(np.mean(overlaps)), float(kendalltau(*values).statistic),
+    )  # fmt: skip
+
+
+def discordant(judge: SimulatedJudge, run: Path, n: int) -> Figure:
+    """The share of pairs that the judge orders otherwise when it is asked again, over lists of five of each pool."""
+    lists = []
+    for question, _, passages in pools(run, n):
+        for start in range(0, len(passages) - 5, 10):
+            shown = passages[start : start + 5]
+            lists.append(FirstOrder(question, shown, asyncio.run(judge.order(question, shown)).order))
+    again = asyncio.run(judge_again(judge, [], lists))
+    return discordance(
+        [(one, order) for one, order in zip(lists, again.orders, strict=True) if order is not None]
+    )
+
+
+def person(run: Path, file: Path, truth: Grades) -> Any:
+    """The human check with a person who knows the truth: grades are corrected, and passages moved to where they belong
+    where the judge is two grades off."""
+    file.unlink(missing_ok=True)
+    sample_check(run, file, Sampling(seed=SEED))
+    rows = list(csv.DictReader(io.StringIO(file.read_bytes().decode("utf-8-sig"))))
+    for row in rows:
+        true = truth.get(row["query_id"], {}).get(row["doc_id"], 1)
+        if true != int(row["grade"]):
+            row["grade"] = str(true)
+            if abs(true - int(row["judge_grade"])) >= 2:
+                above = [
+                    one
+                    for one in rows
+                    if one["query_id"] == row["query_id"] and int(one["judge_grade"]) > true
+                ]
+                row["place"] = f"{len(above) + 0.5:g}"
+                row["remark"] = f"is a {true}"
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), delimiter=";")
+    writer.writeheader()
+    writer.writerows(rows)
+    file.write_bytes(buffer.getvalue().encode("utf-8-sig"))
+    return score_file(run, file)
+
+
+def shown(one: Figure | None, digits: int = 2) -> str:
+    """A figure with its interval."""
+    if one is None or one.value is None:
+        return "n/a"
+    return f"{one.value:.{digits}f}" + (
+        f" ({one.low:.{digits}f}-{one.high:.{digits}f})" if one.low is not None else ""
+    )
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(titles) + " |", "|" + "|".join("---" for _ in titles) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """The page of results."""
+    agreements: list[Agreement] = found["agreements"]
+    first = table(
+        ("Noise", "Same grade as the truth", "Weighted kappa", "Same grade again", "Kappa of both times",
+         *(f"Tau of systems, {name}" for name in MEASURES), "nDCG@10 off by"),
+        [
+            [f"{one.noise:g}", f"{one.exact:.1%}", f"{one.kappa:.3f}", shown(one.repeat_exact), shown(one.repeat_kappa),
+             *(f"{one.taus[name]:.3f}" for name in MEASURES), f"{one.off['nDCG@10']:.3f}"]
+            for one in agreements
+        ],
+    )  # fmt: skip
+    second = table(
+        ("Judge", "Pairs otherwise when asked again", "Ranking", "Calls per question", "Tau", "Top-20 overlap",
+         "Tau of systems"),
+        [
+            [f"{one.noise:g}", shown(found["discordant"][one.noise]), one.engine, f"{one.calls:.1f}", f"{one.tau:.3f}",
+             f"{one.overlap:.3f}", f"{one.systems:.3f}"]
+            for one in found["curves"]
+        ],
+    )  # fmt: skip
+    check = found["person"]
+    base = agreements[0]
+    return TEXT.format(
+        questions=base.questions, judged=base.judged, covered=f"{base.covered:.0%}", good=f"{base.covered_good:.0%}",
+        first=first, second=second, n=found["n"], queries=check.queries, items=check.items, moved=check.moved,
+        changed=check.changed, tau=shown(check.tau), swapped=shown(check.swapped, 3), kappa=shown(check.kappa),
+        exact=shown(check.exact), remarks=len(check.remarks),
+    )  # fmt: skip
+
+
+TEXT = """\
+# Golden sets against the truth
+
+Made by `benchmarks/golden_cranfield.py`. Cranfield has {questions} questions with graded judgements, which here are the
+truth (grade map `cranfield`; what is not judged is irrelevant). Golden sets are made from questions and corpus alone:
+`wordllama` and BM25 find 50 passages each, a judge grades all {judged:,} of them. The judge is simulated: it knows the
+true grades and adds normal noise, in grades, to each of its answers. The pools hold {covered} of the passages that the
+truth calls useful (grade 2 or more) and {good} of those of grade 4 or 5; no judge can find the others.
+
+## What noisy grades do to a comparison of systems
+
+Twenty systems: `bm25`, `wordllama`, `jaccard`, `levenshtein`, a fusion of the first two, and each of these with noise
+of 4, 12 and 40 ranks. Each measure is taken with the true qrels and with the exported ones; tau is Kendall's between
+the two orders of systems, and the last column the mean difference of the values. *Again*: 1,000 passages graded a
+second time (`--repeat`), with 95% intervals over questions; this is what a user sees, who has no truth.
+
+{first}
+
+Even without noise the two do not agree wholly: passages outside the pools are unjudged in the golden set, and in the
+truth some of them are relevant.
+
+## What each listwise call brings
+
+{n} questions, all passages that were kept (median pool of more than 75, since Cranfield has few relevant passages, so
+the whole buckets down to grade 1 are kept), grades with the same noise as orders. Tau and overlap are with the order of
+the judge's true utilities. *Tau of systems*: the twenty systems ordered by nDCG@10 with the places of the first 20
+passages as gains (20, 19 ... 1), against the same with the true order.
+
+{second}
+
+## The human check
+
+A sample of 40% of the questions, {queries} with {items:,} passages, edited by a script in place of a person who knows
+the truth, in the golden set of noise 0.5: grades are corrected, and passages that are two grades off are moved where
+they belong, with a remark. `semblance rag check score` says of the edited file: {moved:,} moved, {changed:,} with
+another grade, {remarks:,} remarks; tau {tau}, pairs put the other way {swapped}, same grade {exact}, weighted kappa
+{kappa}.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="Cranfield: corpus, queries and qrels with the column code")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--questions", type=int, default=24, help="of the second part")
+    parser.add_argument("--curve-noises", type=float, nargs="*", default=[0.25, 0.5, 1.0])
+    given = parser.parse_args()
+    truth, runs = read_known(given.folder, "cranfield", "code"), systems(given.folder)
+    agreements, true_scores = [], scores(truth, runs)
+    for noise in NOISES:
+        run, seconds = make(given.folder, given.out / f"noise-{noise:g}", noise)
+        agreements.append(against(truth, true_scores, runs, run, noise, seconds))
+        print(asdict(agreements[-1]), flush=True)
+    found, again = [], {}
+    for noise in given.curve_noises:
+        judge = SimulatedJudge(truth, Noise(grade_noise=noise, order_noise=noise), seed=SEED)
+        run = given.out / f"noise-{noise:g}"
+        again[noise] = discordant(judge, run, given.questions)
+        for engine, spec in RANKINGS.items():
+            for one in curves(engine, spec, judge, run, runs, noise, given.questions):
+                found.append(one)
+                print(asdict(one), flush=True)
+    checked = person(given.out / "noise-0.5", given.out / "check.csv", truth)
+    print(asdict(checked))
+    if given.markdown:
+        given.markdown.write_text(
+            page(
+                {
+                    "agreements": agreements,
+                    "curves": found,
+                    "discordant": again,
+                    "person": checked,
+                    "n": given.questions,
+                }
+            ),
+            encoding="utf-8",
+        )
+
+
+if __name__ == "__main__":
+    main()
