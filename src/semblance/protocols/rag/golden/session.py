@@ -28,6 +28,7 @@ from semblance.protocols.rag.golden.steps import all_steps
 from semblance.protocols.rag.golden.summary import Repeated
 from semblance.protocols.rag.golden.systems import planned_systems
 from semblance.protocols.rag.golden.work import Work
+from semblance.protocols.rag.ranking.engines import ENGINES
 from semblance.protocols.session import Accounts, Silent, check_prices, lock, opened
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.files import digest, to_json, write_atomic
@@ -84,6 +85,7 @@ def carry_out(
     with opened(out, request, max_usd, check=check) as (folder, accounts, held):
         work = Work(request, read_inputs(request), out, accounts.ledger, listener)
         systems = planned_systems(work)
+        ENGINES.build(request.engine)
         check_prices(systems, max_usd)
         lock(folder, held)
         session = GoldenSession(folder, work, systems, accounts, command or python_call(request, out))
