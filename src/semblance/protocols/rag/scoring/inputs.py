@@ -30,6 +30,10 @@ def read_inputs(request: ScoreRequest) -> Inputs:
     """The files of a request, each read once. UsageError for two runs of one name or a mapping that no file has."""
     named = distinct([named_path(given) for given in request.runs])
     qrels_path = Path(request.qrels).expanduser()
+    if any(path == qrels_path for _, path in named):
+        raise UsageError(
+            f"{request.qrels} is given as the judgements and as a run.", mend="Give --run what was retrieved."
+        )
     qrels = read_qrels(qrels_path, request.mapping, split=request.split)
     read: dict[Path, Entries] = {}
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in request.pools)):

@@ -1,0 +1,145 @@
+"""What is asked for, and judgements through grade maps: every value that does not fit is said, with a map that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import semblance as sb
+from semblance.data.grades import GRADE_MAPS, fitting_map, grade_map
+from semblance.data.judged_runs import read_qrels
+from semblance.errors import DataError, UsageError
+from semblance.protocols.rag.scoring.inputs import read_inputs
+from semblance.protocols.rag.scoring.judgements import counts_by_grade, graded
+from semblance.protocols.rag.scoring.request import ScoreRequest, named_path, stem
+
+
+def qrels_file(folder: Path, *values: object) -> Path:
+    path = folder / "qrels.trec"
+    path.write_text("".join(f"q{i % 3} 0 d{i} {value}\n" for i, value in enumerate(values)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "grades", "counts"),
+    [
+        ((1, 2, 3, 4, 5, 5), None, (1, 1, 1, 1, 2)),
+        ((1, 0, 1, "1.0"), "binary", (1, 0, 0, 0, 3)),
+        ((3, 2, 1, 0), "trec3", (1, 0, 1, 1, 1)),
+        ((1, 2, 3, 4, -1), "cranfield", (0, 1, 1, 1, 1)),
+        ((0, 10, 20), "0=1,10=4,20=5", (1, 0, 0, 1, 1)),
+        ((1, 1), "identity", (2, 0, 0, 0, 0)),
+    ],
+)
+def test_grade_maps(
+    tmp_path: Path, values: tuple[object, ...], grades: str | None, counts: tuple[int, ...]
+) -> None:
+    """Values of the file become grades from 1 to 5; what a map drops is counted."""
+    found = graded(read_qrels(qrels_file(tmp_path, *values)), grades)
+    assert counts_by_grade(found.frame["grade"].to_numpy()) == counts
+    assert found.dropped == len(values) - sum(counts)
+
+
+@pytest.mark.parametrize(
+    ("values", "grades", "says"),
+    [
+        ((1, 0), None, r":2: the judgement is not in the grades 1 to 5 .*found 0.*--grades binary"),
+        ((1, 2, 0, 3), None, r":3: .*--grades trec3"),
+        ((1, 2, 3, -1), None, r":4: .*found -1.*--grades cranfield"),
+        (
+            (1, 2),
+            "binary",
+            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*--grades trec3",
+        ),
+        ((10, 20, 30), None, r":1: .*--grades 10=1,20=3,30=5"),
+        ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
+        ((-1, -1), "cranfield", r"the grade map leaves no judgement"),
+        ((0.5, 1), "binary", r":1: .*found 0.5"),
+    ],
+)
+def test_values_outside_the_map(
+    tmp_path: Path, values: tuple[object, ...], grades: str | None, says: str
+) -> None:
+    """The first line with such a value, and a map that fits all of them."""
+    with pytest.raises(DataError, match=f"qrels.trec.*{says}"):
+        graded(read_qrels(qrels_file(tmp_path, *values)), grades)
+
+
+@pytest.mark.parametrize(
+    "values", [[0, 1], [1], [0, 1, 2, 3], [1, 2, 3, 4, 5], [-1, 1, 2, 3, 4], [0, 7, 9], [3.5]]
+)
+def test_a_fitting_map_fits(values: list[float]) -> None:
+    """What a message names can be given, and has all the values."""
+    named = fitting_map(values)
+    assert set(values) <= set(grade_map(named))
+    assert named in GRADE_MAPS or "=" in named
+
+
+def test_judged_twice(tmp_path: Path) -> None:
+    """Alike it is counted and taken once, differently it is an error with its line."""
+    path = tmp_path / "q.trec"
+    path.write_text("q 0 a 5\nq 0 b 1\nq 0 a 5\n")
+    found = graded(read_qrels(path), None)
+    assert (found.frame.rows(), found.repeated) == ([("q", "a", 5), ("q", "b", 1)], 1)
+    path.write_text("q 0 a 5\nq 0 b 1\n\nq 0 a 4\n")
+    with pytest.raises(
+        DataError, match=r"q.trec:4: query 'q' and document 'a' are judged twice.*expected 5.*found 4"
+    ):
+        graded(read_qrels(path), None)
+
+
+def test_runs_without_a_judged_query() -> None:
+    """They do not belong together; an id of each says why."""
+    with pytest.raises(DataError, match=r"no query of the run is judged \(expected .*'1'; found 'q1'\)"):
+        sb.rag.score({"1": {"a": 5}}, {"r": {"q1": ["a"]}})
+
+
+def test_names_of_runs(tmp_path: Path) -> None:
+    """A run is called as its file, with its folder where two files have one name, or as it is told."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "bm25.trec.gz").write_text("q Q0 d 1 1 t\n")
+    (tmp_path / "q").write_text("q 0 d 5\n")
+    files = tuple(str(tmp_path / folder / "bm25.trec.gz") for folder in ("a", "b"))
+
+    def names(*runs: str) -> list[str]:
+        return list(read_inputs(ScoreRequest(str(tmp_path / "q"), runs)).runs)
+
+    assert names(*files) == ["a/bm25", "b/bm25"]
+    assert names(f"mine={files[0]}", files[1]) == ["mine", "bm25"]
+    with pytest.raises(UsageError, match="Two runs are called 'a/bm25'"):
+        names(files[0], files[0])
+    assert stem("run.jsonl.gz") == "run"
+    assert named_path("a=b")[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"runs": ()}, "no run to score"),
+        ({"runs": ("a", "b", "c"), "pools": ("p", "q")}, "2 pools for 3 runs"),
+        ({"runs": ("a",), "unjudged": "none"}, "zero, grade1, condense, error"),
+        ({"runs": ("a",), "test": "t"}, "bootstrap, randomization"),
+        ({"runs": ("a",), "resamples": 0}, "must be 1 or more"),
+        ({"runs": ("a",), "cutoffs": (0,)}, "must be 1 or more"),
+    ],
+)
+def test_requests_that_mean_nothing(arguments: dict[str, object], words: str) -> None:
+    """Said before anything is read."""
+    with pytest.raises(UsageError, match=words):
+        ScoreRequest("q", **arguments)  # type: ignore[arg-type]
+
+
+def test_python_takes_what_it_says(tmp_path: Path) -> None:
+    """Paths, mappings and frames, one run or several."""
+    (tmp_path / "q.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t5\n")
+    (tmp_path / "r.trec").write_text("q Q0 a 1 1 t\n")
+    one = sb.rag.score(tmp_path / "q.tsv", tmp_path / "r.trec", measures=["R@1"], resamples=50)
+    several = [tmp_path / "r.trec", f"x={tmp_path / 'r.trec'}"]
+    two = sb.rag.score(str(tmp_path / "q.tsv"), several, measures=["R@1"], resamples=50)
+    assert one.values["value"].to_list() == [1.0]
+    assert two.values["run"].to_list() == ["r", "x"]
+    assert len(two.pairs) == 0
+    assert two.record.comparisons[0].reason == "too few queries where both are defined"
+    assert one.verdict == "r scores 1.000 on R@1"
