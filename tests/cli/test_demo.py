@@ -1,0 +1,42 @@
+"""The demo's RAG part: a golden set by the recorded judge, and the bundled systems scored with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from semblance.cli.demo import _run_rag
+from semblance.cli.running import Display
+from semblance.runs.folder import RunFolder
+
+
+def test_rag_on_the_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All questions are graded and ordered, three runs scored; the judge is said to be recorded."""
+    monkeypatch.setattr("semblance.cli.demo.QUESTIONS", 3)
+    _run_rag(("wordllama", "bm25", "jaccard"), tmp_path, Display(False, False))
+    said = capsys.readouterr()
+    assert "The judge of 3 questions is recorded" in said.err
+    assert "3 of 3 questions have graded and ordered passages" in said.out
+    assert "wordllama+bm25" in said.out
+
+    golden = RunFolder(tmp_path / "golden").read_manifest()
+    assert golden is not None
+    assert (golden["protocol"], golden["kind"], golden["status"]) == ("rag", "golden", "finished")
+    score = json.loads((tmp_path / "rag" / "score.json").read_text("utf-8"))
+    assert [run["name"] for run in score["runs"]] == ["wordllama", "bm25", "wordllama+bm25"]
+
+    # Every passage of the golden set was graded by the recording, none by default.
+    assert golden["systems"]
+    qrels = (tmp_path / "golden" / "export" / "qrels.tsv").read_text("utf-8").splitlines()[1:]
+    path = Path(__file__).parents[2] / "src" / "semblance" / "data" / "sample" / "judgements.jsonl"
+    recorded = {
+        (row["query_id"], row["doc_id"]): row["grade"]
+        for row in map(json.loads, path.read_text("utf-8").splitlines())
+    }
+    judged = [line.split("\t") for line in qrels]
+    assert len(judged) > 80
+    assert all(recorded[query, doc] == int(grade) for query, doc, grade in judged)
