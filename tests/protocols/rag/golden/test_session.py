@@ -396,3 +396,15 @@ def test_a_folder_of_another_run_is_left_alone(pack, tmp_path):
     (tmp_path / "run" / "manifest.json").write_text('{"schema": 1, "protocol": "sage", "arguments": {}}')
     with pytest.raises(UsageError, match="another kind"):
         make(pack, tmp_path / "run")
+
+
+def test_it_is_called_from_python(pack, tmp_path):
+    """`sb.rag.golden(...)`, whatever was imported before."""
+    import semblance as sb
+
+    run = sb.rag.golden(
+        "wordllama", pack.judge(), out=tmp_path / "run", ranking="grades", options=sb.rag.GoldenOptions(depth=8),
+        limit=1, **pack.arguments,
+    )  # fmt: skip
+    assert run.manifest["status"] == "finished"
+    assert "label_summary" in {path.stem for path in (run.path / "tables").glob("*.csv")}

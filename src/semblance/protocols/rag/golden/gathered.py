@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semblance.protocols.rag.golden.options import GoldenOptions
 from semblance.protocols.rag.golden.stages import read_rows
 from semblance.protocols.rag.golden.state import State, States
 from semblance.protocols.rag.golden.steps.rewrite import read_rewrite
 from semblance.protocols.rag.ranking import Call, Candidate
-from semblance.protocols.rag.ranking.report import Judged
+
+if TYPE_CHECKING:
+    from semblance.protocols.rag.ranking.report import Judged
 
 Row = Mapping[str, Any]
 
@@ -51,6 +53,8 @@ class Gathered:
 
     def judged(self) -> Judged:
         """Candidates and answers as the reports of rankings take them."""
+        from semblance.protocols.rag.ranking.report import Judged
+
         rows = sorted(self.ordered, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
         candidates = tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)

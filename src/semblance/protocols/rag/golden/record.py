@@ -15,7 +15,6 @@ from semblance.protocols.rag.golden.layout import STAGES
 from semblance.protocols.rag.golden.summary import Figure
 from semblance.protocols.rag.golden.work import Work
 from semblance.protocols.rag.judges import about
-from semblance.protocols.rag.ranking.report import consistency, judge_noise, place_gains
 from semblance.stats import Estimate
 
 TITLES: Mapping[str, str] = {
@@ -172,6 +171,8 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
 
 
 def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
+    from semblance.protocols.rag.ranking.report import consistency, judge_noise
+
     found = consistency(judged, seed=seed)
     noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
     none = Figure(None, reason="no pair of passages was shown twice")
@@ -181,6 +182,8 @@ def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
 
 
 def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:
+    from semblance.protocols.rag.ranking.report import place_gains
+
     found = place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = found.gains if found else ()
     return tuple(
