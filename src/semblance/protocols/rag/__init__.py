@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from semblance.protocols.rag.golden.options import GoldenOptions
     from semblance.protocols.rag import golden
+    from semblance.protocols.rag.golden.options import GoldenOptions
     from semblance.protocols.rag.scoring.api import Scoring, score
     from semblance.protocols.rag.scoring.request import ScoreRequest
 
