@@ -72,6 +72,15 @@ def test_systems_that_differ_by_rounding_are_equal() -> None:
         assert cell.order.index("b") == cell.order.index("a") + 1
 
 
+def test_what_counts_as_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the threshold larger than the differences, all systems would share a place and no order be left."""
+    monkeypatch.setattr("semblance.measures.sensitivity.SAME", 1.0)
+    systems = {name: grade(POOLS, one) for name, one in SYSTEMS.items()}
+    found = sensitivity_grid(systems, 5)
+    assert {cell.order for cell in found.cells} == {tuple(SYSTEMS)}
+    assert math.isnan(found.lowest_tau)
+
+
 def test_the_grid_can_be_chosen() -> None:
     """Other values, other settings of the weights; the default must be on the grid."""
     systems = {"a": grade(POOLS, SYSTEMS["one"])}

@@ -28,6 +28,7 @@ QUERIES, K = 10_000, 10
 NAMES = [
     *("RA-nWG@10", "RA-nWG(alpha=0.5, cap3=0.33, cap4=0.75)@10", "RA-nWG(unjudged='condense')@10"),
     *("RA-nWG-novelty@10", "RA-nWG-novelty(beta=0.2, ideal='plain', occurrence='rank')@10"),
+    "RA-nWG-novelty(occurrence='rank', unjudged='condense')@10",
     *("N-Recall4+@10", "N-Recall5@10", "Precision4+@10", "Harm@10", "Harm(unjudged='grade1')@10", "Hit@10"),
     *("PROC@10", "PROC_NR4@10", "PROC_NR5@10", "PROC_P4@10", "Judged@10"),
 ]
@@ -92,6 +93,9 @@ def by_definition(grades: dict[str, int], retrieved: list[str], pool: list[str])
     yield divided(sum(discounted(items, 0.5, best_first=True)), sum(sorted(ideal, reverse=True)[:K]))
     plain = sum(sorted((w[g] for g in all_grades), reverse=True)[:K])
     yield divided(sum(discounted(items, 0.2, best_first=False)), plain)
+    graded_only = [(w[grades[one]], source(one)) for one in retrieved if one in grades][:K]
+    best = sum(sorted(ideal, reverse=True)[:K])
+    yield divided(sum(discounted(graded_only, 0.5, best_first=False)), best)
     good, best = (sum(g >= 4 for g in all_grades), sum(g == 5 for g in all_grades))
     good_found, best_found = sum(g >= 4 for g in known), sum(g == 5 for g in known)
     yield divided(good_found, min(K, good))
