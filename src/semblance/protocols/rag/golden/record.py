@@ -167,6 +167,7 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
         claims=claims,
         contradictions=_contradictions(judged, seed) if calls else None,
         place_bias=_place_bias(judged, seed) if calls else (),
+        notes=judge_notes(judged, seed=seed),
     )
 
 
