@@ -154,6 +154,8 @@ def _answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summa
 
 def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.RankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
+    from semblance.protocols.rag.ranking.report import judge_notes
+
     done = [one for one in queries if one.is_done]
     calls = sum(len(one.calls) for one in done)
     names = sorted({name for one in done for name in one.claims})
