@@ -10,15 +10,19 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from semblance.protocols.rag.ranking.bayes.evidence import NOISE, log_predictions
+from semblance.protocols.rag.ranking.bayes.evidence import NOISE, log_prediction
 from semblance.protocols.rag.ranking.bayes.likelihood import log_likelihood
 from semblance.protocols.rag.ranking.bayes.orthant import log_orthant
-
-NONE = np.empty((0, 3), dtype=np.int64), np.empty((0, 3))
 
 
 def chain(m):
     return np.eye(m)[:-1] - np.eye(m)[1:]
+
+
+def predicted(mean, precision, order, place, random):
+    """The probability's logarithm when scores are independent."""
+    steps = np.empty((len(order) - 1, len(mean)))
+    return log_prediction(mean, np.diag(np.sqrt(precision)), order, place, random, steps)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 8])
@@ -48,14 +52,14 @@ def test_one_condition_is_exact_and_its_far_tail_finite():
 def test_a_first_answer_is_predicted_as_by_integrating_plackett_luce():
     """Three unequal candidates of a prior of moderate width: near the integral over their scores,
     although the judge's noise is taken as normal; and the six answers sum to one."""
-    mean, precision = np.array([[0.8, 0.0, -0.5, 0.0]]), np.array([[1.0, 0.7, 1.5, 25.0]])
+    mean, precision = np.array([0.8, 0.0, -0.5, 0.0]), np.array([1.0, 0.7, 1.5, 25.0])
     place = np.array([-1.0, 0.0, 1.0])
     rng = np.random.default_rng(7)
     drawn = mean + rng.standard_normal((20_000, 4)) / np.sqrt(precision)
     total = 0.0
     for order in permutations(range(3)):
         order = np.array(order)
-        found = np.exp(log_predictions(mean, precision, *NONE, 0.02, order, place[order])[0])
+        found = np.exp(predicted(mean, precision, order, place[order], 0.02))
         one = [np.exp(log_likelihood(x, order[None], place[order][None], 0.02)) for x in drawn]
         assert found == pytest.approx(np.mean(one), rel=0.12)
         total += found
@@ -64,9 +68,10 @@ def test_a_first_answer_is_predicted_as_by_integrating_plackett_luce():
 
 def test_the_order_of_equals_says_nothing_of_sharpness():
     """What Laplace's own evidence gets wrong: it loses where a judge is sharp."""
-    sharpness = np.array([0.5, 5.0, 50.0])[:, None]
-    means, precisions = np.zeros((3, 4)), np.repeat(sharpness**-2, 4, axis=1)
-    found = log_predictions(means, precisions, *NONE, 0.0, np.array([2, 0, 1]), np.zeros(3))
+    found = [
+        predicted(np.zeros(4), np.full(4, sharpness**-2), np.array([2, 0, 1]), np.zeros(3), 0.0)
+        for sharpness in (0.5, 5.0, 50.0)
+    ]
     np.testing.assert_allclose(found, -np.log(6), atol=0.005)
 
 

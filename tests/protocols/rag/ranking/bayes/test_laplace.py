@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from semblance.protocols.rag.ranking.bayes.laplace import climb_all, factor_at, solve_upper
+from semblance.protocols.rag.ranking.bayes.laplace import factor_at, learn_last, solve_upper
 from semblance.protocols.rag.ranking.bayes.likelihood import add_answers
 from semblance.protocols.rag.ranking.bayes.posterior import Component
 
@@ -26,7 +26,8 @@ def test_at_the_mode_prior_and_answers_pull_alike():
     for sharpness in (0.5, 4.0, 40.0):
         mean, precision, orders, places = problem(sharpness)
         modes = mean[None].copy()
-        climb_all(modes, mean[None], precision[None], orders, places, 0.02)
+        for calls in range(1, len(orders) + 1):
+            learn_last(modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02)
         slope, curvature = -precision * (modes[0] - mean), np.diag(precision)
         add_answers(modes[0], orders, places, 0.02, slope, curvature)
         left = slope @ np.linalg.solve(curvature, slope)

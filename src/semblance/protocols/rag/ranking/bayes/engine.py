@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -10,15 +11,24 @@ from semblance.protocols.rag.ranking.bayes.options import Options
 from semblance.protocols.rag.ranking.bayes.ranker import BayesRanker
 from semblance.protocols.rag.ranking.bayes.sharing import shared_priors
 from semblance.protocols.rag.ranking.engine import Candidate, Ranker
+from semblance.spec import COLON, Spec
 
 
 class Bayes:
     """A posterior over all orders, from grades and answers; asked is what tells most of the order and its top."""
 
-    name = "bayes"
-
     def __init__(self, options: Options = Options()) -> None:  # noqa: B008 - frozen
         self.options = options
+
+    @property
+    def name(self) -> str:
+        """With the options that are not the default, as `--ranking` takes them."""
+        given = {
+            one.name: getattr(self.options, one.name)
+            for one in fields(self.options)
+            if getattr(self.options, one.name) != one.default
+        }
+        return COLON.format(Spec("bayes", params=given))
 
     def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> BayesRanker:
         """Begin with a pool."""

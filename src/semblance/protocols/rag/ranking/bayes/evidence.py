@@ -18,7 +18,6 @@ import math
 import numpy as np
 from numba import njit
 
-from semblance.protocols.rag.ranking.bayes.laplace import factor_at
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
 from semblance.protocols.rag.ranking.bayes.orthant import log_orthant
 
@@ -27,36 +26,36 @@ NOISE = 4 / math.sqrt(4 * math.pi)
 
 
 @njit(cache=True)
-def log_predictions(
-    modes: Floats, precisions: Floats, orders: Positions, places: Floats, random: float,
-    order: Positions, place: Floats,
-) -> Floats:  # fmt: skip
-    """The log probability (points of the grid,) of the answer `order` (m,), shown at `place` (m,), by the posterior of
-    the answers `orders`, of which `modes` are the modes."""
-    logs = np.empty(len(modes))
-    m, d = len(order), modes.shape[1]
-    steps, gaps = np.zeros((m - 1, d)), np.empty(m - 1)
-    guess = math.log(random) - math.lgamma(m + 1.0) if random > 0.0 else -np.inf
-    for at in range(len(modes)):
-        factor = factor_at(modes[at], precisions[at], orders, places, random)
-        steps[:] = 0.0
-        for k in range(m - 1):
-            steps[k, order[k]], steps[k, order[k + 1]] = 1.0, -1.0
-            steps[k, d - 1] = place[k + 1] - place[k]
-            gaps[k] = np.sum(steps[k] * modes[at])
-            for i in range(d):  # the w with U'w = step, so that products of two are covariances
-                steps[k, i] /= factor[i, i]
-                times = steps[k, i]
-                if times != 0.0:
-                    for j in range(i + 1, d):
-                        steps[k, j] -= times * factor[i, j]
-        covariance = steps @ steps.T
-        for k in range(m - 1):
-            covariance[k, k] += 2 * NOISE * NOISE
-            if k:
-                covariance[k, k - 1] -= NOISE * NOISE
-                covariance[k - 1, k] -= NOISE * NOISE
-        real = math.log1p(-random) + log_orthant(gaps, covariance)
-        high = max(real, guess)
-        logs[at] = high + math.log(math.exp(real - high) + math.exp(guess - high))
-    return logs
+def log_prediction(
+    x: Floats, factor: Floats, order: Positions, place: Floats, random: float, steps: Floats
+) -> float:
+    """The log probability of the answer `order` (m,), shown at `place` (m,), if scores are N(x, 1 / U'U) with the upper
+    triangular `factor` U; `steps` (m - 1, n + 1) is overwritten."""
+    m, d = len(order), len(x)
+    mean, covariance = np.empty(m - 1), np.zeros((m - 1, m - 1))
+    steps[:] = 0.0
+    for k in range(m - 1):
+        first, second, bias = order[k], order[k + 1], place[k + 1] - place[k]
+        mean[k] = x[first] - x[second] + bias * x[d - 1]
+        steps[k, first], steps[k, second], steps[k, d - 1] = 1.0, -1.0, bias
+        for i in range(
+            min(first, second), d
+        ):  # the w with U'w = step, so that products of two are covariances
+            steps[k, i] /= factor[i, i]
+            times = steps[k, i]
+            if times != 0.0:
+                for j in range(i + 1, d):
+                    steps[k, j] -= times * factor[i, j]
+        for i in range(k + 1):
+            covariance[k, i] = np.sum(steps[k] * steps[i])
+            covariance[i, k] = covariance[k, i]
+        covariance[k, k] += 2 * NOISE * NOISE
+        if k:
+            covariance[k, k - 1] -= NOISE * NOISE
+            covariance[k - 1, k] -= NOISE * NOISE
+    real = math.log1p(-random) + log_orthant(mean, covariance)
+    if random == 0.0:
+        return real
+    guess = math.log(random) - math.lgamma(m + 1.0)
+    high = max(real, guess)
+    return high + math.log(math.exp(real - high) + math.exp(guess - high))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from semblance.protocols.rag.ranking.bayes.evidence import log_prediction
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions, add_answers, log_likelihood
 
 MOST_STEPS = 40
@@ -21,15 +22,26 @@ left then is of the order of its square; below `SURE_ENOUGH` it takes steps with
 
 
 @njit(cache=True)
-def climb_all(
+def learn_last(
     modes: Floats, means: Floats, precisions: Floats, orders: Positions, places: Floats, random: float
-) -> None:
-    """Move each of `modes` (points, n + 1) to the mode of its log posterior.
+) -> Floats:
+    """With the last of the answers being new: how probable it was (log, (points,)) by the posterior of those before it,
+    of which `modes` (points, n + 1) are the modes. They are moved to the modes of the posterior of all.
 
     Priors are `means` and `precisions`, both (points, n + 1); answers as in `likelihood`.
     """
+    d, m = modes.shape[1], orders.shape[1]
+    logs, slope = np.empty(len(modes)), np.empty(d)
+    factor, before, steps = np.empty((d, d)), np.empty((d, d)), np.empty((m - 1, d))
     for point in range(len(modes)):
-        _climb(modes[point], means[point], precisions[point], orders, places, random)
+        x, mean, precision = modes[point], means[point], precisions[point]
+        value = _ascent(x, mean, precision, orders[:-1], places[:-1], random, slope, factor)
+        before[:] = factor
+        _cholesky(before)
+        logs[point] = log_prediction(x, before, orders[-1], places[-1], random, steps)
+        value += add_answers(x, orders[-1:], places[-1:], random, slope, factor)
+        _climb(x, mean, precision, orders, places, random, (value, slope, factor))
+    return logs
 
 
 @njit(cache=True)
@@ -61,18 +73,15 @@ def solve_upper(factor: Floats, sides: Floats) -> Floats:
 
 @njit(cache=True)
 def _climb(
-    x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float
-) -> None:
-    """Newton's method with halved steps; x is overwritten."""
+    x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
+    here: tuple[float, Floats, Floats],
+) -> None:  # fmt: skip
+    """Newton's method with halved steps. At x, which is overwritten, log posterior, gradient and H are as `here`; of
+    these, too, the arrays are overwritten."""
+    value, slope, factor = here
     d = len(x)
-    slope, factor, step, tried = np.empty(d), np.empty((d, d)), np.empty(d), np.empty(d)
+    step, tried = np.empty(d), np.empty(d)
     for _ in range(MOST_STEPS):
-        slope[:] = 0.0
-        factor[:] = 0.0
-        for i in range(d):
-            factor[i, i] = precision[i]
-            slope[i] = -precision[i] * (x[i] - mean[i])
-        value = add_answers(x, orders, places, random, slope, factor) + _log_prior(x, mean, precision)
         _cholesky(factor)
         _solve(factor, slope, step)
         gain = np.sum(step * slope)
@@ -90,6 +99,20 @@ def _climb(
         x[:] = tried
         if gain < CLOSE_ENOUGH:
             break
+        value = _ascent(x, mean, precision, orders, places, random, slope, factor)
+
+
+@njit(cache=True)
+def _ascent(
+    x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
+    slope: Floats, curvature: Floats,
+) -> float:  # fmt: skip
+    """The log posterior without its constants; written are its gradient and H."""
+    curvature[:] = 0.0
+    for i in range(len(x)):
+        curvature[i, i] = precision[i]
+        slope[i] = -precision[i] * (x[i] - mean[i])
+    return add_answers(x, orders, places, random, slope, curvature) + _log_prior(x, mean, precision)
 
 
 @njit(cache=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.protocols.rag.ranking.bayes.evidence import log_predictions
-from semblance.protocols.rag.ranking.bayes.laplace import climb_all, factor_at, solve_upper
+from semblance.protocols.rag.ranking.bayes.laplace import factor_at, learn_last, solve_upper
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats
 from semblance.protocols.rag.ranking.bayes.prior import (
     RELIABILITY,
@@ -73,13 +72,13 @@ class Posterior:
             self._resting = ~_spread_out(self.log_posterior() > np.log(SLIGHT))
         live = np.flatnonzero(~self._resting)
         calls, best = len(self._orders), self._evidence.max()
-        modes, means, precisions = self._modes[live], self._priors.means[live], self._priors.precisions[live]
-        evidence = self._evidence[live] + log_predictions(
-            modes, precisions, self._orders, self._places, self._random, order, place
-        )
+        modes = self._modes[live]
         self._orders = np.concatenate([self._orders, order[None]])
         self._places = np.concatenate([self._places, place[None]])
-        climb_all(modes, means, precisions, self._orders, self._places, self._random)
+        evidence = self._evidence[live] + learn_last(
+            modes, self._priors.means[live], self._priors.precisions[live],
+            self._orders, self._places, self._random,
+        )  # fmt: skip
         self._modes[live], self._evidence[live] = modes, evidence
         # A point that rests goes on losing to the best at the rate it had.
         lag = (self._evidence[self._resting] - best) * (calls + 1) / max(calls, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,7 @@ def priors(spread: Spread, bias: float) -> Priors:
     )
 
 
+@lru_cache
 def grid() -> tuple[Floats, Floats]:
     """Sharpness and reliability of every point, (points,) each."""
     return np.repeat(SHARPNESS, len(RELIABILITY)), np.tile(RELIABILITY, len(SHARPNESS))

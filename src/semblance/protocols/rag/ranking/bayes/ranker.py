@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.protocols.rag.ranking.answers import check_answers
 from semblance.protocols.rag.ranking.bayes.choice import propose
 from semblance.protocols.rag.ranking.bayes.claims import Claims, claims
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats
@@ -71,6 +72,7 @@ class BayesRanker:
 
     def learn(self, answers: Sequence[Call]) -> None:
         """The answers to all proposals."""
+        check_answers(self.proposals(), answers)
         if not answers:
             return
         orders = np.array([[self._inside[i] for i in call.order] for call in answers], dtype=np.int64)
