@@ -10,54 +10,15 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from semblance.data import open_dataset
-from semblance.records import RetrievalSet
-from semblance.search.fusion import rrf
-from semblance.systems import open_system
-from semblance.text import TOKENIZERS
-
-Ranking = Sequence[tuple[str, float]]
-
-
-def retrieved(system: str, data: RetrievalSet, depth: int, tokenizer: str) -> dict[str, Ranking]:
-    """Query -> its first documents with their scores, best first."""
-    built = open_system(system, tokenizer=TOKENIZERS.build(tokenizer), seed=0)
-    ranked = built.search(data.queries.texts, data.corpus.texts, depth)
-    return {
-        query: [
-            (data.corpus.ids[place], float(score))
-            for place, score in zip(places, scores, strict=True)
-            if place >= 0
-        ]
-        for query, places, scores in zip(data.queries.ids, ranked.indices, ranked.scores, strict=True)
-    }
-
-
-def fused(runs: Iterable[Mapping[str, Ranking]], depth: int) -> dict[str, Ranking]:
-    """Query -> the first documents of the fusion of its rankings."""
-    runs = list(runs)
-    return {
-        query: [(one.id, one.score) for one in rrf([[doc for doc, _ in run[query]] for run in runs])[:depth]]
-        for query in runs[0]
-    }
-
-
-def write_run(path: Path, run: Mapping[str, Ranking], tag: str) -> None:
-    """A TREC file: query Q0 document rank score tag."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (
-        f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
-        for query, ranking in run.items()
-        for rank, (doc, score) in enumerate(ranking, start=1)
-    )
-    path.write_text("".join(lines), encoding="utf-8")
+from semblance.protocols.rag.retrieval import fused, retrieve, write_trec
+from semblance.text import open_tokenizer
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("dataset", help="a name or a path, as for semblance -d")
     parser.add_argument("-s", "--system", action="append", required=True)
     parser.add_argument("--depth", type=int, default=100)
@@ -66,15 +27,18 @@ def main() -> None:
     arguments = parser.parse_args()
     dataset = open_dataset(arguments.dataset)
     data = dataset.load("retrieval").data
+    passages = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
+    questions = dict(zip(data.queries.ids, data.queries.texts, strict=True))
+    tokenizer = open_tokenizer(arguments.tokenizer)
     runs = {}
     for system in arguments.system:
         start = time.perf_counter()
-        runs[system] = retrieved(system, data, arguments.depth, arguments.tokenizer)
+        runs[system] = retrieve(system, passages, questions, arguments.depth, tokenizer=tokenizer)
         print(f"{system}: {time.perf_counter() - start:.1f} s", flush=True)
     if len(runs) > 1:
         runs["rrf"] = fused(list(runs.values()), arguments.depth)
     for system, run in runs.items():
-        write_run(arguments.out / dataset.name / f"{system}.trec", run, system)
+        write_trec(arguments.out / dataset.name / f"{system}.trec", system, run)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from semblance.protocols.rag.scoring.readings import NEXT
 from semblance.protocols.rag.scoring.record import MeasureFacts, Pair, Score, Value
 from semblance.report import numbers
 from semblance.report.textual import Column, folded, render_table
@@ -175,7 +176,9 @@ def _remarks(score: Score, wide: bool) -> Iterator[str]:
     for reading in score.readings:
         near = wide or len(score.runs) == 1 or headline.cutoff in (None, reading.cutoff)
         if near and reading.text not in told:
-            yield reading.text
+            advice = NEXT.get(reading.finding, "")
+            yield reading.text.removesuffix(advice).rstrip() if advice and advice in told else reading.text
+            told += advice
     comparison = score.comparison(score.headline)
     pairs = comparison.pairs if comparison else ()
     for pair in pairs[: None if wide else _PAIRS]:
