@@ -52,3 +52,52 @@ def test_a_run_without_a_name_gets_a_folder_of_its_own():
     """Named by command and time, under runs/."""
     assert default_out("sage").parts[0] == "runs"
     assert default_out("sage").name.startswith("sage-2")
+
+
+def test_knobs_are_none_until_they_are_given():
+    """Other places may set them; the help says what holds otherwise."""
+    import inspect
+    from dataclasses import dataclass
+    from typing import Literal
+
+    from semblance.cli.options import knobs
+    from semblance.protocols.options import option
+
+    @dataclass(frozen=True)
+    class Knobs:
+        depth: int = option(50, "How deep.")
+        way: Literal["a", "b"] = option("a", "Which way.")
+        some: int | None = option(None, "Some.")
+        loud: bool = option(True, "Whether it is loud.")
+
+    @knobs(Knobs)
+    def command(given={}):  # noqa: B006
+        return given
+
+    assert command(depth=None, way=None, some=3, loud=False) == {"some": 3, "loud": False}
+    parameters = inspect.signature(command).parameters
+    assert all(one.default is None for one in parameters.values())
+    helps = {name: one.annotation.__metadata__[0].help for name, one in parameters.items()}
+    assert helps == {
+        "depth": "How deep. Default: 50.", "way": "Which way. Default: a.", "some": "Some.",
+        "loud": "Whether it is loud. Default: yes.",
+    }  # fmt: skip
+
+
+def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
+    """With its value where it has one."""
+    from semblance.cli.running import _without
+
+    words = [
+        "rag",
+        "golden",
+        "--force",
+        "-d",
+        "sample",
+        "--from-stage",
+        "S3",
+        "--out",
+        "x",
+        "--from-stage=S4",
+    ]
+    assert _without(words, ("--force", "--from-stage=")) == ["rag", "golden", "-d", "sample", "--out", "x"]

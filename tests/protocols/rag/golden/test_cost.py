@@ -1,0 +1,51 @@
+"""What a golden set would take."""
+
+import pytest
+
+from semblance.protocols.rag.golden.cost import calls_for
+from semblance.protocols.rag.golden.request import GoldenRequest
+from semblance.protocols.rag.golden.session import forecast_of, golden
+from semblance.systems.remote import NoCalls, keyless
+
+from .conftest import make_pack
+from .test_session import LOCKS, OPTIONS
+
+
+@pytest.mark.parametrize(
+    ("engine", "calls"),
+    [("grades", 0), ("single_shot", 1), ("locks", 140), ("bayes", 36), ("bayes:cap=0.5", 36)],
+)
+def test_calls_of_the_engines(engine, calls):
+    """As the registry says, for a pool of 40."""
+    assert calls_for(engine, 40) == calls
+
+
+def test_nothing_that_is_done_is_counted_again(tmp_path):
+    """Before: the most there can be; after the run: nothing."""
+    pack = make_pack(tmp_path / "pack")
+    arguments = {name: str(path) for name, path in pack.arguments.items()}
+    request = GoldenRequest("wordllama", pack.judge(), **arguments, ranking=LOCKS, options=OPTIONS)
+
+    def texts():
+        with keyless():
+            found = forecast_of(request, tmp_path / "run", NoCalls())
+        return {cell.task: cell.texts for cell in found.cells}
+
+    assert texts() == {"S1 vectors": 4, "S2 vectors": 24, "S4 grade": 64, "S6 order": 224}
+    golden("wordllama", pack.judge(), out=tmp_path / "run", ranking=LOCKS, options=OPTIONS, **pack.arguments)
+    assert texts() == {"S1 vectors": 0, "S2 vectors": 0, "S4 grade": 0, "S6 order": 0}
+
+
+def test_a_model_has_a_price(tmp_path):
+    """Requests, tokens, dollars and seconds; without a key, and nothing is sent."""
+    pytest.importorskip("openai")
+    pack = make_pack(tmp_path / "pack")
+    arguments = {name: str(path) for name, path in pack.arguments.items()}
+    request = GoldenRequest("wordllama", "openai:gpt-5-mini", **arguments, options=OPTIONS)
+    with keyless():
+        cells = {cell.task: cell for cell in forecast_of(request, tmp_path / "run", NoCalls()).cells}
+    grade = cells["S4 grade"]
+    assert grade.requests == 64
+    assert grade.tokens > 64 * 100
+    assert grade.usd > 0
+    assert grade.seconds > 0

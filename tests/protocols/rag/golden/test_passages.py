@@ -1,0 +1,45 @@
+"""Documents as passages."""
+
+import pytest
+
+from semblance.errors import DataError
+from semblance.protocols.rag.golden.inputs import Document
+from semblance.protocols.rag.golden.options import GoldenOptions
+from semblance.protocols.rag.golden.passages import passages_of
+from semblance.text import open_tokenizer
+
+WORDS = open_tokenizer("words")
+
+
+def test_whole_documents_stand_in_the_order_of_their_ids():
+    """The title before the text, as in retrieval sets."""
+    documents = [Document("b", "Bees", "They dance.", {"year": 1946}), Document("a", "", "Tea.", {})]
+    found = passages_of(documents, GoldenOptions(), WORDS)
+    assert (found.ids, found.texts) == (("a", "b"), ("Tea.", "Bees They dance."))
+    assert found.metadata[1] == {"year": 1946}
+
+
+def test_chunks_say_where_they_are_from():
+    """Breadcrumb of section, title, authors and date; id, source and place of each."""
+    metadata = {
+        "section": "Results",
+        "subsection": "",
+        "authors": ["A. Lee", "B. Ray"],
+        "date": 1961,
+        "paper": None,
+    }
+    document = Document("d", "On jets", "One two three. Four five six. Seven eight nine.", metadata)
+    found = passages_of([document], GoldenOptions(chunk=8, overlap=4), WORDS)
+    assert found.ids == ("d#1", "d#2")
+    assert found.texts[0] == "Results > On jets, A. Lee, B. Ray, 1961\nOne two three. Four five six."
+    assert found.texts[1].endswith("\nFour five six. Seven eight nine.")
+    place = found.metadata[1]
+    assert (place["source"], place["chunk"], document.text[place["start"] : place["end"]].strip()) == (
+        "d", 2, "Four five six. Seven eight nine.",
+    )  # fmt: skip
+
+
+def test_a_corpus_without_text_is_no_corpus():
+    """Nothing could be found in it."""
+    with pytest.raises(DataError, match="no passage"):
+        passages_of([], GoldenOptions(), WORDS)
