@@ -5,7 +5,8 @@
 The judge knows Cranfield's judgements and adds noise to each grade and each place. Golden sets are made by
 `semblance.rag.golden` from questions and corpus alone; their exported qrels are then held against the true ones: grade
 by grade, and by how they order twenty systems. A second part counts what each listwise call brings; a third has a
-simulated person edit the file of the human check. Unfinished runs in --out are resumed.
+simulated person edit the file of the human check. What is done is kept in --out; several processes may share the work
+with --noise and --curves.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import csv
 import io
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,8 @@ from scipy.stats import kendalltau
 
 from semblance.data import open_dataset
 from semblance.data.judged_runs import read_qrels
-from semblance.measures import ndcg
+from semblance.measures import evaluate_graded, ndcg
+from semblance.measures.grading import grade
 from semblance.protocols.rag.golden.checking import Sampling, sample_check, score_file
 from semblance.protocols.rag.golden.options import GoldenOptions
 from semblance.protocols.rag.golden.repeatability import (
@@ -44,10 +47,11 @@ from semblance.protocols.rag.judges.known import Grades, read_known
 from semblance.protocols.rag.judges.simulated import Noise, SimulatedJudge
 from semblance.protocols.rag.ranking import Call, Candidate
 from semblance.protocols.rag.ranking.engines import ENGINES
-from semblance.protocols.rag.scoring.api import score
 from semblance.randomness import generator
+from semblance.runs.files import to_json, write_atomic
 
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
+CURVE_NOISES = (0.25, 0.5, 1.0)
 SHARES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 """Calls per passage of the pool."""
 SYSTEMS = ("bm25", "wordllama", "jaccard", "levenshtein")
@@ -102,14 +106,12 @@ def worse(docs: Sequence[str], sd: float, *names: str) -> list[str]:
 
 def scores(qrels: Grades, runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
     """Measure -> the value of each run."""
-    found = score(
-        {query: dict(own) for query, own in qrels.items()},
-        {name: {query: list(docs) for query, docs in run.items()} for name, run in runs.items()},
-        measures=list(MEASURES),
-        resamples=10,
-    )
-    values = {(one.run, one.measure): one.value for one in found.record.values}
-    return {name: np.array([values[run, name] for run in runs], dtype=float) for name in MEASURES}
+    found: dict[str, list[float]] = {name: [] for name in MEASURES}
+    for run in runs.values():
+        graded = grade(qrels, {query: run[query] for query in qrels})
+        for name, values in evaluate_graded(MEASURES, graded).items():
+            found[name].append(float(np.nanmean(values)))
+    return {name: np.array(values) for name, values in found.items()}
 
 
 def make(folder: Path, out: Path, noise: float) -> tuple[Path, float]:
@@ -401,44 +403,95 @@ another grade, {remarks:,} remarks; tau {tau}, pairs put the other way {swapped}
 """
 
 
+def kept(path: Path, do: Callable[[], Any]) -> Any:
+    """What `do` gives, as plain values; kept in a file and not done again."""
+    if not path.exists():
+        print(f"{path.stem} ...", flush=True)
+        write_atomic(path, to_json(do(), indent=1) + "\n")
+    return json.loads(path.read_text("utf-8"))
+
+
+@dataclass
+class Bench:
+    """The parts of the benchmark, each kept in the folder `parts`."""
+
+    folder: Path
+    out: Path
+    questions: int
+
+    @cached_property
+    def truth(self) -> Grades:
+        return read_known(self.folder, "cranfield", "code")
+
+    @cached_property
+    def runs(self) -> dict[str, Run]:
+        return systems(self.folder)
+
+    def noise(self, noise: float) -> Agreement:
+        """A golden set by a judge of this noise against the truth."""
+
+        def do() -> dict[str, Any]:
+            run, seconds = make(self.folder, self.out / f"noise-{noise:g}", noise)
+            true_scores = {name: np.array(values) for name, values in self.true_scores().items()}
+            return asdict(against(self.truth, true_scores, self.runs, run, noise, seconds))
+
+        plain = kept(self.out / "parts" / f"noise-{noise:g}.json", do)
+        figures = {name: plain[name] and Figure(**plain[name]) for name in ("repeat_exact", "repeat_kappa")}
+        return Agreement(**{**plain, **figures})
+
+    def true_scores(self) -> dict[str, list[float]]:
+        """Measure -> the value of each system by the true judgements."""
+        path = self.out / "parts" / "truth.json"
+        return kept(
+            path, lambda: {name: values.tolist() for name, values in scores(self.truth, self.runs).items()}
+        )
+
+    def curves(self, noise: float) -> tuple[Figure, list[Curve]]:
+        """How often the judge of this noise contradicts itself, and what orders are worth after how many calls."""
+        judge = SimulatedJudge(self.truth, Noise(grade_noise=noise, order_noise=noise), seed=SEED)
+        run = self.out / f"noise-{noise:g}"
+
+        def do() -> dict[str, Any]:
+            found = [
+                asdict(one)
+                for name, spec in RANKINGS.items()
+                for one in curves(name, spec, judge, run, self.runs, noise, self.questions)
+            ]
+            return {"discordant": asdict(discordant(judge, run, self.questions)), "curves": found}
+
+        plain = kept(self.out / "parts" / f"curves-{noise:g}-{self.questions}.json", do)
+        return Figure(**plain["discordant"]), [Curve(**one) for one in plain["curves"]]
+
+    def all_of_it(self) -> dict[str, Any]:
+        """Everything that the page says."""
+        both = {noise: self.curves(noise) for noise in CURVE_NOISES}
+        return {
+            "agreements": [self.noise(noise) for noise in NOISES],
+            "discordant": {noise: figure for noise, (figure, _) in both.items()},
+            "curves": [one for _, found in both.values() for one in found],
+            "person": person(self.out / "noise-0.5", self.out / "check.csv", self.truth),
+            "n": self.questions,
+        }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="Cranfield: corpus, queries and qrels with the column code")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of the runs and of what is found in them"
+    )
     parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--questions", type=int, default=24, help="of the second part")
-    parser.add_argument("--curve-noises", type=float, nargs="*", default=[0.25, 0.5, 1.0])
+    parser.add_argument("--questions", type=int, default=16, help="of the second part")
+    parser.add_argument("--noise", type=float, nargs="*", help="do only the golden sets of these judges")
+    parser.add_argument("--curves", type=float, nargs="*", help="do only the second part of these judges")
     given = parser.parse_args()
-    truth, runs = read_known(given.folder, "cranfield", "code"), systems(given.folder)
-    agreements, true_scores = [], scores(truth, runs)
-    for noise in NOISES:
-        run, seconds = make(given.folder, given.out / f"noise-{noise:g}", noise)
-        agreements.append(against(truth, true_scores, runs, run, noise, seconds))
-        print(asdict(agreements[-1]), flush=True)
-    found, again = [], {}
-    for noise in given.curve_noises:
-        judge = SimulatedJudge(truth, Noise(grade_noise=noise, order_noise=noise), seed=SEED)
-        run = given.out / f"noise-{noise:g}"
-        again[noise] = discordant(judge, run, given.questions)
-        for engine, spec in RANKINGS.items():
-            for one in curves(engine, spec, judge, run, runs, noise, given.questions):
-                found.append(one)
-                print(asdict(one), flush=True)
-    checked = person(given.out / "noise-0.5", given.out / "check.csv", truth)
-    print(asdict(checked))
+    bench = Bench(given.folder, given.out, given.questions)
+    for noise in given.noise or ():
+        bench.noise(noise)
+    for noise in given.curves or ():
+        bench.curves(noise)
     if given.markdown:
-        given.markdown.write_text(
-            page(
-                {
-                    "agreements": agreements,
-                    "curves": found,
-                    "discordant": again,
-                    "person": checked,
-                    "n": given.questions,
-                }
-            ),
-            encoding="utf-8",
-        )
+        given.markdown.write_text(page(bench.all_of_it()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,10 @@ def score(
 def _show(found: HumanCheck, wide: bool) -> None:
     from semblance.cli.terminal import show_table
 
-    typer.echo(_verdict(found) + "\n")
+    typer.echo(_verdict(found))
+    if _is_untouched(found):
+        return
+    typer.echo()
     show_table(["Order and grades", "Person against judge", "95%", "n"], list(_rows(found)), wide=wide)
     if found.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
@@ -99,12 +102,17 @@ def _show(found: HumanCheck, wide: bool) -> None:
 
 def _verdict(found: HumanCheck) -> str:
     head = f"{found.queries:,} questions, {found.items:,} passages"
-    if not found.moved and not found.changed and not found.blind:
+    if _is_untouched(found):
         return f"{head}: nothing was changed. All is confirmed, if anybody has looked at it."
     told = [f"{found.moved:,} moved", f"{found.changed:,} with another grade"]
     if found.remarks:
         told.append(f"{len(found.remarks):,} with a remark")
     return f"{head}: {', '.join(told)}."
+
+
+def _is_untouched(found: HumanCheck) -> bool:
+    """Whether the file is as it was written: figures of it would be of the judge against himself."""
+    return not (found.moved or found.changed or found.remarks or found.blind)
 
 
 def _rows(found: HumanCheck) -> Iterator[list[str]]:
@@ -113,11 +121,12 @@ def _rows(found: HumanCheck) -> Iterator[list[str]]:
     def row(name: str, one: Figure, *, percent: bool = False) -> list[str]:
         if one.value is None:
             return [name, "n/a", one.reason, f"{one.n:,}"]
-        said = numbers.percent(one.value) if percent else numbers.score(one.value, 2)
+        said = numbers.percent(one.value, 1) if percent else numbers.score(one.value, 2)
         if one.low is None or one.high is None:
             return [name, said, "", f"{one.n:,}"]
-        low, high = (100 * one.low, 100 * one.high) if percent else (one.low, one.high)
-        return [name, said, numbers.interval(low, high, 1 if percent else 2), f"{one.n:,}"]
+        if percent:
+            return [name, said, numbers.interval(100 * one.low, 100 * one.high, 1) + "%", f"{one.n:,}"]
+        return [name, said, numbers.interval(one.low, one.high, 2), f"{one.n:,}"]
 
     yield row("Kendall's tau, mean over questions", found.tau)
     yield row("Pairs put the other way", found.swapped, percent=True)

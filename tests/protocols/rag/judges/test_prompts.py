@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from semblance.cli.main import app
 from semblance.protocols.rag.judges import Passage, Question
 from semblance.protocols.rag.judges.prompts import KINDS, VERSION, grade_messages, order_messages, prompt
 
@@ -69,3 +72,14 @@ def test_equal_texts_are_asked_in_equal_words():
     """So that an equal call is paid once, whatever the ids are."""
     first = grade_messages(Question("q1", "Why?"), Passage("d1", "Because."))
     assert first == grade_messages(Question("q2", "Why?"), Passage("d2", "Because."))
+
+
+def test_they_can_be_read():
+    """`semblance rag prompts` shows every word, with the digests that results carry."""
+    said = CliRunner().invoke(app, ["rag", "prompts"])
+    assert said.exit_code == 0
+    for kind in KINDS:
+        assert IDENTITIES[kind] in said.output
+        assert prompt(kind).text in said.output
+    told = json.loads(CliRunner().invoke(app, ["rag", "prompts", "--json"]).output)
+    assert [one["identity"] for one in told] == [IDENTITIES[kind] for kind in KINDS]

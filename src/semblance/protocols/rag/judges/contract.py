@@ -61,7 +61,8 @@ class NoVerdict(Unanswered):
 def unreadable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
     """The error of a judge whose answers were all rejected."""
     return NoVerdict(
-        f"{name} gave no answer that can be read in {len(rejected)} attempts, the last: {rejected[-1]}.",
+        f"{name} gave no answer that can be read in {len(rejected)} attempts, the last: "
+        f"{rejected[-1].rstrip('.')}.",
         rejected,
         why,
     )
