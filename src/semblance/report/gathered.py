@@ -14,7 +14,7 @@ from semblance.report.record import KINDS, Record, System, read_record
 
 TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "judge": "Judges", "paraphrasers": "Paraphrasers",
-    "validation": "Validation",
+    "validation": "Validation", "golden": "Golden set", "score": "RAG",
 }  # fmt: skip
 
 

@@ -19,7 +19,9 @@ from semblance.report import marks, numbers
 from semblance.report.board import Value
 from semblance.report.compact import asset, tight
 from semblance.report.gathered import Run, read_runs, systems_of
+from semblance.report.rag.ceilings import COLUMNS
 from semblance.report.record import APART
+from semblance.report.scale import Scale
 from semblance.report.sections import SECTIONS
 from semblance.report.verdict import Command, Part, plain
 from semblance.runs.files import write_atomic
@@ -122,7 +124,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(numbers=numbers, marks=marks)
+    made.globals.update(
+        numbers=numbers, marks=marks, ceiling_columns=COLUMNS, unit_scale=Scale(0.0, 1.0, 1.0)
+    )
     made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped)
     return made
 

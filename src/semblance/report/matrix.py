@@ -34,7 +34,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The table; `heading` is what its rows are. With `is_heat` cells have a ground by their step."""
+    """The table; `heading` is what its rows are. With `is_heat` cells have a ground by their step; rows that are
+    `is_sorted` by what they are cannot be sorted otherwise."""
 
     id: str
     title: str
@@ -43,6 +44,7 @@ class Matrix:
     lines: tuple[Line, ...]
     is_heat: bool = False
     digits: int = 2
+    is_sorted: bool = False
 
 
 def entry(

@@ -14,6 +14,8 @@ from semblance.report.record import FEW, OVERALL, Record
 from semblance.report.tasks import all_tasks
 
 SMALL = 30
+RAG = ("golden", "score")
+"""Runs whose notes stand in a record of their own."""
 GRAVITY = ("failed", "not run", "partial", "lost", "truncated")
 """The kinds of note that come first when those of several runs are put together."""
 
@@ -46,6 +48,10 @@ def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:
 
 def notes_of(record: Record) -> tuple[Note, ...]:
     """All notes, the gravest first."""
+    if record.kind in RAG:
+        from semblance.report.rag.notes import rag_notes
+
+        return tuple(Note(*parts) for parts in rag_notes(record))
     return (
         *_failed(record), *_waiting(record), *_no_overall(record), *_of_protocol(record), *_truncated(record),
         *_small(record),

@@ -13,7 +13,7 @@ from semblance.report.gathered import Run
 from semblance.report.notes import Note, gathered_notes
 from semblance.report.shown import Shown, shown
 from semblance.report.tasks import PLACES
-from semblance.report.verdict import Verdict, board_verdict
+from semblance.report.verdict import Verdict, board_verdict, listed, plain
 
 QUESTIONS = {
     "sage": ("Similarity under change", "semblance.report.sage.verdict:sage_verdict"),
@@ -21,6 +21,8 @@ QUESTIONS = {
     "judge": ("Language models that rate", "semblance.report.pteb.judges:judge_verdict"),
     "paraphrasers": ("Language models that paraphrase", "semblance.report.pteb.selection:selection_verdict"),
     "validation": ("People on the paraphrases", "semblance.report.pteb.validation:validation_verdict"),
+    "golden": ("Judgements of passages", "semblance.report.rag.golden:golden_verdict"),
+    "score": ("Evidence among the first K", "semblance.report.rag.score:score_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 MOST_NOTES = 3
@@ -97,9 +99,11 @@ def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
+    scored = sum(len(record.systems) for record in records if record.kind == "score")
     facts = (
         numbers.counted(len(systems), "system") if systems else "",
-        " and ".join(run.title for run in runs) if len(runs) > 1 else "",
+        numbers.counted(scored, "retrieval run") if scored else "",
+        plain(listed([run.title for run in runs])) if len(runs) > 1 else "",
         named,
         numbers.date(max(record.manifest.get("updated", "") for record in records)),
         f"seed {seed}" if seed is not None else "",

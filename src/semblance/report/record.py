@@ -15,8 +15,8 @@ from semblance.records import Result
 from semblance.runs.folder import RunFolder
 
 OVERALL = "overall"
-KINDS = ("sage", "pteb", "judge", "paraphrasers", "validation")
-"""What a run can be, in the order of a report: a protocol, or one of PTEB's other commands."""
+KINDS = ("sage", "pteb", "judge", "paraphrasers", "validation", "golden", "score")
+"""What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""
 FEW = 10
@@ -145,7 +145,9 @@ class Record:
 
     @cached_property
     def kind(self) -> str:
-        """One of KINDS: the protocol, or for PTEB the command that made the run."""
+        """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
+        if "kind" in self.manifest:
+            return str(self.manifest["kind"])
         step = self.manifest.get("step", "run")
         protocol: str = self.manifest.get("protocol") or self.protocols[0]
         return protocol if step == "run" else step

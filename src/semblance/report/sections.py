@@ -59,6 +59,8 @@ SECTIONS = (
         "validation", "Validation", "validation.html", "semblance.report.pteb.validation:validation_page",
         kind="validation",
     ),
+    Section("golden", "Golden set", "golden.html", "semblance.report.rag.golden:golden_page", kind="golden"),
+    Section("score", "RAG", "score.html", "semblance.report.rag.score:score_page", kind="score"),
     Section("systems", "Systems", "systems.html", "semblance.report.cards:cards_of"),
     Section("items", "Items", "items.html", "semblance.report.items:items_of", data=True),
     Section("method", "Method", "method.html", "semblance.report.method:methods_of"),

@@ -7,16 +7,22 @@ from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any
 
+FILES = (
+    "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
+    "interval and n)"
+)
+
 
 @dataclass(frozen=True)
 class Wording:
-    """What the page says of a protocol: how its overall score is made, its page of choices, its source."""
+    """What the page says of a protocol: how its overall score is made, its page of choices, its source, its files."""
 
     overall: str
     intervals: str
     pages: str
     source: str
     citation: str
+    files: str = FILES
 
 
 WORDINGS = {
@@ -69,6 +75,30 @@ WORDINGS |= {
         intervals="95%, bootstrap over pairs; shares by Wilson.",
     ),
 }
+WORDINGS["score"] = Wording(
+    "The mean over queries where a measure is defined; where it is not is counted. RA-nWG weighs grades 5, 4 and 3 by "
+    "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
+    "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
+    "of it is reached.",
+    "95%, percentile bootstrap over queries, the same resamples for every run.",
+    "docs/rag_score.md",
+    "The measures are by Dallaire, “Practical RAG Evaluation”, arXiv 2511.09545, 2025.",
+    "@misc{dallaire2025practical,\n"
+    "title = {Practical {RAG} Evaluation},\n"
+    "author = {Dallaire},\nyear = {2025},\neprint = {2511.09545},\narchivePrefix = {arXiv}\n}",
+    FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
+)
+WORDINGS["golden"] = replace(
+    WORDINGS["score"],
+    overall="S1 rewrites and embeds a question, S2 searches by vectors and by words, S3 merges both lists by "
+    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps the best whole grades, S6 has "
+    "the judge order what is kept, a few passages at a time. Claims are what the ranking engine expects of its own "
+    "order.",
+    intervals="95%, bootstrap over questions; of shares of repeated items over the items.",
+    pages="docs/golden.md",
+    files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
+    "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
+)
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),
@@ -88,6 +118,7 @@ OPTIONS = {
     "pteb": "semblance.protocols.pteb.options:PtebOptions",
     "judge": "semblance.protocols.pteb.judging.options:JudgeOptions",
     "paraphrasers": "semblance.protocols.pteb.selection.options:SelectionOptions",
+    "golden": "semblance.protocols.rag.golden.options:GoldenOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
 

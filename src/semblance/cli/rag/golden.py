@@ -170,49 +170,11 @@ def _show(path: Path, display: Display, report: bool) -> None:
     if display.json:
         _print_json(path, golden, written)
         return
-    from semblance.cli.terminal import show_table
+    from semblance.cli.terminal import screen, show
+    from semblance.report.rag.golden_terminal import render_golden
 
-    typer.echo(f"{golden.verdict}\n")
-    show_table(
-        ["Stage", "Does", "Done", "Kept", "Failed", "Seconds", "Counts"],
-        list(_stages(golden)),
-        wide=display.wide,
-    )
-    typer.echo("")
-    for line in _facts(path, golden):
-        typer.echo(line)
-    if written:
-        typer.echo(f"Report: {written}")
-
-
-def _stages(golden: Golden) -> Iterator[list[str]]:
-    for one in golden.stages:
-        counts = ", ".join(f"{name} {count:,}" for name, count in one.counts.items())
-        seconds = "" if one.seconds is None else f"{one.seconds:,.1f}"
-        yield [one.name, one.title, f"{one.done:,}", f"{one.kept:,}", f"{one.failed:,}", seconds, counts]
-
-
-def _facts(path: Path, golden: Golden) -> Iterator[str]:
-    if golden.tokens is not None:
-        tokens = golden.tokens
-        yield f"Tokens per candidate ({tokens.tokenizer}): mean {tokens.mean:.1f}, SD {tokens.sd:.1f}, n {tokens.n:,}."
-    if golden.ranking is not None and golden.ranking.calls:
-        yield f"{golden.ranking.engine}: {golden.ranking.calls:,} listwise calls."
-    if golden.repeated is not None:
-        again = golden.repeated
-        if again.exact is not None and again.exact.value is not None:
-            yield f"The judge gave {again.items:,} passages the same grade again in {again.exact.value:.0%} of cases."
-        elif again.reason:
-            yield f"Judged again: {again.reason}."
-    for note in golden.notes:
-        yield f"Note: {note}"
-    for one in golden.failed:
-        yield f"Failed: {one.query_id} in {one.stage}: {one.reason}"
-    check = path / "human_check.csv"
-    if check.exists():
-        yield f"For a person to edit: {check}, then semblance rag check score {path} {check}"
-    if "qrels" in golden.exports:
-        yield f"Judgements: {path / golden.exports['qrels']}; everything in {path / 'export'}"
+    here = screen()
+    show(render_golden(golden, path, width=here.width, wide=display.wide, unicode=here.unicode))
 
 
 def _print_json(path: Path, golden: Golden, written: Path | None) -> None:

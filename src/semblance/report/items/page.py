@@ -21,7 +21,7 @@ from semblance.runs.folder import RunFolder
 
 SCALE = 10_000
 EXCERPT = 60
-FEW_MEASURES = 2
+FEW_MEASURES = 1
 """Of every group in the table of worst items, in a report of several runs."""
 FIRST_FIELDS = ("query", "text", "test", "summary", "first", "source")
 

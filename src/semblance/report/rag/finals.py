@@ -1,0 +1,64 @@
+"""One question with its final list, as a reader of the golden set would see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from semblance.protocols.rag.golden.layout import QueryFolder
+from semblance.protocols.rag.golden.stages import read_rows
+from semblance.protocols.rag.golden.summary import Golden, Query
+
+LONG = 280
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage in its final place."""
+
+    place: int
+    doc_id: str
+    grade: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class FinalList:
+    """The question (by its rewriting too, where that differs) and the first places of its list."""
+
+    query_id: str
+    question: str
+    rewrite: str
+    passages: tuple[Passage, ...]
+
+
+def final_list(run: Path, golden: Golden) -> FinalList | None:
+    """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
+    done = sorted((one for one in golden.queries if one.status == "done" and one.grades), key=_good)
+    for one in done[len(done) // 2 :] + done[: len(done) // 2]:
+        found = _read(run, one, golden.settings.top)
+        if found is not None:
+            return found
+    return None
+
+
+def _good(one: Query) -> tuple[int, str]:
+    return sum(one.grades[3:]), one.query_id
+
+
+def _read(run: Path, one: Query, top: int) -> FinalList | None:
+    """None where the list is not there or cannot be read: the page shows what is."""
+    try:
+        rows = read_rows(QueryFolder(run, one.folder).ranked(top))
+        passages = tuple(
+            Passage(int(row["final_rank"]), str(row["doc_id"]), row["grade"], _cut(str(row["text"])))
+            for row in rows
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return FinalList(one.query_id, one.text, one.rewrite if one.rewrite != one.text else "", passages)
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= LONG else flat[:LONG].rsplit(" ", 1)[0] + " …"
