@@ -204,6 +204,7 @@ def test_documents_without_a_grade() -> None:
     assert harm(grades, retrieved, 4, unjudged="grade1") == 0.5
     assert judged_share(grades, retrieved, 1) == 0
     assert judged_share(grades, retrieved) == 0.5
+    assert [int(flags(grade(grades, retrieved), k).unjudged[0]) for k in (1, 2, 4)] == [1, 1, 2]
     with pytest.raises(
         DataError, match="2 retrieved documents have no grade, the first at rank 1 of query 'q'"
     ):
