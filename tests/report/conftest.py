@@ -18,6 +18,7 @@ from semblance.runs.files import slug, to_json
 from semblance.runs.folder import RunFolder, write_columns
 
 from .pteb_run import Pteb, write_pteb
+from .rag_runs import write_golden_run, write_score_run
 
 TASKS = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
 HEADLINES = {
@@ -531,3 +532,15 @@ def make_pteb(tmp_path: Path) -> MakeRun:
 def pteb_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three tasks, four datasets, four systems, three runs; read only."""
     return write_pteb(tmp_path_factory.mktemp("runs") / "reworded", Pteb())
+
+
+@pytest.fixture(scope="session")
+def score_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs scored on thirty queries; read only."""
+    return write_score_run(tmp_path_factory.mktemp("runs") / "scored")
+
+
+@pytest.fixture(scope="session")
+def golden_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A golden set of three questions, one done, one failed, one waiting; read only."""
+    return write_golden_run(tmp_path_factory.mktemp("runs") / "golden")

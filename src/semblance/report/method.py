@@ -133,6 +133,8 @@ def _choices(record: Record) -> tuple[Choice, ...]:
 
 
 def _said(value: Any) -> str:
+    if value is None:
+        return "not given"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 

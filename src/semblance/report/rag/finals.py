@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from semblance.errors import DataError
 from semblance.protocols.rag.golden.layout import QueryFolder
 from semblance.protocols.rag.golden.stages import read_rows
 from semblance.protocols.rag.golden.summary import Golden, Query
@@ -54,7 +55,7 @@ def _read(run: Path, one: Query, top: int) -> FinalList | None:
             Passage(int(row["final_rank"]), str(row["doc_id"]), row["grade"], _cut(str(row["text"])))
             for row in rows
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, DataError, ValueError, KeyError, TypeError):
         return None
     return FinalList(one.query_id, one.text, one.rewrite if one.rewrite != one.text else "", passages)
 

@@ -1,0 +1,210 @@
+"""The page of a golden set says what its record says, for people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from semblance.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
+from semblance.report import write_report
+from semblance.report.board import make_board
+from semblance.report.notes import notes_of
+from semblance.report.rag.funnel import funnel, strips
+from semblance.report.rag.golden import GoldenPage, golden_page, verdict_of
+from semblance.report.rag.golden_terminal import render_golden
+from semblance.report.rag.judging import again, bars
+from semblance.report.rag.ordering import claims, stops, targets
+from semblance.report.rag.words import short
+from semblance.report.record import read_record
+from semblance.report.verdict import plain
+
+from .rag_runs import JUDGE, golden, write_golden_run
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
+
+
+def page(run: Path) -> GoldenPage:
+    record = read_record(run)
+    made = golden_page(record, make_board(record))
+    assert made is not None
+    return made
+
+
+def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
+    """Questions, failures, labels, calls, price, and how sure the engine is."""
+    verdict = verdict_of(golden())
+    assert verdict.heading == ("1 of 3 questions have graded, ordered passages",)
+    said = " ".join(map(plain, verdict.lede))
+    assert "1 failed and is not in the set." in said
+    assert "8 passages of grade 4 or 5" in said
+    assert "68 grades and 36 orders (36.0 per question) for $1.32" in said
+    assert "86.0% of the first 20 belong there; at most one of them does not with probability 0.95" in said
+
+
+def test_a_judge_without_a_price_is_said_so() -> None:
+    """Never as free."""
+    made = golden()
+    assert made.judge is not None
+    said = " ".join(map(plain, verdict_of(replace(made, judge=replace(made.judge, usd=None))).lede))
+    assert "its price is not known" in said
+    assert "$" not in said
+
+
+def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
+    """What both searches found is counted twice in S2 and once in S3."""
+    steps = {step.name: step for step in funnel(golden())}
+    assert steps["S2"].passages == "300"
+    assert steps["S2"].told == "150 by vectors, 150 by words"
+    assert [steps[name].passages for name in ("S3", "S4", "S5", "S6")] == ["240", "68", "35", "35"]
+    assert steps["S4"].failed == 1
+
+
+def test_strips_have_a_column_for_every_question_with_grades() -> None:
+    """One path per grade that occurs; the sentence says the range."""
+    drawn = strips(golden())
+    assert drawn is not None
+    assert drawn.svg.count("<path") == 5
+    assert "1 question" in drawn.summary
+    many = tuple(Query(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80))
+    drawn = strips(golden(queries=many))
+    assert drawn is not None
+    assert drawn.more == 20
+    assert strips(golden(queries=())) is None
+
+
+def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
+    """The judge by its short name, the stage named."""
+    [(query, why)] = page(golden_run).failed
+    assert (query.query_id, query.stage) == ("Q2", "S4")
+    assert why == "no grade for d1: simulated:qrels.jsonl gave no answer."
+    text = (write_report(golden_run)).read_text("utf-8")
+    assert re.search(r'class="state failed">✕ failed</span>\s<bdi>Q2</bdi> in S4', text)
+
+
+def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Path) -> None:
+    """The failed, the waiting, and what else the record says."""
+    notes = notes_of(read_record(golden_run))
+    assert [note.kind for note in notes] == ["failed", "not run", "warning"]
+    assert "Q2 (S4)" in notes[0].what
+
+
+def test_claims_stand_beside_the_targets_of_the_engine() -> None:
+    """Those that the run was asked for; an engine without targets has none."""
+    table = claims(golden())
+    assert table is not None
+    first = {line.label: [entry.text for entry in line.entries] for line in table.lines}
+    assert first["P(at most one wrong passage among the first 20)"] == [
+        "0.950",
+        "0.950",
+        "0.950",
+        "0.90",
+        "1 of 1",
+    ]
+    assert first["share of the first 20 that is right"][-1] == "0 of 1"
+    assert targets("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
+    assert targets("bayes:stop=false") == targets("locks:stability_turns=5") == targets("nonsense:x") == {}
+    assert stops(golden()) == "It stopped because: sure enough (1 question)."
+
+
+@pytest.mark.parametrize(
+    ("repeated", "words"),
+    [
+        (None, "Nothing was judged twice"),
+        (Repeated(reason="no question is done"), "Judged again: no question is done."),
+        (Repeated(5, 1, failed=2), "2 repeats brought no answer"),
+    ],
+)
+def test_what_was_not_repeated_is_said(repeated: Repeated | None, words: str) -> None:
+    """Silence would read as steadiness."""
+    assert words in again(repeated)
+    assert all("again" not in one.title for one in bars(golden(repeated=repeated)))
+
+
+def test_a_figure_without_value_has_its_reason() -> None:
+    """Not a bar at 0."""
+    nothing = Figure(None, reason="too few passages")
+    made = golden(repeated=Repeated(2, 1, exact=nothing))
+    bar = bars(made)[0]
+    assert (bar.text, bar.interval, bar.mark) == ("n/a", "too few passages", "")
+
+
+def test_one_question_stands_in_full(golden_run: Path) -> None:
+    """The question, how it was searched, twenty passages in their order with their grades."""
+    final = page(golden_run).final
+    assert final is not None
+    assert (final.query_id, final.rewrite) == ("Q1", "sea salt cause")
+    assert [one.place for one in final.passages] == list(range(1, 21))
+
+
+def test_a_damaged_list_costs_the_list_alone(tmp_path: Path) -> None:
+    """The page shows what is there."""
+    run = write_golden_run(tmp_path / "run")
+    next((run / "q01").rglob("*.top20.jsonl")).write_text("{")
+    assert page(run).final is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"queries": (), "stages": (), "judge": None, "ranking": None, "labels": {}, "tokens": None, "repeated": None,
+         "human": (), "exports": {}, "notes": ()},
+        {"human": (), "repeated": None},
+        {"queries": (Query("Q1", "?", "q01", "waiting"),), "labels": {}},
+    ],
+)  # fmt: skip
+def test_golden_sets_of_every_shape_have_a_report(tmp_path: Path, changes: dict[str, object]) -> None:
+    """Nothing done, nothing repeated, nobody asked."""
+    run = write_golden_run(tmp_path / "run", golden(**changes))
+    text = write_report(run).read_text("utf-8")
+    assert "Undefined" not in text
+    assert ">None<" not in text
+
+
+def test_texts_from_data_stay_texts(tmp_path: Path) -> None:
+    """Questions, passages, reasons, remarks and notes are escaped wherever they stand."""
+    made = golden()
+    queries = (
+        replace(made.queries[0], query_id=HOSTILE, text=HOSTILE, rewrite=HOSTILE + "!"),
+        replace(made.queries[1], query_id=HOSTILE + "2", reason=HOSTILE),
+    )
+    run = write_golden_run(tmp_path / "run", replace(made, queries=queries, notes=(HOSTILE,)), text=HOSTILE)
+    text = write_report(run).read_text("utf-8")
+    assert text.count("<script") == 2
+    assert "<img" not in text
+    assert "{{ 7*7 }}" in text
+
+
+def test_the_judge_is_called_by_its_file() -> None:
+    """A folder of somebody's machine and twenty parameters are no name."""
+    assert short(JUDGE) == "simulated:qrels.jsonl"
+    assert short("openrouter:google/gemma?x=1") == "openrouter:google/gemma"
+
+
+def lines(made: Golden, run: Path, **options: object) -> list[str]:
+    return render_golden(made, run, **options).plain.splitlines()  # type: ignore[arg-type]
+
+
+def test_the_terminal_has_verdict_table_notes_and_paths(golden_run: Path) -> None:
+    """One table, nothing wider than the terminal but a path, the reason of what is missing."""
+    found = lines(golden(), golden_run)
+    assert found[0] == "1 of 3 questions have graded, ordered passages"
+    text = "\n".join(found)
+    assert re.search(r"Grade 4 or 5 +8\.0 +8\.0", text)
+    assert "stops at 0.9" in text
+    assert "- 1 of 3 questions failed: Q2 (S4)." in text
+    assert text.count("─" * 20) >= 1
+    assert all(len(line) <= 80 for line in found if str(golden_run) not in line)
+    assert f"Judgements: {golden_run / 'export/qrels.tsv'}" in text
+
+
+def test_the_terminal_knows_ascii_and_empty_runs(golden_run: Path) -> None:
+    """No sign beyond ASCII where there is none; a run with nothing done says so."""
+    assert "\n".join(lines(golden(), golden_run, unicode=False)).isascii()
+    empty = golden(
+        queries=(Query("Q1", "?", "q01", "waiting"),), labels={}, ranking=None, judge=None, repeated=None,
+        tokens=None, notes=(), exports={},
+    )  # fmt: skip
+    assert lines(empty, golden_run)[0] == "0 of 1 question have graded, ordered passages"

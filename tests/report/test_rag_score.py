@@ -1,0 +1,150 @@
+"""The page of a scoring says what its record says, for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from semblance.errors import DataError
+from semblance.protocols.rag.scoring.record import Score, read_score
+from semblance.report import numbers, write_report
+from semblance.report.board import make_board
+from semblance.report.notes import notes_of
+from semblance.report.rag.score import ScorePage, score_page
+from semblance.report.record import read_record
+
+from .rag_runs import RUNS, write_score_run
+
+
+def page(run: Path) -> ScorePage:
+    record = read_record(run)
+    return score_page(record, make_board(record))
+
+
+def score_of(run: Path) -> Score:
+    return read_score(run / "score.json")
+
+
+def test_the_verdict_is_that_of_the_record(score_run: Path) -> None:
+    """Word by word; the page makes no finding of its own."""
+    made, score = page(score_run), score_of(score_run)
+    assert made.verdict.heading == (score.verdict,)
+    assert made.verdict.lede == tuple((one,) for one in score.lede)
+    assert len(score.verdict) <= 80
+
+
+def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
+    """The usual three measures; values are those of the record, the best first by the tests."""
+    made, score = page(score_run), score_of(score_run)
+    assert [panel.title for panel in made.panels] == ["RA-nWG", "N-Recall4+", "Harm"]
+    for panel in made.panels:
+        assert [cutoff for cutoff, _ in panel.groups] == ["@5", "@10"]
+        for cutoff, rows in panel.groups:
+            comparison = score.comparison(panel.title + cutoff)
+            assert comparison is not None
+            assert tuple(row.label for row in rows) == comparison.runs
+            for row in rows:
+                value = score.value(row.label, panel.title + cutoff)
+                assert value is not None
+                assert row.text == numbers.score(value.value or 0.0)
+
+
+def test_pool_and_ordering_add_up(score_run: Path) -> None:
+    """Reached and both losses are 1 together; the drawing has all three, and the words are those of the record."""
+    made, score = page(score_run), score_of(score_run)
+    assert len(made.ceilings) == len(score.readings) == 2 * len(RUNS)
+    for one in made.ceilings:
+        assert [entry.text for entry in one.entries][2].endswith("%")
+        reached, *_, ordering, pool = (float(entry.exact.split(",")[0]) for entry in one.entries)
+        assert reached + ordering + pool == pytest.approx(1, abs=1e-4)
+        assert one.mark.count("<rect") == 3
+        assert any(one.text in reading.text for reading in score.readings)
+
+
+def test_differences_name_who_beats_whom(score_run: Path) -> None:
+    """The headline first; words and p are those of the record."""
+    made, score = page(score_run), score_of(score_run)
+    assert made.forests[0].title == score.headline
+    comparison = score.comparison(score.headline)
+    assert comparison is not None
+    for row, pair in zip(made.forests[0].rows, comparison.pairs, strict=True):
+        assert row.pair == pair
+        assert ("beats" in row.words) == bool(pair.better)
+
+
+def test_bold_is_who_may_be_first_where_not_all_may(score_run: Path) -> None:
+    """By the ranks of the tests, measure by measure."""
+    made, score = page(score_run), score_of(score_run)
+    for line, measure in zip(made.measures.lines, score.measures, strict=True):
+        comparison = score.comparison(measure.name)
+        first = [] if comparison is None else [
+            run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1
+        ]  # fmt: skip
+        bold = [run for run, entry in zip(made.runs, line.entries, strict=True) if entry.bold]
+        assert set(bold) == (set(first) if len(first) < len(made.runs) else set())
+        assert line.label.endswith("(lower is better)") == (measure.direction == "lower")
+
+
+def test_the_grid_has_24_cells_and_one_default(score_run: Path) -> None:
+    """Per cutoff: four rarities, six pairs of caps."""
+    for grid in page(score_run).grids:
+        cells = [entry for line in grid.lines for entry in line.entries]
+        assert len(cells) == 24
+        assert [entry.small for entry in cells if entry.bold] == ["default"]
+
+
+def test_the_worst_queries_come_first(score_run: Path) -> None:
+    """By their mean over the runs; a query without any document of worth has no value and is not among them."""
+    worst = page(score_run).worst
+    means = [float(one.mean) for one in worst]
+    assert means == sorted(means)
+    assert "q0" not in {one.query for one in worst}
+    for one in worst:
+        assert float(one.mean) + float(one.ordering) + float(one.pool) == pytest.approx(1, abs=2e-3)
+
+
+def test_every_note_of_the_record_is_told(score_run: Path) -> None:
+    """On the method page and, the run alone, on its own page."""
+    record = read_record(score_run)
+    assert [note.what for note in notes_of(record)] == [note.text for note in score_of(score_run).notes]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"runs": ("alone",)},
+        {"measures": ("nDCG@10",), "sensitivity": False},
+        {"cutoffs": (10,)},
+        {"measures": ("R@5", "P@5", "RR"), "sensitivity": False},
+        {"queries": 4},
+    ],
+)
+def test_scorings_of_every_shape_have_a_report(tmp_path: Path, fields: dict[str, object]) -> None:
+    """One run, one measure, one cutoff, no set measure, few queries."""
+    text = write_report(write_score_run(tmp_path / "run", **fields)).read_text("utf-8")  # type: ignore[arg-type]
+    assert "id=score " in text
+    assert "Undefined" not in text
+    assert ">None<" not in text
+    assert ">nan" not in text
+
+
+def test_a_damaged_record_is_said_so(score_run: Path, tmp_path: Path) -> None:
+    """With the file and what to do."""
+    run = write_score_run(tmp_path / "run", queries=5)
+    plain = json.loads((run / "score.json").read_text("utf-8"))
+    (run / "score.json").write_text(json.dumps({**plain, "schema": 99}))
+    with pytest.raises(DataError, match="another version"):
+        write_report(run)
+
+
+def test_runs_are_no_systems_of_the_board(score_run: Path, plain_run: Path, tmp_path: Path) -> None:
+    """In a report with a SAGE run they stand on their own page alone, and have no model card."""
+    text = write_report([plain_run, score_run], out=tmp_path / "both.html").read_text("utf-8")
+    board = re.search(r"<table class=board.*?</table>", text, re.DOTALL)
+    assert board is not None
+    assert not any(run in board.group(0) for run in ("hybrid", "dense"))
+    assert "3 retrieval runs" in text
+    assert len(re.findall(r"<article class=\"card model\"", text)) == 6
