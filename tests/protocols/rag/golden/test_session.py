@@ -408,3 +408,21 @@ def test_it_is_called_from_python(pack, tmp_path):
     )  # fmt: skip
     assert run.manifest["status"] == "finished"
     assert "label_summary" in {path.stem for path in (run.path / "tables").glob("*.csv")}
+
+
+def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path, monkeypatch):
+    """And said so."""
+    own = Encoder.vectors
+
+    def broken(self, texts, role):
+        vectors = own(self, texts, role)
+        if role == "document":
+            vectors[[place for place, text in enumerate(texts) if text.startswith("tea")]] = np.nan
+        return vectors
+
+    monkeypatch.setattr(Encoder, "vectors", broken)
+    monkeypatch.setattr(Encoder, "failures", {"tea green tea leaves. Note 0.": "not taken"})
+    run = make(pack, tmp_path / "run", limit=1)
+    rows = [row for path in run.path.glob("q*/s3_merge/*.jsonl") for row in read_rows(path)]
+    assert {row["source"] for row in rows if row["doc_id"].startswith("tea")} <= {"sparse"}
+    assert "could not encode, found by words alone: 1 (tea-0)" in run.manifest["warnings"][0]

@@ -81,6 +81,7 @@ class Retrieval:
                 ranked = exact_search(_unit(queries), vectors[known], min(depth, len(known)))
                 places = np.where(ranked.indices < 0, -1, known[ranked.indices])
                 found.append(type(ranked)(places, ranked.scores))
+        self._warn_of_failures()
         best = merge(found, [part.start for part in shards], depth)
         return [
             [
@@ -90,6 +91,20 @@ class Retrieval:
             ]
             for places, scores in zip(best.indices.tolist(), best.scores.tolist(), strict=True)
         ]
+
+    def _warn_of_failures(self) -> None:
+        """Note the passages that only the search by words can find."""
+        failures = self.work.encoder.failures
+        lost = [
+            key
+            for key, text in zip(self.work.passages.ids, self.work.passages.texts, strict=True)
+            if text in failures
+        ]
+        if lost:
+            self.work.warnings.append(
+                f"passages that {self.work.encoder.name} could not encode, found by words alone: {len(lost):,} "
+                f"({', '.join(lost[:3])})"
+            )
 
     def _sparse(self, queries: Sequence[str]) -> list[list[Row]]:
         """The best of each query by BM25."""
