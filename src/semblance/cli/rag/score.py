@@ -100,6 +100,10 @@ Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples of
 Sensitivity = Annotated[
     bool, typer.Option("--sensitivity", help="RA-nWG over 24 settings of its constants, as a second table.")
 ]
+_IN_JSON = (
+    "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
+    "settings",
+)  # fmt: skip
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every resample.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the scoring to. Default: none.")]
 
@@ -133,25 +137,39 @@ def score(
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
     )  # fmt: skip
     if json:
-        _print_json(score_request(request, out, _command()), per_query is not False)
+        scored = score_request(request, out, _command())
+        _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
     else:
-        run_score(request, out, per_query=bool(per_query), wide=wide)
+        run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
 
 
 def run_score(
-    request: ScoreRequest, out: Path | None, *, per_query: bool = False, wide: bool = False
+    request: ScoreRequest,
+    out: Path | None,
+    *,
+    per_query: bool = False,
+    wide: bool = False,
+    report: bool = False,
 ) -> None:
-    """Carry out a request and print it as text."""
+    """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
     from semblance.protocols.rag.scoring.api import score_request
 
-    _print(score_request(request, out, _command()), out, per_query=per_query, wide=wide)
+    _print(score_request(request, out, _command()), per_query=per_query, wide=wide)
+    if out is not None and report:
+        typer.echo(f"\nReport: {_report(out)}")
+
+
+def _report(out: Path) -> Path:
+    from semblance.report import write_report
+
+    return write_report(out)
 
 
 def _command() -> str:
     return shlex.join(["semblance", *sys.argv[1:]])
 
 
-def _print(scored: Scored, out: Path | None, *, per_query: bool, wide: bool) -> None:
+def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
     from semblance.cli.terminal import screen, show
     from semblance.report.rag.terminal import per_query_lines, render_score
 
@@ -161,11 +179,9 @@ def _print(scored: Scored, out: Path | None, *, per_query: bool, wide: bool) -> 
         typer.echo("")
         for line in per_query_lines(scored.per_query()):
             typer.echo(line)
-    if out is not None:
-        typer.echo(f"\nFolder: {out}")
 
 
-def _print_json(scored: Scored, per_query: bool) -> None:
+def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None:
     """One object; the many values per query are written by columns, which is ten times as fast."""
     import json
 
@@ -173,18 +189,7 @@ def _print_json(scored: Scored, per_query: bool) -> None:
     from semblance.runs.files import to_json
 
     record = scored.record.as_dict()
-    kept = (
-        "verdict",
-        "comparisons",
-        "likeness",
-        "sensitivity",
-        "readings",
-        "guidance",
-        "notes",
-        "runs",
-        "judgements",
-    )
-    rest = {name: record[name] for name in (*kept, "settings")}
+    rest = {name: record[name] for name in _IN_JSON} | {"report": None if report is None else str(report)}
     head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
     values = scored.per_query().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')

@@ -10,6 +10,7 @@ import semblance as sb
 from semblance.data.grades import GRADE_MAPS, fitting_map, grade_map
 from semblance.data.judged_runs import read_qrels
 from semblance.errors import DataError, UsageError
+from semblance.protocols.rag.scoring.answers import read_answers
 from semblance.protocols.rag.scoring.inputs import read_inputs
 from semblance.protocols.rag.scoring.judgements import counts_by_grade, graded
 from semblance.protocols.rag.scoring.request import ScoreRequest, named_path, stem
@@ -123,6 +124,7 @@ def test_names_of_runs(tmp_path: Path) -> None:
         ({"runs": ("a",), "test": "t"}, "bootstrap, randomization"),
         ({"runs": ("a",), "resamples": 0}, "must be 1 or more"),
         ({"runs": ("a",), "cutoffs": (0,)}, "must be 1 or more"),
+        ({"runs": ("a",), "mapping": {"relevence": "code"}}, "relevance"),
     ],
 )
 def test_requests_that_mean_nothing(arguments: dict[str, object], words: str) -> None:
@@ -143,3 +145,27 @@ def test_python_takes_what_it_says(tmp_path: Path) -> None:
     assert len(two.pairs) == 0
     assert two.record.comparisons[0].reason == "too few queries where both are defined"
     assert one.verdict == "r scores 1.000 on R@1"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("query,correct\nq,1\n", r"no column 'query_id'"),
+        ("query_id,correct\nq,2\n", r":2: the value of 'correct' cannot be used .*a number from 0 to 1"),
+        ("query_id,correct\nq,\n", r":2: .*a number from 0 to 1"),
+        ("query_id,correct\nq,1\nq,0\n", r":3: query 'q' is answered twice, differently"),
+    ],
+)
+def test_broken_answers(tmp_path: Path, content: str, says: str) -> None:
+    """The file, the line, and what it should hold."""
+    path = tmp_path / "answers.csv"
+    path.write_text(content)
+    with pytest.raises(DataError, match=f"answers.csv.*{says}"):
+        read_answers(path, {})
+
+
+def test_answers_of_every_format(tmp_path: Path) -> None:
+    """JSONL too, truth values as 0 and 1, columns by a mapping."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"qid": 1, "correct": true}\n{"qid": "b", "correct": 0.5}\n')
+    assert read_answers(path, {"query_id": "qid"}) == {"1": 1.0, "b": 0.5}

@@ -117,6 +117,20 @@ def test_percent_proc_is_the_ratio_of_means() -> None:
         assert value.n == both.sum()
 
 
+def test_percent_proc_as_a_mean_of_ratios() -> None:
+    """The option of the specification: every query's own ratio, where its ceiling is above 0."""
+    judged = qrels()
+    retrieved = run(judged, 1)
+    name = "%PROC(per_query_mean=True)@10"
+    value = sb.rag.score(judged, {"r": retrieved}, measures=[name], **FAST).record.value("r", name)
+    reached, ceiling = measures.evaluate_graded(
+        ["RA-nWG@10", "PROC@10"], measures.grade(judged, retrieved)
+    ).values()
+    expected = measures.percent_proc(reached, ceiling, per_query_mean=True)
+    assert value is not None
+    assert (value.value, value.n) == (pytest.approx(expected.share, abs=1e-12), expected.n_valid)
+
+
 def test_worked_example_of_the_specification() -> None:
     """Row A of spec rag 2: pool 2,4,10,14,20 and 5 4 4 4 3 3 3 3 2 2 retrieved."""
     pool = [5] * 2 + [4] * 4 + [3] * 10 + [2] * 14 + [1] * 20

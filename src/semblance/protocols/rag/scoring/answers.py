@@ -43,6 +43,8 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
 def answers_of(answers: Mapping[str, float], queries: Sequence[str], where: str) -> NDArray[np.float64]:
     """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
     values = np.array([answers.get(query, np.nan) for query in queries], dtype=np.float64)
+    if ((values < 0) | (values > 1)).any():
+        raise DataError("an answer is not from 0 to 1", path=where, mend="1 is right, 0 is wrong.")
     if np.isnan(values).all():
         raise DataError(
             "no answer is to a judged query", path=where, expected=f"queries such as {queries[0]!r}",

@@ -43,7 +43,7 @@ def compared(
     )
     if len(ranked) < 2:
         return Comparison(asked.name, tuple(ranked), reason="fewer than two runs with a value")
-    if tests is not None and len(asked.parts) > 1:
+    if tests is not None and asked.is_ratio:
         return Comparison(
             asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
         )
@@ -64,7 +64,7 @@ def randomized(
     """p of the paired randomisation test for each measure that is a mean and each pair of runs, both ways round."""
     keys, columns = [], []
     for one in measures:
-        for a, b in combinations(measured, 2) if len(one.parts) < 2 else ():
+        for a, b in combinations(measured, 2) if not one.is_ratio else ():
             keys.append((one.name, a.run, b.run))
             columns.append(a.columns[one.name].value - b.columns[one.name].value)
     if not columns:

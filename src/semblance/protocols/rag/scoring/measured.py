@@ -31,16 +31,23 @@ _WIDTH = 50_000_000
 @dataclass(frozen=True)
 class Asked:
     """A measure as asked for. `parts` are the measures whose means give the value: the measure itself, or for %PROC
-    what was reached and its ceiling; none for Acc|Hit, which needs the answers."""
+    what was reached and its ceiling; none for Acc|Hit, which needs the answers. `by_query` is %PROC as the mean of the
+    queries' own ratios."""
 
     facts: MeasureFacts
     parts: tuple[Measure, ...]
     undefined: str
+    by_query: bool = False
 
     @property
     def name(self) -> str:
         """As the user spelled it."""
         return self.facts.name
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its value is a ratio of two means, not a mean."""
+        return len(self.parts) > 1 and not self.by_query
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ def measured(
         if one.facts.base == ANSWERS:
             columns[one.name] = _accuracy(one.facts.cutoff or 0, seen, answers)
         else:
-            columns[one.name] = _columns([values[str(part)] for part in one.parts])
+            own = _columns([values[str(part)] for part in one.parts])
+            columns[one.name] = Columns(own.value, (own.value,)) if one.by_query else own
     return Measured(run, columns)
 
 
@@ -119,7 +127,8 @@ def _asked(name: str) -> Asked:
         return Asked(
             MeasureFacts(name, ANSWERS, spec.cutoff, "higher", "answer"), (), "no query has all its evidence"
         )
-    built = MEASURES.build(name.removeprefix(PERCENT))
+    spec, by_query = _without_mean(CALL.parse(name.removeprefix(PERCENT)))
+    built = MEASURES.build(CALL.format(spec))
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
             f"{name} is not a measure of rankings.",
@@ -132,10 +141,14 @@ def _asked(name: str) -> Asked:
     parts: tuple[Measure, ...] = (built,)
     if name.startswith(PERCENT):
         parts = (_reached(name, built.spec), built)
-    return Asked(
-        MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family), parts,
-        facts.get("undefined", "undefined"),
-    )  # fmt: skip
+    facts_of_it = MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
+    return Asked(facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1)
+
+
+def _without_mean(spec: Spec) -> tuple[Spec, bool]:
+    """`per_query_mean` is a matter of the mean over queries, not of PROC itself (spec rag 1.6)."""
+    params = {key: value for key, value in spec.params.items() if key != "per_query_mean"}
+    return Spec(spec.name, spec.target, params, spec.cutoff), bool(spec.params.get("per_query_mean", False))
 
 
 def _reached(name: str, ceiling: Spec) -> Measure:

@@ -95,7 +95,7 @@ def run_notes(
                 what = f"{one.name} is above 1 for {counted(over, 'query')}"
                 text = f"{run.name}: {what}; its list holds what the pool lacks."
                 yield Note("above_one", text, run.name, over, len(board.queries))
-            if len(one.parts) == 2 and (over := _above_ceiling(values, one.name)):
+            if one.is_ratio and (over := _above_ceiling(values, one.name)):
                 text = (
                     f"{run.name}: {counted(over, 'query')} above the ceiling {one.name.removeprefix('%')}; the pool "
                     "is not the one that the run was drawn from."

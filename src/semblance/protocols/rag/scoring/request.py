@@ -14,6 +14,7 @@ Test = Literal["bootstrap", "randomization"]
 
 CUTOFFS = (10, 30)
 RESAMPLES = 10_000
+TARGETS = {"query_id", "doc_id", "score", "relevance", "correct"}
 SEED = 0
 """That of the source's comparisons (spec rag 1.9)."""
 
@@ -57,6 +58,11 @@ class ScoreRequest:
         ):
             if value not in choices:
                 raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
+        if unknown := sorted(set(self.mapping) - TARGETS):
+            raise UsageError(
+                f"Nothing here is called {unknown[0]!r} (in --map).",
+                mend=f"Map {', '.join(sorted(TARGETS))}.",
+            )
         if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
             raise UsageError(
                 f"The resamples are {self.resamples} and the cutoffs {list(self.cutoffs)}.",

@@ -38,7 +38,7 @@ def _value(run: str, asked: Asked, quantity: Quantity, total: int, resamples: in
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
         return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
     ends = interval(quantity)
-    what = "ratio of means" if len(asked.parts) > 1 else "mean"
+    what = "ratio of means" if asked.is_ratio else "mean"
     method = f"{what} over {quantity.n} of {total} queries"
     if ends is None:
         return Value(run, asked.name, quantity.value, None, None, quantity.n, total, f"{method}, no interval")
