@@ -2,11 +2,11 @@
 
     python benchmarks/golden_cranfield.py CRANFIELD_FOLDER --out runs --markdown docs/golden_results.md
 
-The judge knows Cranfield's judgements and adds noise to each grade and each place. Golden sets are made by
-`semblance.rag.golden` from questions and corpus alone; their exported qrels are then held against the true ones: grade
-by grade, and by how they order twenty systems. A second part counts what each listwise call brings; a third has a
-simulated person edit the file of the human check. What is done is kept in --out; several processes may share the work
-with --noise and --curves.
+The judge knows Cranfield's judgements and adds noise to each grade and each place. A golden set is made by
+`semblance.rag.golden` from questions and corpus alone; its exported qrels are held against the true ones: grade by
+grade, and by how they order twenty systems. For other noises the same pools are graded anew, as S4 does it. A second
+part counts what each listwise call brings; a third has a simulated person edit the file of the human check. What is
+done is kept in --out; several processes may share the work with --noise and --curves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import asyncio
 import csv
 import io
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -32,16 +31,20 @@ from semblance.data.judged_runs import read_qrels
 from semblance.measures import evaluate_graded, ndcg
 from semblance.measures.grading import grade
 from semblance.protocols.rag.golden.checking import Sampling, sample_check, score_file
+from semblance.protocols.rag.golden.grading import Key, Pair, grade_all, key_of
 from semblance.protocols.rag.golden.options import GoldenOptions
+from semblance.protocols.rag.golden.pruning import prune
 from semblance.protocols.rag.golden.repeatability import (
     FirstOrder,
     discordance,
     grade_agreement,
     grade_table,
     judge_again,
+    repeated,
+    spread,
 )
 from semblance.protocols.rag.golden.session import golden
-from semblance.protocols.rag.golden.summary import Figure, read_golden
+from semblance.protocols.rag.golden.summary import Figure, Repeated
 from semblance.protocols.rag.judges import Passage, Question
 from semblance.protocols.rag.judges.known import Grades, read_known
 from semblance.protocols.rag.judges.simulated import Noise, SimulatedJudge
@@ -52,6 +55,8 @@ from semblance.runs.files import to_json, write_atomic
 
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 CURVE_NOISES = (0.25, 0.5, 1.0)
+NOISE, REPEATED = 0.5, 1_000
+"""Of the golden set that the whole pipeline makes: the judge's noise, and how many passages it grades twice."""
 SHARES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 """Calls per passage of the pool."""
 SYSTEMS = ("bm25", "wordllama", "jaccard", "levenshtein")
@@ -79,7 +84,6 @@ class Agreement:
     repeat_kappa: Figure | None
     taus: dict[str, float]
     off: dict[str, float]
-    seconds: float
 
 
 def systems(folder: Path) -> dict[str, Run]:
@@ -114,15 +118,12 @@ def scores(qrels: Grades, runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in found.items()}
 
 
-def make(folder: Path, out: Path, noise: float) -> tuple[Path, float]:
-    """A golden set over all questions by a judge with this noise; its folder, and the seconds it took."""
-    begun = time.perf_counter()
-    judge = f"simulated:{folder}?grades=cranfield&grade_noise={noise}&order_noise={noise}"
-    golden(
-        "wordllama", judge, dataset=str(folder), ranking="grades", out=out, seed=SEED,
-        options=GoldenOptions(repeat=1000),
-    )  # fmt: skip
-    return out, time.perf_counter() - begun
+def make(folder: Path, out: Path) -> Path:
+    """The golden set over all questions, by the whole pipeline; an unfinished one is resumed."""
+    judge = f"simulated:{folder}?grades=cranfield&grade_noise={NOISE}&order_noise={NOISE}"
+    options = GoldenOptions(repeat=REPEATED)
+    golden("wordllama", judge, dataset=str(folder), ranking="grades", out=out, seed=SEED, options=options)
+    return out
 
 
 def exported(run: Path) -> Grades:
@@ -133,16 +134,31 @@ def exported(run: Path) -> Grades:
     return grades
 
 
+def graded_by(judge: SimulatedJudge, pairs: Sequence[Pair]) -> Grades:
+    """What a judge says of all pairs, as S4 asks for it."""
+    found: dict[str, dict[str, int]] = {}
+    grading = asyncio.run(grade_all(judge, pairs, {}, lambda *_: None))
+    for (query, doc), verdict in grading.verdicts.items():
+        found.setdefault(query, {})[doc] = verdict.grade
+    return found
+
+
+def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> Repeated:
+    """The same passages graded twice, as `--repeat` does it."""
+    chosen = set(spread([key_of(pair) for pair in pairs], REPEATED, SEED))
+    second = asyncio.run(judge_again(judge, [pair for pair in pairs if key_of(pair) in chosen], []))
+    return repeated({(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED)
+
+
 def against(
     truth: Grades,
     true_scores: Mapping[str, np.ndarray],
     runs: Mapping[str, Run],
-    run: Path,
+    given: Grades,
+    twice: Repeated,
     noise: float,
-    seconds: float,
 ) -> Agreement:
-    """How far the golden set in a folder is the truth."""
-    given = exported(run)
+    """How far the judgements of a golden set are the truth."""
     both = [(grade, given[query].get(doc)) for query in given for doc, grade in truth.get(query, {}).items()]
     useful = [own is not None for grade, own in both if grade >= 2]
     good = [own is not None for grade, own in both if grade >= 4]
@@ -151,13 +167,11 @@ def against(
     ]
     agreement = grade_agreement(grade_table(pairs)[None])
     golden_scores = scores(given, runs)
-    repeated = read_golden(run / "golden.json").repeated
     return Agreement(
         noise, len(pairs), len(given), float(np.mean(useful)), float(np.mean(good)), agreement["exact"].value or 0.0,
-        agreement["kappa"].value or 0.0, repeated.exact if repeated else None, repeated.kappa if repeated else None,
+        agreement["kappa"].value or 0.0, twice.exact, twice.kappa,
         {name: float(kendalltau(true_scores[name], golden_scores[name]).statistic) for name in MEASURES},
         {name: float(np.abs(true_scores[name] - golden_scores[name]).mean()) for name in MEASURES},
-        seconds,
     )  # fmt: skip
 
 
@@ -175,29 +189,45 @@ class Curve:
     systems: float
 
 
-def pools(run: Path, n: int) -> list[tuple[Question, tuple[Candidate, ...], tuple[Passage, ...]]]:
-    """Questions of a golden set, spread over it, with what S5 kept."""
-    by_query: dict[str, list[dict[str, Any]]] = {}
-    for line in (run / "export" / "golden.jsonl").read_text("utf-8").split("\n"):
-        row = json.loads(line) if line else {}
-        if row.get("final_rank"):
-            by_query.setdefault(row["query_id"], []).append(row)
-    chosen = list(by_query)[:: max(1, len(by_query) // n)][:n]
-    return [
-        (
-            Question(query, ""),
-            tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in by_query[query]),
-            tuple(Passage(row["doc_id"], "") for row in by_query[query]),
-        )
-        for query in chosen
+Pool = tuple[Question, tuple[Candidate, ...], tuple[Passage, ...]]
+
+
+def pairs_of(run: Path) -> tuple[list[Pair], dict[Key, int]]:
+    """Everything that was graded for a golden set, and the places by fusion."""
+    rows = [
+        json.loads(line) for line in (run / "export" / "golden.jsonl").read_text("utf-8").split("\n") if line
     ]
+    pairs = [
+        (Question(row["query_id"], row["question"]), Passage(row["doc_id"], row["text"])) for row in rows
+    ]
+    return pairs, {(row["query_id"], row["doc_id"]): row["rank_rrf"] for row in rows}
+
+
+def pools(run: Path, judge: SimulatedJudge, n: int) -> list[Pool]:
+    """Some questions of a golden set, spread over it, with what S5 keeps of the judge's grades."""
+    pairs, ranks = pairs_of(run)
+    names = list(dict.fromkeys(question.id for question, _ in pairs))
+    chosen = set(names[:: max(1, len(names) // n)][:n])
+    own = [pair for pair in pairs if pair[0].id in chosen]
+    given, found = graded_by(judge, own), []
+    for name in (name for name in names if name in chosen):
+        texts = {passage.id: passage for question, passage in own if question.id == name}
+        rows = [
+            {"doc_id": doc, "grade": grade, "rank_rrf": ranks[name, doc]}
+            for doc, grade in given[name].items()
+        ]
+        kept_rows = prune(rows).rows
+        candidates = tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
+        question = next(question for question, _ in own if question.id == name)
+        found.append((question, candidates, tuple(texts[row["doc_id"]] for row in kept_rows)))
+    return found
 
 
 def curves(
-    name: str, spec: str, judge: SimulatedJudge, run: Path, runs: Mapping[str, Run], noise: float, n: int
+    name: str, spec: str, judge: SimulatedJudge, own: Sequence[Pool], runs: Mapping[str, Run], noise: float
 ) -> Iterator[Curve]:
     """Orders as they stand after shares of calls, all questions in lockstep."""
-    engine, own = ENGINES.build(spec), pools(run, n)
+    engine = ENGINES.build(spec)
     rankers = {
         question.id: engine.start(candidates, query=question.id, top=TOP, seed=SEED)
         for question, candidates, _ in own
@@ -278,16 +308,16 @@ def curve(
     )  # fmt: skip
 
 
-def discordant(judge: SimulatedJudge, run: Path, n: int) -> Figure:
+def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> Figure:
     """The share of pairs that the judge orders otherwise when it is asked again, over lists of five of each pool."""
     lists = []
-    for question, _, passages in pools(run, n):
+    for question, _, passages in own:
         for start in range(0, len(passages) - 5, 10):
-            shown = passages[start : start + 5]
-            lists.append(FirstOrder(question, shown, asyncio.run(judge.order(question, shown)).order))
-    again = asyncio.run(judge_again(judge, [], lists))
+            five = passages[start : start + 5]
+            lists.append(FirstOrder(question, five, asyncio.run(judge.order(question, five)).order))
+    second = asyncio.run(judge_again(judge, [], lists))
     return discordance(
-        [(one, order) for one, order in zip(lists, again.orders, strict=True) if order is not None]
+        [(one, order) for one, order in zip(lists, second.orders, strict=True) if order is not None]
     )
 
 
@@ -367,7 +397,7 @@ TEXT = """\
 # Golden sets against the truth
 
 Made by `benchmarks/golden_cranfield.py`. Cranfield has {questions} questions with graded judgements, which here are the
-truth (grade map `cranfield`; what is not judged is irrelevant). Golden sets are made from questions and corpus alone:
+truth (grade map `cranfield`; what is not judged is irrelevant). The golden set is made from questions and corpus alone:
 `wordllama` and BM25 find 50 passages each, a judge grades all {judged:,} of them. The judge is simulated: it knows the
 true grades and adds normal noise, in grades, to each of its answers. The pools hold {covered} of the passages that the
 truth calls useful (grade 2 or more) and {good} of those of grade 4 or 5; no judge can find the others.
@@ -427,13 +457,27 @@ class Bench:
     def runs(self) -> dict[str, Run]:
         return systems(self.folder)
 
+    @property
+    def run(self) -> Path:
+        """The golden set that the pipeline made."""
+        return self.out / "golden"
+
+    def judge(self, noise: float) -> SimulatedJudge:
+        """A judge that errs by this much."""
+        return SimulatedJudge(self.truth, Noise(grade_noise=noise, order_noise=noise), seed=SEED)
+
     def noise(self, noise: float) -> Agreement:
-        """A golden set by a judge of this noise against the truth."""
+        """The judgements of a judge of this noise against the truth."""
 
         def do() -> dict[str, Any]:
-            run, seconds = make(self.folder, self.out / f"noise-{noise:g}", noise)
+            judge, (pairs, _) = self.judge(noise), pairs_of(self.run)
+            given = graded_by(judge, pairs)
+            if noise == NOISE and given != exported(self.run):
+                raise AssertionError("the pipeline exports other grades than the judge gives")
             true_scores = {name: np.array(values) for name, values in self.true_scores().items()}
-            return asdict(against(self.truth, true_scores, self.runs, run, noise, seconds))
+            return asdict(
+                against(self.truth, true_scores, self.runs, given, again(judge, pairs, given), noise)
+            )
 
         plain = kept(self.out / "parts" / f"noise-{noise:g}.json", do)
         figures = {name: plain[name] and Figure(**plain[name]) for name in ("repeat_exact", "repeat_kappa")}
@@ -448,16 +492,16 @@ class Bench:
 
     def curves(self, noise: float) -> tuple[Figure, list[Curve]]:
         """How often the judge of this noise contradicts itself, and what orders are worth after how many calls."""
-        judge = SimulatedJudge(self.truth, Noise(grade_noise=noise, order_noise=noise), seed=SEED)
-        run = self.out / f"noise-{noise:g}"
 
         def do() -> dict[str, Any]:
+            judge = self.judge(noise)
+            own = pools(self.run, judge, self.questions)
             found = [
                 asdict(one)
                 for name, spec in RANKINGS.items()
-                for one in curves(name, spec, judge, run, self.runs, noise, self.questions)
+                for one in curves(name, spec, judge, own, self.runs, noise)
             ]
-            return {"discordant": asdict(discordant(judge, run, self.questions)), "curves": found}
+            return {"discordant": asdict(discordant(judge, own)), "curves": found}
 
         plain = kept(self.out / "parts" / f"curves-{noise:g}-{self.questions}.json", do)
         return Figure(**plain["discordant"]), [Curve(**one) for one in plain["curves"]]
@@ -469,7 +513,7 @@ class Bench:
             "agreements": [self.noise(noise) for noise in NOISES],
             "discordant": {noise: figure for noise, (figure, _) in both.items()},
             "curves": [one for _, found in both.values() for one in found],
-            "person": person(self.out / "noise-0.5", self.out / "check.csv", self.truth),
+            "person": person(self.run, self.out / "check.csv", self.truth),
             "n": self.questions,
         }
 
@@ -486,6 +530,7 @@ def main() -> None:
     parser.add_argument("--curves", type=float, nargs="*", help="do only the second part of these judges")
     given = parser.parse_args()
     bench = Bench(given.folder, given.out, given.questions)
+    make(given.folder, bench.run)
     for noise in given.noise or ():
         bench.noise(noise)
     for noise in given.curves or ():
