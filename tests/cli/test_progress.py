@@ -61,3 +61,18 @@ def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch)
     assert "45 of 90 texts" in capsys.readouterr().err
     lines.advanced(CELLS[1], 450)
     assert lines.share == pytest.approx(1)
+
+
+def test_a_stage_counts_in_its_own_unit(capsys):
+    """Its title and total at once; of unknown length, the title alone; what comes before any stage breaks nothing."""
+    from semblance.cli.progress import Lines
+
+    lines = Lines()
+    lines.advanced_by(1)
+    lines.stage("S4 grades", 1200, "passages")
+    lines.advanced_by(300)
+    assert lines.amount() == "300 of 1,200 passages"
+    lines.stage("S6 orders", 0, "calls")
+    lines.advanced_by(7)
+    assert (lines.amount(), lines.until_answered()) == ("7 calls", "")
+    assert capsys.readouterr().err.splitlines()[-2:] == ["S4 grades: 1,200 passages", "S6 orders"]

@@ -51,6 +51,7 @@ class _Tally(Silent):
         self.running: dict[str, int] = {}
         self.parts: dict[str, float] = {}
         self.start = time.monotonic()
+        self.asked, self.answered, self.title, self.unit, self.asking = 0, 0, "", "texts", self.start
 
     def planning(self, plan: Plan) -> None:
         _say(f"counting what {len(plan.cells)} cells will take")
@@ -165,6 +166,8 @@ class Bars(_Tally):
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
+        if self._asked is None:
+            return
         state = f"{self.amount()}  {self.until_answered()}"
         self._progress.update(self._asked, completed=self.answered, state=state)
 
