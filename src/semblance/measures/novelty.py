@@ -74,7 +74,7 @@ def known_sources(graded: Graded) -> Sources:
     if graded.sources is None:
         raise UsageError(
             "A measure of novelty needs to know which documents are of one source.",
-            mend="Give grade(..., source=function of the document's id, or id -> source).",
+            mend="Give grade(..., source=...); `semblance rag score` tells it from ids (--source-separator).",
         )
     return graded.sources
 

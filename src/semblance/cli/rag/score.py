@@ -100,6 +100,13 @@ Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples of
 Sensitivity = Annotated[
     bool, typer.Option("--sensitivity", help="RA-nWG over 24 settings of its constants, as a second table.")
 ]
+Separator = Annotated[
+    str,
+    typer.Option(
+        "--source-separator",
+        help="Documents of one source have ids equal before the last of this (novelty measures).",
+    ),
+]
 _IN_JSON = (
     "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
     "settings",
@@ -123,6 +130,7 @@ def score(
     resamples: Resamples = 10_000,
     mapping: given.Mapping = None,
     split: given.Split = None,
+    source_separator: Separator = "#",
     seed: Seed = 0,
     out: Out = None,
     json: given.Json = False,
@@ -135,6 +143,7 @@ def score(
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
+        source_separator,
     )  # fmt: skip
     if json:
         scored = score_request(request, out, _command())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from semblance.contracts import Tokenizer
 from semblance.errors import UsageError
@@ -44,18 +45,19 @@ def fused(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
 def write_trec(path: Path, name: str, run: Retrieved) -> Path:
     """The ranking as a TREC run file. UsageError for ids with white space, which the format cannot hold.
 
-    Equal scores are told apart in their last bit, in the order of the ranking: readers go by scores, not by ranks.
+    Equal scores are told apart, in the order of the ranking, by the least that single precision can hold: readers go
+    by scores in that precision, not by ranks.
     """
     rows = []
     for query, found in run.items():
-        last = math.inf
+        last = np.float32(np.inf)
         for rank, (key, own) in enumerate(found, start=1):
-            last = score = min(own, math.nextafter(last, -math.inf))
+            last = min(np.float32(own), np.nextafter(last, np.float32(-np.inf)))
             if query.split() != [query] or key.split() != [key]:
                 raise UsageError(
                     f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without blanks."
                 )
-            rows.append(f"{query} Q0 {key} {rank} {score!r} {name}\n")
+            rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, "".join(rows))
     return path

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from semblance.errors import UsageError
 from semblance.measures import MEASURES, Measure, evaluate_graded
-from semblance.measures.graded import Graded, treat_unjudged
+from semblance.measures.graded import Graded, Sources, treat_unjudged
 from semblance.measures.registry import GradedMeasure, RankingMeasure
 from semblance.protocols.rag.scoring.record import MeasureFacts
 from semblance.spec import CALL, Spec
@@ -43,6 +43,11 @@ class Asked:
     def name(self) -> str:
         """As the user spelled it."""
         return self.facts.name
+
+    @property
+    def needs_sources(self) -> bool:
+        """Whether it asks which documents are of one source."""
+        return any("sources" in dict(MEASURES.get(part.spec.name).facts)["needs"] for part in self.parts)
 
     @property
     def is_ratio(self) -> bool:
@@ -179,6 +184,14 @@ def _rows(graded: Graded, start: int, end: int) -> Graded:
         None if graded.pool is None else graded.pool[start:end],
         pool_sizes=None if graded.pool_sizes is None else graded.pool_sizes[start:end],
         names=graded.names[start:end],
+        sources=None if graded.sources is None else _source_rows(graded.sources, start, end),
+    )
+
+
+def _source_rows(sources: Sources, start: int, end: int) -> Sources:
+    kept = slice(*np.searchsorted(sources.query, [start, end]))
+    return Sources(
+        sources.top[start:end], sources.query[kept] - start, sources.grade[kept], sources.code[kept]
     )
 
 

@@ -18,6 +18,7 @@ from semblance.errors import DataError
 from semblance.measures.graded import ABSENT, GRADES, UNJUDGED, Graded
 from semblance.protocols.rag.scoring.inputs import Inputs
 from semblance.protocols.rag.scoring.judgements import Graded1To5
+from semblance.protocols.rag.scoring.sources import SourceCodes, graded_sources, source_codes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,8 +72,11 @@ class _Coded:
     frame: pl.DataFrame
 
 
-def place(inputs: Inputs, judgements: Graded1To5) -> Board:
-    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them."""
+def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
+    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
+
+    With a `separator` the runs know which documents are of one source: see `source_codes`.
+    """
     import polars as pl
 
     pools = [pool for pool in inputs.pools if pool is not None]
@@ -92,6 +96,11 @@ def place(inputs: Inputs, judgements: Graded1To5) -> Board:
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
+    if separator is not None:
+        of = source_codes([one.doc for one in coded], [frame["doc"] for frame in frames], separator)
+        grades = judgements.frame["grade"].to_numpy()
+        sources = graded_sources(of, numbers[coded[0].query], grades, coded[0].doc)
+        runs = [_with_sources(run, sources) for run in runs]
     return Board(tuple(judged.to_list()), key.counts, tuple(runs))
 
 
@@ -172,6 +181,10 @@ def _with_pool(run: Placed, pool: Placed | None) -> Placed:
     return replace(
         run, graded=replace(run.graded, pool=pool_of(pool.hits, run.graded), pool_sizes=pool.sizes)
     )
+
+
+def _with_sources(run: Placed, sources: SourceCodes) -> Placed:
+    return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
 
 
 def pool_of(hits: Hits, graded: Graded) -> Ints:

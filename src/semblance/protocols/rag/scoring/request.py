@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from semblance.errors import UsageError
+from semblance.protocols.rag.scoring.sources import SEPARATOR
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
 Test = Literal["bootstrap", "randomization"]
@@ -43,6 +44,8 @@ class ScoreRequest:
     seed: int = SEED
     split: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
+    separator: str = SEPARATOR
+    """Documents of one source have ids that are equal before the last one of these."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -63,6 +66,8 @@ class ScoreRequest:
                 f"Nothing here is called {unknown[0]!r} (in --map).",
                 mend=f"Map {', '.join(sorted(TARGETS))}.",
             )
+        if not self.separator:
+            raise UsageError("The separator of sources is empty.", mend="Give --source-separator '#'.")
         if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
             raise UsageError(
                 f"The resamples are {self.resamples} and the cutoffs {list(self.cutoffs)}.",

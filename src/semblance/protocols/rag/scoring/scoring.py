@@ -56,7 +56,9 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     """
     measures = asked(request.measures, request.cutoffs, answers=answers is not None)
     judgements = graded(inputs.qrels, request.grades)
-    board = place(inputs, judgements)
+    board = place(
+        inputs, judgements, request.separator if any(one.needs_sources for one in measures) else None
+    )
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
     taken = tuple(measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
     ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs
