@@ -123,7 +123,11 @@ def open_recorded(
     12 questions of the sample, those of `--limit 12`."""
     if not target:
         raise UsageError("The judge 'recorded' needs a file.", mend="Write recorded:FILE.jsonl.")
-    path = Path(str(files("semblance.data"))) / "sample" / "judgements.jsonl" if target == "sample" else Path(target)
+    path = (
+        Path(str(files("semblance.data"))) / "sample" / "judgements.jsonl"
+        if target == "sample"
+        else Path(target)
+    )
     params = {"unjudged": unjudged, "orders": orders}
     given = {key: value for key, value in params.items() if value not in (None, "recorded")}
     name = QUERY.format(Spec("recorded", target, given))
