@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -219,3 +220,16 @@ def test_evidence_in_words() -> None:
     assert told(Evidence("PROC@10", 0.5, 0.4, 0.6)) == "0.500 (0.400–0.600)"
     assert told(Evidence("%PROC@10", 0.5, 0.4, 0.6)) == "50.0% (40.0–60.0%)"
     assert told(Evidence("gain", -0.5, -0.6, 0.1)) == "−0.500 (−0.600 to 0.100)"
+
+
+def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:
+    """A query whose documents are all worthless is in half of the resamples of two: no interval, and no NaN either."""
+    docs = [f"d{i}" for i in range(12)]
+    worthless = dict.fromkeys(docs, 1)
+    judged = {"q1": worthless, "q2": {**worthless, "d1": 5, "d4": 4}}
+    runs = {
+        name: dict.fromkeys(judged, docs[shift:] + docs[:shift]) for name, shift in (("a", 0), ("b", 5))
+    }
+    record = sb.rag.score(judged, runs, cutoffs=(2,), resamples=200).record
+    assert any(one.knob == "hybrid" for one in record.guidance)
+    assert "NaN" not in json.dumps(record.as_dict())

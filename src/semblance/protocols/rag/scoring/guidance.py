@@ -73,7 +73,8 @@ def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
         quantity = resampled.quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
-        low, high = percentile_interval(quantity.replicates, 1 - 0.05 / len(here))
+        ends = percentile_interval(quantity.replicates, 1 - 0.05 / len(here))
+        low, high = (None if np.isnan(end) else end for end in ends)
         gain = Evidence(f"gain in PROC@{k}", quantity.value, low, high)
         status = status_of(gain)
         told_gain = f"{_more(gain)} than the better one alone"
