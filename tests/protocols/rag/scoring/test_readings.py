@@ -223,13 +223,19 @@ def test_evidence_in_words() -> None:
 
 
 def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:
-    """A query whose documents are all worthless is in half of the resamples of two: no interval, and no NaN either."""
-    docs = [f"d{i}" for i in range(12)]
-    worthless = dict.fromkeys(docs, 1)
-    judged = {"q1": worthless, "q2": {**worthless, "d1": 5, "d4": 4}}
+    """A query whose documents are all worthless is alone in a quarter of the resamples of two: no interval, no NaN."""
+    rng = np.random.default_rng(0)
+    docs = [f"d{i}" for i in range(40)]
+    grades = {"q1": np.ones(40, int), "q2": rng.choice([1, 2, 3, 4, 5], size=40)}
+    judged = {query: dict(zip(docs, own.tolist(), strict=True)) for query, own in grades.items()}
     runs = {
-        name: dict.fromkeys(judged, docs[shift:] + docs[:shift]) for name, shift in (("a", 0), ("b", 5))
+        name: {
+            query: [docs[i] for i in np.argsort(-(own + rng.normal(0, noise, 40)))[:35].tolist()]
+            for query, own in grades.items()
+        }
+        for name, noise in (("dense", 1.0), ("bm25", 2.0))
     }
-    record = sb.rag.score(judged, runs, cutoffs=(2,), resamples=200).record
-    assert any(one.knob == "hybrid" for one in record.guidance)
+    record = sb.rag.score(judged, runs, cutoffs=(5, 10), resamples=300).record
+    hybrid = [gain for one in record.guidance if one.knob == "hybrid" for gain in one.evidence]
+    assert hybrid
     assert "NaN" not in json.dumps(record.as_dict())
