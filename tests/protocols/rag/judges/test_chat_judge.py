@@ -54,7 +54,7 @@ def judge(cache):
     def make(*says, seed=1337, **options):
         model = Model(*says)
         made = ChatJudge(CachedChat(model, cache), ChatOptions(**options), seed=seed, sleep=None)
-        made.model, made.waited = model, []
+        made.fake, made.waited = model, []
 
         async def sleep(seconds):
             made.waited.append(seconds)
@@ -77,7 +77,7 @@ def test_a_grade_and_an_order(judge):
     """Asked with temperature 1, top_p 1 and a seed, in plain words."""
     one = judge('{"grade_1_5": 4}')
     assert grade(one) == Verdict(4)
-    _, sampling, schema = one.model.asked[0]
+    _, sampling, schema = one.fake.asked[0]
     assert (sampling.temperature, sampling.top_p, schema) == (1.0, 1.0, None)
     assert 0 <= sampling.seed < 2**31
     assert order(judge('{"order": ["C", "A", "B"]}')) == Ordering((2, 0, 1))
@@ -92,8 +92,8 @@ def test_eight_kinds_of_answers_that_are_none(judge):
         with pytest.raises(NoVerdict, match="no answer that can be read in 6 attempts") as told:
             grade(one)
         assert isinstance(told.value, Unanswered)
-        assert len(told.value.rejected) == len(one.model.asked) == 6
-        assert len({sampling.seed for _, sampling, _ in one.model.asked}) == 6
+        assert len(told.value.rejected) == len(one.fake.asked) == 6
+        assert len({sampling.seed for _, sampling, _ in one.fake.asked}) == 6
         base = [0.5, 1, 2, 4, 8]
         assert len(one.waited) == 5
         assert all(low <= waited <= min(8, low + 0.25) for low, waited in zip(base, one.waited, strict=True))
@@ -132,7 +132,7 @@ def test_repeats_are_other_draws(judge):
     """With another seed each, and kept apart."""
     one = judge('{"grade_1_5": 3}', '{"grade_1_5": 4}')
     assert (grade(one).grade, grade(one, draw=1).grade, grade(one).grade) == (3, 4, 3)
-    assert len({sampling.seed for _, sampling, _ in one.model.asked}) == 2
+    assert len({sampling.seed for _, sampling, _ in one.fake.asked}) == 2
 
 
 def test_waits_follow_the_seed(judge):
@@ -152,7 +152,7 @@ def test_what_another_attempt_would_not_mend_is_not_tried_again(judge, error):
     one = judge(error)
     with pytest.raises(type(error)):
         grade(one)
-    assert len(one.model.asked) == 1
+    assert len(one.fake.asked) == 1
 
 
 def test_the_identity_is_all_that_answers_depend_on(judge):
