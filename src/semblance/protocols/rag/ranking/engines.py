@@ -18,6 +18,6 @@ ENGINES.add(
     calls="about 3.5 per candidate",
 )  # fmt: skip
 ENGINES.add(
-    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders, asked where an answer tells most",
+    "bayes", f"{_HERE}.bayes.engine:Bayes", "A posterior over all orders, asked where an answer tells most",
     calls="at most 0.9 per candidate",
 )  # fmt: skip

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from semblance.errors import UsageError
-from semblance.protocols.rag.ranking.bayes import Bayes, Options
+from semblance.protocols.rag.ranking.bayes.engine import Bayes
+from semblance.protocols.rag.ranking.bayes.options import Options
 from semblance.protocols.rag.ranking.engine import Call, Candidate
 from semblance.protocols.rag.ranking.engines import ENGINES
 from semblance.randomness import generator

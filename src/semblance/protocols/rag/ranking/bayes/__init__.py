@@ -1,6 +1,1 @@
-"""`bayes`: refinement of an order by a posterior over all judged orders."""
-
-from semblance.protocols.rag.ranking.bayes.engine import Bayes
-from semblance.protocols.rag.ranking.bayes.options import Options
-
-__all__ = ["Bayes", "Options"]
+"""`bayes`: refinement of an order by a posterior over all judged orders. Its options load without its kernels."""
