@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from semblance.errors import DataError
+from semblance.protocols.rag.golden.check_file import Listed
+from semblance.protocols.rag.golden.finals import read_final_list
 from semblance.protocols.rag.golden.layout import QueryFolder
-from semblance.protocols.rag.golden.stages import read_rows
 from semblance.protocols.rag.golden.summary import Golden, Query
 
 LONG = 280
-
-
-@dataclass(frozen=True)
-class Passage:
-    """A passage in its final place."""
-
-    place: int
-    doc_id: str
-    grade: int | None
-    text: str
 
 
 @dataclass(frozen=True)
@@ -30,7 +21,7 @@ class FinalList:
     query_id: str
     question: str
     rewrite: str
-    passages: tuple[Passage, ...]
+    passages: tuple[Listed, ...]
 
 
 def final_list(run: Path, golden: Golden) -> FinalList | None:
@@ -50,13 +41,10 @@ def _good(one: Query) -> tuple[int, str]:
 def _read(run: Path, one: Query, top: int) -> FinalList | None:
     """None where the list is not there or cannot be read: the page shows what is."""
     try:
-        rows = read_rows(QueryFolder(run, one.folder).ranked(top))
-        passages = tuple(
-            Passage(int(row["final_rank"]), str(row["doc_id"]), row["grade"], _cut(str(row["text"])))
-            for row in rows
-        )
-    except (OSError, DataError, ValueError, KeyError, TypeError):
+        found = read_final_list(one.query_id, QueryFolder(run, one.folder).ranked(top))
+    except DataError:
         return None
+    passages = tuple(replace(passage, text=_cut(passage.text)) for passage in found.passages)
     return FinalList(one.query_id, one.text, one.rewrite if one.rewrite != one.text else "", passages)
 
 

@@ -34,10 +34,11 @@ def read_final_lists(run: Path) -> list[FinalList]:
             f"No question of {run} is done.",
             mend="Finish it: the same `semblance rag golden` command resumes.",
         )
-    return [_final_list(query, folder.ranked(top)) for query, folder in done]
+    return [read_final_list(query, folder.ranked(top)) for query, folder in done]
 
 
-def _final_list(query: str, path: Path) -> FinalList:
+def read_final_list(query: str, path: Path) -> FinalList:
+    """The final list of one question, in the file `path`. DataError where it cannot be read."""
     try:
         rows = read_rows(path)
         passages = tuple(_listed(row) for row in rows)
