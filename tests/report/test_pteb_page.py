@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from semblance.report import numbers
+from semblance.protocols import numbers
+from semblance.protocols.numbers import POINTS
 from semblance.report.board import make_board
 from semblance.report.notes import notes_of
-from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import Losses
 from semblance.report.pteb.page import PtebPage, pteb_page
 from semblance.report.pteb.tasks import TASKS

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from semblance.errors import DataError
+from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.record import Score, read_score
-from semblance.report import numbers, write_report
+from semblance.report import write_report
 from semblance.report.board import make_board
 from semblance.report.notes import notes_of
 from semblance.report.rag.score import ScorePage, score_page

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from semblance.protocols import numbers
 from semblance.protocols.sage.sensitivity import expected as protocol_expected
 from semblance.protocols.sage.tables import tables
-from semblance.report import numbers
 from semblance.report.board import make_board
 from semblance.report.record import Record, read_record
 from semblance.report.sage import curves

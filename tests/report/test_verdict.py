@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import make_board
 from semblance.report.record import Pair, Record, Scope, read_record
 from semblance.report.sage.tasks import TASKS

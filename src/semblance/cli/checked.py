@@ -19,7 +19,7 @@ from semblance.data.check.report import (
     Shape,
     Spread,
 )
-from semblance.report.numbers import counted, percent
+from semblance.protocols.numbers import counted, percent
 from semblance.report.terminal import Column, render_table
 
 _EXAMPLES = 3

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from semblance.protocols import numbers
+from semblance.protocols.numbers import SCORE, Unit
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.names import labels
-from semblance.report.numbers import SCORE, Unit
 from semblance.report.record import APART, FEW, OVERALL, Cell, Record, System
 from semblance.report.tasks import Task, item_count, present
 

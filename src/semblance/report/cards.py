@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semblance.report import numbers
+from semblance.protocols import numbers
+from semblance.protocols.numbers import Unit
 from semblance.report.board import Board, Row, Value
 from semblance.report.gathered import Run, rows_of
-from semblance.report.numbers import Unit
 from semblance.report.record import OVERALL, Record, System
 from semblance.report.scale import Scale, scale_of
 from semblance.report.tasks import PLACES, Task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from semblance.protocols.numbers import Unit
 from semblance.report.board import Board, Row
-from semblance.report.numbers import Unit
 from semblance.report.record import Pair, Record
 from semblance.report.scale import Scale, scale_of
 

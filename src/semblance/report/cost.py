@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.names import labels
 from semblance.report.record import Record
 from semblance.runs.spending import dollars, in_one_line

@@ -15,7 +15,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from semblance.report import marks, numbers
+from semblance.protocols import numbers
+from semblance.report import marks
 from semblance.report.board import Value
 from semblance.report.compact import asset, tight
 from semblance.report.gathered import Run, read_runs, systems_of

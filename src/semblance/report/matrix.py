@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semblance.contracts import Kind
+from semblance.protocols import numbers
+from semblance.protocols.numbers import Unit
 from semblance.records import Result
-from semblance.report import numbers
-from semblance.report.numbers import Unit
 from semblance.report.sage.heat import STEPS
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.cost import Cost, costs, paid
 from semblance.report.gathered import Run

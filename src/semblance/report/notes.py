@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import leading_scope
 from semblance.report.gathered import Run
 from semblance.report.names import labels

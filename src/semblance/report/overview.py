@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.comparison import Forest, forest_of
 from semblance.report.gathered import Run

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 
 _NUMBER = re.compile(r"(\d+)")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from semblance.report.numbers import SCORE, Unit
+from semblance.protocols.numbers import SCORE, Unit
 from semblance.report.record import Record
 
 PLACES = {"sage": "semblance.report.sage.tasks", "pteb": "semblance.report.pteb.tasks"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.textual import GAP, Column, folded, render_table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from semblance.report import numbers
+from semblance.protocols import numbers
+from semblance.protocols.numbers import POINTS
 from semblance.report.board import Board, Row
-from semblance.report.numbers import POINTS
 from semblance.report.record import OVERALL, Record, Scope
 
 NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "language model"}

@@ -225,8 +225,8 @@ def _verdict(scored: Scored) -> str:
 
 
 def _cells(one: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+    from semblance.protocols import numbers
     from semblance.protocols.pteb.validation.tables import TOTAL, verdict
-    from semblance.report import numbers
 
     mean, share = one.mean, one.share
     return [

@@ -116,7 +116,7 @@ def _is_untouched(found: HumanCheck) -> bool:
 
 
 def _rows(found: HumanCheck) -> Iterator[list[str]]:
-    from semblance.report import numbers
+    from semblance.protocols import numbers
 
     def row(name: str, one: Figure, *, percent: bool = False) -> list[str]:
         if one.value is None:

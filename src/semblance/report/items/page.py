@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.gathered import Run
 from semblance.report.items.choice import LEAST, SHARED, kept, rooms

@@ -7,8 +7,8 @@ from statistics import fmean
 
 from markupsafe import Markup
 
+from semblance.protocols.numbers import POINTS
 from semblance.protocols.pteb.analysis.drops import source_of
-from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import DELTA, Loss, Losses
 from semblance.report.pteb.quality import TASK
 from semblance.report.record import Record

@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from semblance.protocols.numbers import POINTS
 from semblance.report.board import Board, Row
 from semblance.report.marks import difference_mark
-from semblance.report.numbers import POINTS
 from semblance.report.record import APART, OVERALL, Record
 from semblance.report.scale import Scale, scale_of
 

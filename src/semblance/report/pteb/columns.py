@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.matrix import Entry
 from semblance.report.pteb.losses import Loss, Losses

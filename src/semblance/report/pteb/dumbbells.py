@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols.numbers import POINTS
 from semblance.report.board import Row
 from semblance.report.marks import CLASSES, grid, percent
-from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import Loss, Losses
 from semblance.report.scale import Scale, scale_of
 

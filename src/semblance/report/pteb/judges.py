@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
+from semblance.protocols.numbers import POINTS, Unit
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.board import Board, Row
 from semblance.report.lines import Series, lines
 from semblance.report.matrix import Line, Matrix, entry
-from semblance.report.numbers import POINTS, Unit
 from semblance.report.record import Record
 from semblance.report.scale import scale_of
 from semblance.report.tablefiles import FileTable, file_tables

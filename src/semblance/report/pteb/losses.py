@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from semblance.protocols.numbers import POINTS
 from semblance.protocols.pteb.analysis.drops import source_of
 from semblance.protocols.pteb.summary.layout import CONTROLS
 from semblance.records import Result
 from semblance.report.board import Board, Row, Value, missing_value
-from semblance.report.numbers import POINTS
 from semblance.report.record import OVERALL, Record
 from semblance.report.tasks import Task
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from semblance.protocols import numbers
 from semblance.protocols.pteb.paraphrasing.records import USABLE
-from semblance.report import numbers
 from semblance.report.pteb.losses import PARAPHRASE, controls
 from semblance.report.record import Record
 

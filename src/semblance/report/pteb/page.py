@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.matrix import Matrix
 from semblance.report.pteb.against import Against, against_distance, against_original

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from semblance.protocols import numbers
 from semblance.protocols.pteb.analysis.drops import source_of
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.record import Record
 
 TASK = "paraphrases"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from semblance.protocols.numbers import POINTS
 from semblance.report.board import Row
 from semblance.report.matrix import Line, Matrix, entry
-from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import DELTA, Loss, Losses
 from semblance.report.sage.panels import TOP
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
+from semblance.protocols.numbers import Unit
 from semblance.protocols.pteb.selection.choice import Candidate, Rule, Selection, select
-from semblance.report import numbers
 from semblance.report.board import Board, Row
 from semblance.report.matrix import Entry, Line, Matrix, entry
 from semblance.report.names import labels
-from semblance.report.numbers import Unit
 from semblance.report.pteb.judges import RATING
 from semblance.report.record import Record
 from semblance.report.scale import Scale, scale_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board, Row
 from semblance.report.record import APART, OVERALL, Record
 from semblance.report.sage.heat import STEPS

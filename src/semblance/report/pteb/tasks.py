@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semblance.report.numbers import POINTS
+from semblance.protocols.numbers import POINTS
 from semblance.report.tasks import Task
 
 BOTH = " Both texts of a pair are paraphrased."

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
+from semblance.protocols.numbers import SCORE, Unit
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.marks import percent
 from semblance.report.matrix import Entry, entry
-from semblance.report.numbers import SCORE, Unit
 from semblance.report.pteb.judges import RATING
 from semblance.report.record import Record
 from semblance.report.tablefiles import FileTable, file_tables

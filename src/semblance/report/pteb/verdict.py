@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from semblance.report import numbers
+from semblance.protocols import numbers
+from semblance.protocols.numbers import POINTS
 from semblance.report.board import Board
-from semblance.report.numbers import POINTS
 from semblance.report.pteb.losses import Loss, Losses
 from semblance.report.record import Record
 from semblance.report.verdict import Part, Sentence, Verdict, listed, name

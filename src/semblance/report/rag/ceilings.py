@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
+from semblance.protocols.numbers import Unit
 from semblance.protocols.rag.scoring.record import Evidence, Reading, Score
-from semblance.report import numbers
 from semblance.report.marks import percent
 from semblance.report.matrix import Entry
-from semblance.report.numbers import Unit
 
 PERCENT = Unit(100.0, 1, 1)
 FINDINGS = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import Golden, Query, Stage
-from semblance.report import numbers
 from semblance.report.marks import percent
 
 COUNTED = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import Golden, HumanCheck, Query, read_golden
-from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.matrix import Entry, Line, Matrix
 from semblance.report.rag.finals import FinalList, final_list

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import Figure, Golden
-from semblance.report import numbers
 from semblance.report.rag.golden import LABELS, verdict_of
 from semblance.report.rag.ordering import stops, targets
 from semblance.report.rag.words import CLAIMS, failed_list

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import (
     Answers,
     Figure,
@@ -17,7 +18,6 @@ from semblance.protocols.rag.golden.summary import (
     Repeated,
 )
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.marks import difference_mark, interval_mark
 from semblance.report.matrix import Entry, Line, Matrix, step_of
 from semblance.report.scale import Scale, scale_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.record import MeasureFacts, Score, SensitivityCell
-from semblance.report import numbers
 from semblance.report.matrix import Entry, Line, Matrix, entry, step_of
 from semblance.report.rag.terminal import unit_of
 from semblance.report.record import Record

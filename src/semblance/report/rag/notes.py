@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import read_golden
 from semblance.protocols.rag.scoring.record import read_score
-from semblance.report import numbers
 from semblance.report.rag.words import failed_list
 from semblance.report.record import Record
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 
 from semblance.errors import UsageError
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import Golden
-from semblance.report import numbers
 from semblance.report.matrix import Entry, Line, Matrix
 from semblance.report.rag.words import CLAIMS, STOPPED
 

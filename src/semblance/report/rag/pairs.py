@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols.numbers import Unit
 from semblance.protocols.rag.scoring.record import Comparison, Pair, Score
 from semblance.report.marks import difference_mark
-from semblance.report.numbers import Unit
 from semblance.report.rag.terminal import unit_of
 from semblance.report.scale import Scale, scale_of
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.record import Guidance, MeasureFacts, Note, Score, read_score
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.lines import Series, lines
 from semblance.report.matrix import Matrix

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.readings import NEXT
 from semblance.protocols.rag.scoring.record import MeasureFacts, Pair, Score, Value
-from semblance.report import numbers
 from semblance.report.textual import Column, folded, render_table
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.record import Score
-from semblance.report import numbers
 from semblance.report.record import Record
 from semblance.runs.folder import RunFolder
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
+from semblance.protocols import numbers
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.board import Board, Row, Value, ends
 from semblance.report.record import Record
 from semblance.report.scale import Scale, scale_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from semblance.protocols import numbers
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.board import Board, Row, Value, missing_value
 from semblance.report.record import Record
 from semblance.report.sage.panels import TOP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from semblance.report import numbers
+from semblance.protocols import numbers
 from semblance.report.board import Board, Row, Value, ends
 from semblance.report.record import Record
 from semblance.report.scale import Scale, scale_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from semblance.protocols import numbers
 from semblance.records import Result
-from semblance.report import numbers
 from semblance.report.board import Board
 from semblance.report.record import Record
 from semblance.report.sage.tasks import BY_NAME

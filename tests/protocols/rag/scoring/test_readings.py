@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import semblance as sb
+from semblance.protocols.numbers import score as printed
 from semblance.protocols.rag.scoring.record import Evidence, Score
-from semblance.protocols.rag.scoring.words import number, percent
+from semblance.protocols.rag.scoring.words import percent
 from stub.ranked import qrels, run
 
 K = 5
@@ -179,7 +180,7 @@ def numbers(score: Score) -> set[str]:
     take(score.as_dict())
     whole = {f"{round(value):,}" for value in found if float(value).is_integer()}
     return (
-        {number(value) for value in found}
+        {printed(value) for value in found}
         | {percent(value)[:-1] for value in shares}
         | {percent(1 - value)[:-1] for value in shares}
         | whole

@@ -11,12 +11,13 @@ from semblance.measures import evaluate_graded
 from semblance.measures.rarity import is_fallback, is_inverted
 from semblance.measures.set_measures import feasible_hits
 from semblance.measures.summary import count_over_one
+from semblance.protocols.numbers import counted
 from semblance.protocols.rag.scoring.compared import ALPHA
 from semblance.protocols.rag.scoring.judgements import Graded1To5
 from semblance.protocols.rag.scoring.measured import ANSWERS, JUDGED, Asked, Measured
 from semblance.protocols.rag.scoring.placed import Board, Placed
 from semblance.protocols.rag.scoring.record import Note, RunFacts, Value
-from semblance.protocols.rag.scoring.words import counted, listed, percent
+from semblance.protocols.rag.scoring.words import listed, percent
 
 FEW = 10
 ABOVE = 1e-9

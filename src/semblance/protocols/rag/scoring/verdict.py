@@ -6,8 +6,9 @@ Verbs have one meaning each: *beats* (adjusted p under 0.05), *cannot be told ap
 
 from __future__ import annotations
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.record import Comparison, Score, Value
-from semblance.protocols.rag.scoring.words import in_words, listed, number, span
+from semblance.protocols.rag.scoring.words import listed
 
 
 def verdict(score: Score) -> str:
@@ -22,15 +23,15 @@ def verdict(score: Score) -> str:
     if not known:
         return f"{score.headline} is undefined on these judgements"
     if len(score.runs) == 1:
-        return f"{known[0].run} scores {number(known[0].value or 0.0)} {on}"
+        return f"{known[0].run} scores {numbers.score(known[0].value or 0.0)} {on}"
     if comparison is None or not comparison.pairs:
         return f"No ranking {on}: differences cannot be tested"
     first = _first(comparison)
     if len(first) > 1:
         if len(first) == len(comparison.runs):
-            everyone = "both" if len(first) == 2 else f"all {in_words(len(first))}"
+            everyone = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
             return f"No run stands out {on}: {everyone} may be first"
-        return f"{in_words(len(first)).capitalize()} runs may be first {on}"
+        return f"{numbers.in_words(len(first)).capitalize()} runs may be first {on}"
     alone = comparison.rank_high[comparison.runs.index(first[0])] == 1
     return f"{first[0]} beats every other run {on}" if alone else f"Only {first[0]} may be first {on}"
 
@@ -60,7 +61,7 @@ def _best(score: Score) -> Value | None:
 def _alone(best: Value) -> str:
     if best.low is None or best.high is None:
         return f"Over {best.n:,} of {best.total:,} queries; no interval. Add a second run to compare."
-    interval = span(best.low, best.high)
+    interval = numbers.interval(best.low, best.high)
     return f"The 95% interval is {interval}, over {best.n:,} of {best.total:,} queries. Add a second run to compare."
 
 
@@ -78,8 +79,8 @@ def _gap(score: Score) -> str:
     if a is None or b is None or a.value is None or b.value is None:
         return ""
     ends = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
-    gap = f"{number(abs(pair.difference))} (95% interval {span(*ends)})"
-    values = f"{pair.a} {number(a.value)}", f"{pair.b} {number(b.value)}"
+    gap = f"{numbers.score(abs(pair.difference))} (95% interval {numbers.interval(*ends)})"
+    values = f"{pair.a} {numbers.score(a.value)}", f"{pair.b} {numbers.score(b.value)}"
     if pair.better:
         others = [name for name in _first(comparison) if name != pair.a]
         more = f" {listed(others)} may also be first." if others else ""

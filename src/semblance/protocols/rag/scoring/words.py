@@ -4,34 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from semblance.protocols.numbers import interval, score
 from semblance.protocols.rag.scoring.record import Evidence
-
-MINUS = "−"
-_SMALL = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
-
-
-def number(value: float) -> str:
-    """Three decimals, a true minus sign, none on what rounds to zero.
-
-    >>> number(0.5234), number(-0.0041), number(-0.0001)
-    ('0.523', '−0.004', '0.000')
-    """
-    text = f"{value:.3f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
 def percent(value: float) -> str:
@@ -41,16 +15,6 @@ def percent(value: float) -> str:
     '85.2%'
     """
     return f"{100 * value:.1f}%"
-
-
-def span(low: float, high: float) -> str:
-    """An interval; with `to` where a dash would read as a minus.
-
-    >>> span(0.51, 0.5362), span(-0.004, 0.026)
-    ('0.510–0.536', '−0.004 to 0.026')
-    """
-    ends = number(low), number(high)
-    return (" to " if MINUS in "".join(ends) else "–").join(ends)
 
 
 def told(evidence: Evidence) -> str:
@@ -64,28 +28,12 @@ def told(evidence: Evidence) -> str:
         if evidence.low is None or evidence.high is None:
             return text
         return f"{text} ({percent(evidence.low)[:-1]}–{percent(evidence.high)})"
-    text = number(evidence.value)
+    text = score(evidence.value)
     if evidence.low is None or evidence.high is None:
         return text
-    return f"{text} ({span(evidence.low, evidence.high)})"
-
-
-def in_words(n: int) -> str:
-    """A small count in words, digits above twelve."""
-    return _SMALL[n] if n < len(_SMALL) else f"{n:,}"
+    return f"{text} ({interval(evidence.low, evidence.high)})"
 
 
 def listed(parts: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-
-
-def counted(n: int, noun: str) -> str:
-    """A count and its noun.
-
-    >>> counted(1, "query"), counted(3000, "query")
-    ('1 query', '3,000 queries')
-    """
-    if n == 1:
-        return f"1 {noun}"
-    return f"{n:,} {noun[:-1]}ies" if noun.endswith("y") else f"{n:,} {noun}s"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.report import names, numbers
+from semblance.protocols import numbers
+from semblance.report import names
 from semblance.report.items import changes, groups, texts
 
 finite = st.floats(-10, 10)
