@@ -36,7 +36,7 @@ def test_run_on_the_sample(semblance, tmp_path, grades):
     """The verdict, the stages, tokens, and where the judgements are; --json gives rows and values per question."""
     command = (*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
     shown = semblance(*command).stdout
-    assert "3 of 3 questions have graded and ordered passages" in shown
+    assert "3 of 3 questions have graded, ordered passages" in shown
     assert "Tokens per candidate (words)" in shown
     assert "run/export/qrels.tsv" in shown
     said = json.loads(semblance(*command, "--json").stdout)
@@ -103,7 +103,7 @@ def test_failed_questions_are_said_loudly(semblance, tmp_path, grades):
     done = semblance(*SAMPLE, "--judge", judge, "--out", "run", check_code=3)
     assert "OVER 5% OF THE QUESTIONS FAILED" in done.stderr
     assert "the same command tries them again" in done.stderr
-    assert "Failed: " in done.stdout
+    assert "3 of 3 questions failed: law-q3 (S4), law-q6 (S4), rivers-q1 (S4)." in done.stdout
 
 
 def start(out, cache, *arguments, env=None):

@@ -76,7 +76,7 @@ def test_an_unknown_name_gets_the_nearest(tokenizer):
 def test_a_parameter_that_does_not_exist_is_refused(tokenizer):
     """The error lists what there is: the factory's own parameters and those of every encoder."""
     with pytest.raises(
-        UsageError, match=r"'wordllama' has no parameter 'dim'. It takes dims, normalize, quantize"
+        UsageError, match=r"has no parameter 'dim'. Did you mean dims\? It takes dims, normalize, q"
     ):
         open_system("wordllama?dim=64", tokenizer=tokenizer)
     with pytest.raises(UsageError, match=r"'constant' has no parameter 'dim'. It takes none"):

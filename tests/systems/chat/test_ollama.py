@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from pydantic import BaseModel
@@ -28,7 +29,9 @@ class Animal(BaseModel):
 def opened(stub, ledger=None, model="gemma3:27b", **params):
     given = {"base_url": stub.url, **params}
     text = f"ollama:{model}?" + "&".join(f"{key}={value}" for key, value in given.items())
-    return open_chat(text, ledger=ledger)
+    chat = open_chat(text, ledger=ledger)
+    chat._calls.limits = replace(chat._calls.limits, backoff=0.01)
+    return chat
 
 
 def complete(chat, messages=ASK, **options):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 from pydantic import BaseModel
@@ -34,7 +35,9 @@ def _key(monkeypatch):
 
 def opened(stub, ledger=None, **params):
     given = "&".join(f"{key}={value}" for key, value in {"base_url": f"{stub.url}/v1", **params}.items())
-    return open_chat(f"openai:m?{given}", ledger=ledger)
+    chat = open_chat(f"openai:m?{given}", ledger=ledger)
+    chat._calls.limits = replace(chat._calls.limits, backoff=0.01)
+    return chat
 
 
 def complete(chat, **options):

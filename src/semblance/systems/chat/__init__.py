@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from semblance.contracts import ChatModel
 from semblance.registry import Registry
+from semblance.spec import QUERY, Spec, Value
 from semblance.systems.remote.ledger import Ledger
 
-__all__ = ["CHAT_MODELS", "open_chat"]
+__all__ = ["CHAT_MODELS", "open_chat", "open_chat_as"]
+
+T = TypeVar("T")
 
 CHAT_MODELS: Registry[ChatModel] = Registry("llm", makes=[["complete"]])
 """Every chat model by name. A factory may ask for `name` (the canonical spec) and `ledger` (the run's)."""
@@ -36,3 +41,18 @@ def open_chat(text: str, *, ledger: Ledger | None = None, **context: Any) -> Cha
     """
     spec = CHAT_MODELS.parse(text)
     return CHAT_MODELS.build(spec, name=CHAT_MODELS.format(spec), ledger=ledger or Ledger(), **context)
+
+
+def open_chat_as(
+    target: str, options: type[T], parameters: Mapping[str, Value], *, ledger: Ledger | None = None
+) -> tuple[ChatModel, T, str]:
+    """The model that `target` names for a use that has options of its own (a dataclass), those, and the whole spec.
+
+    Of `parameters` and those of `target` the fields of `options` are for the use, the others belong to the model.
+    Errors as for `open_chat`.
+    """
+    spec = QUERY.parse(target)
+    whole = QUERY.format(Spec(spec.name, spec.target, {**spec.params, **parameters}))
+    model, chosen = CHAT_MODELS.split(CHAT_MODELS.parse(whole), options)
+    own = list(inspect.signature(options).parameters)
+    return CHAT_MODELS.build(model, own, name=QUERY.format(model), ledger=ledger or Ledger()), chosen, whole

@@ -7,44 +7,20 @@ import json
 
 import pytest
 
-from semblance.contracts import Completion, Sampling, Usage
 from semblance.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
 from semblance.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, open_judge
 from semblance.protocols.rag.judges.chat import ChatJudge, ChatOptions
-from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.cached_chat import CachedChat
 from semblance.systems.remote import Ledger
 from stub import Faults, StubServer
 from stub.judging import MALFORMED, judging
+from stub.said import Model
 
 QUESTION = Question("q1", "What is flutter?")
 PASSAGES = [
     Passage(f"d{i}", text)
     for i, text in enumerate(("Flutter is a kind of vibration.", "Heat.", "What is it?"))
 ]
-
-
-class Model:
-    """Answers one of `says` after another, the last for ever; keeps what it was asked."""
-
-    name = identity = "model"
-
-    def __init__(self, *says):
-        self.says, self.asked = list(says), []
-
-    async def complete(self, messages, *, sampling=Sampling(), schema=None):  # noqa: B008
-        self.asked.append((messages, sampling, schema))
-        said = self.says.pop(0) if len(self.says) > 1 else self.says[0]
-        if isinstance(said, Exception):
-            raise said
-        return Completion(said, None, Usage(9, 1, 1, 0.001), "model-2026", "stop")
-
-
-@pytest.fixture
-def cache(tmp_path):
-    opened = AnswerCache.open(tmp_path / "answers.sqlite")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

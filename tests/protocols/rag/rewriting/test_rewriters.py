@@ -6,40 +6,16 @@ import asyncio
 
 import pytest
 
-from semblance.contracts import Completion, Usage
 from semblance.errors import ModelError, Unanswered, UsageError
 from semblance.protocols.rag.judges.contract import Question
 from semblance.protocols.rag.rewriting import REWRITERS, about, open_rewriter
 from semblance.protocols.rag.rewriting.llm import ChatRewriter, Malformed, RewriteOptions, rewriting_of
-from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.cached_chat import CachedChat
 from stub import StubServer
+from stub.said import Model
 
 ASKED = Question("q1", "Hi! What causes jet noise? Thanks")
 GOOD = '{"rewrite": "causes of jet noise"}'
-
-
-class Model:
-    """Answers one of `says` after another, the last for ever."""
-
-    name = identity = "model"
-
-    def __init__(self, *says):
-        self.says, self.asked = list(says), []
-
-    async def complete(self, messages, *, sampling=None, schema=None):
-        self.asked.append((messages, sampling))
-        said = self.says.pop(0) if len(self.says) > 1 else self.says[0]
-        if isinstance(said, Exception):
-            raise said
-        return Completion(said, None, Usage(9, 1, 1, 0.001), "model-2026", "stop")
-
-
-@pytest.fixture
-def cache(tmp_path):
-    opened = AnswerCache.open(tmp_path / "answers.sqlite")
-    yield opened
-    opened.close()
 
 
 def rewritten(rewriter, question=ASKED):
@@ -93,7 +69,7 @@ def test_what_cannot_be_read_is_asked_for_again(cache):
     model = Model("no", Unanswered("nothing", "withheld"), GOOD)
     rewriter = ChatRewriter(CachedChat(model, cache))
     assert rewritten(rewriter) == "causes of jet noise"
-    assert len({sampling.seed for _, sampling in model.asked}) == 3
+    assert len({sampling.seed for _, sampling, _ in model.asked}) == 3
     silent = ChatRewriter(CachedChat(Model("no"), cache), RewriteOptions(attempts=2), seed=7)
     with pytest.raises(
         Unanswered, match="no rewriting that can be read in 2 attempts, the last: no JSON object: no"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 from semblance.contracts import ChatModel
@@ -11,8 +10,8 @@ from semblance.protocols.rag.judges.chat import ChatJudge, ChatOptions
 from semblance.protocols.rag.judges.prompts import KINDS, prompt
 from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.cached_chat import CachedChat
-from semblance.spec import QUERY, Spec, Value
-from semblance.systems.chat import CHAT_MODELS
+from semblance.spec import Value
+from semblance.systems.chat import open_chat_as
 from semblance.systems.remote.ledger import Ledger
 
 _LONGEST = 48_000
@@ -33,14 +32,10 @@ def llm(
     the others belong to the model."""
     if not target:
         raise UsageError("The judge 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
-    spec = QUERY.parse(target)
-    whole = Spec(spec.name, spec.target, {**spec.params, **parameters})
-    model, options = CHAT_MODELS.split(CHAT_MODELS.parse(QUERY.format(whole)), ChatOptions)
-    own = [field.name for field in fields(ChatOptions)]
-    chat = CHAT_MODELS.build(model, own, name=QUERY.format(model), ledger=ledger or Ledger())
+    chat, options, name = open_chat_as(target, ChatOptions, parameters, ledger=ledger)
     chat = suited(chat, longest or _LONGEST)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=QUERY.format(whole))
+    return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=name)
 
 
 def suited(chat: ChatModel, longest: int) -> ChatModel:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -19,8 +19,8 @@ from semblance.randomness import random_bytes
 from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.cached_chat import CachedChat
 from semblance.runs.files import digest
-from semblance.spec import QUERY, Spec, Value
-from semblance.systems.chat import CHAT_MODELS
+from semblance.spec import Value
+from semblance.systems.chat import open_chat_as
 from semblance.systems.remote.ledger import Ledger
 
 PROMPT_VERSION = "1"
@@ -79,7 +79,7 @@ class ChatRewriter:
 
     def about(self) -> Mapping[str, Any]:
         """What a manifest says: model, sampling, prompt."""
-        options = {field.name: getattr(self.options, field.name) for field in fields(RewriteOptions)}
+        options = asdict(self.options)
         return {"model": self._chat.name, **options, "prompt": prompt_identity()}
 
     def close(self) -> None:
@@ -170,12 +170,8 @@ def open_llm(
     rewrites, the others belong to the model."""
     if not target:
         raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
-    spec = QUERY.parse(target)
-    whole = Spec(spec.name, spec.target, {**spec.params, **parameters})
-    model, options = CHAT_MODELS.split(CHAT_MODELS.parse(QUERY.format(whole)), RewriteOptions)
-    own = [field.name for field in fields(RewriteOptions)]
-    chat = CHAT_MODELS.build(model, own, name=QUERY.format(model), ledger=ledger or Ledger())
+    chat, options, name = open_chat_as(target, RewriteOptions, parameters, ledger=ledger)
     if suit := getattr(chat, "suited", None):
         chat = suit(tokens=_TOKENS, think=False)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{QUERY.format(whole)}")
+    return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{name}")

@@ -1,0 +1,14 @@
+"""What tests of RAG share: a cache of answers of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from semblance.runs.answer_cache import AnswerCache
+
+
+@pytest.fixture
+def cache(tmp_path):
+    opened = AnswerCache.open(tmp_path / "answers.sqlite")
+    yield opened
+    opened.close()
