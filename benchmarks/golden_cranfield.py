@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rag_runs import fused, retrieved
 from scipy.stats import kendalltau
 
 from semblance.data import open_dataset
@@ -50,8 +49,10 @@ from semblance.protocols.rag.judges.known import Grades, read_known
 from semblance.protocols.rag.judges.simulated import Noise, SimulatedJudge
 from semblance.protocols.rag.ranking import Call, Candidate
 from semblance.protocols.rag.ranking.engines import ENGINES
+from semblance.protocols.rag.retrieval import fused, retrieve
 from semblance.randomness import generator
 from semblance.runs.files import to_json, write_atomic
+from semblance.text import open_tokenizer
 
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 CURVE_NOISES = (0.25, 0.5, 1.0)
@@ -89,7 +90,10 @@ class Agreement:
 def systems(folder: Path) -> dict[str, Run]:
     """Twenty systems from good to useless: real ones, their fusion, and each with its ranks disturbed."""
     data = open_dataset(str(folder), mapping={"relevance": "code"}, grades="cranfield").load("retrieval").data
-    scored = {name: retrieved(name, data, DEPTH, "words") for name in SYSTEMS}
+    passages = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
+    questions = dict(zip(data.queries.ids, data.queries.texts, strict=True))
+    tokenizer = open_tokenizer("words")
+    scored = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in SYSTEMS}
     scored["rrf"] = fused([scored["bm25"], scored["wordllama"]], DEPTH)
     runs: dict[str, Run] = {
         name: {query: [doc for doc, _ in ranking] for query, ranking in run.items()}

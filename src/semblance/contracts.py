@@ -152,6 +152,39 @@ class Similarity(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class IndexFacts:
+    """What an index is and takes: vectors, dimensions, the seconds its building took (also when it was found built),
+    its bytes on disk and in memory; None where a size cannot be known (a server's memory)."""
+
+    n: int
+    dim: int
+    build_seconds: float
+    disk_bytes: int | None
+    memory_bytes: int | None
+
+
+class Index(Protocol):
+    """Vectors laid out for search by inner product: in memory, in a file, or in a server."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, `hnsw-f32?m=32`."""
+        ...
+
+    @property
+    def facts(self) -> IndexFacts: ...
+
+    def search(self, queries: NDArray[np.float32], k: int) -> Ranked:
+        """The best k of the indexed vectors for each query (q, dim), exactly or nearly; scores are inner products as
+        the index knows them. One query at a time is a call with one row. ModelError where a server does not answer."""
+        ...
+
+    def close(self) -> None:
+        """Release memory, files and connections."""
+        ...
+
+
 class Reranker(Protocol):
     """Orders the documents found for a query. Higher scores are better; only their order within a call counts."""
 
