@@ -155,13 +155,19 @@ class Similarity(Protocol):
 @dataclass(frozen=True)
 class IndexFacts:
     """What an index is and takes: vectors, dimensions, the seconds its building took (also when it was found built),
-    its bytes on disk and in memory; None where a size cannot be known (a server's memory)."""
+    its bytes on disk and in memory; None where a size cannot be known (a server's memory).
+
+    `memory_by` says whether the bytes in memory were measured in this process or follow from the index's structure;
+    `found` whether it had been built before and was only opened.
+    """
 
     n: int
     dim: int
     build_seconds: float
     disk_bytes: int | None
     memory_bytes: int | None
+    memory_by: Literal["structure", "measured"] = "structure"
+    found: bool = False
 
 
 class Index(Protocol):

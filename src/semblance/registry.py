@@ -70,13 +70,14 @@ class Entry(Generic[T]):
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing. Other packages join through an entry-point group, by default `semblance.<kind>s`."""
+    """Names of one kind of thing. Other packages join through an entry-point group, by default `semblance.<plural>`."""
 
     def __init__(
         self, kind: str, style: Style = QUERY, makes: Iterable[Iterable[str]] = (), *, group: str = ""
     ) -> None:
         """`makes` are the attributes of what factories make, in one or more variants."""
-        self.kind, self.group = kind, group or f"semblance.{kind}s"
+        self.kind, self.plural = kind, f"{kind}es" if kind.endswith("x") else f"{kind}s"
+        self.group = group or f"semblance.{self.plural}"
         self.style = style
         self.makes = tuple(map(tuple, makes))
         self._entries: dict[str, Entry[T]] = {}
@@ -120,7 +121,7 @@ class Registry(Generic[T]):
             hint = f"Did you mean {' or '.join(near)}? " if near else ""
             raise UsageError(
                 f"There is no {self.kind} called {name!r}.",
-                mend=f"{hint}`semblance list {self.kind}s` shows all.",
+                mend=f"{hint}`semblance list {self.plural}` shows all.",
             )
         return self._entries[name]
 
@@ -200,11 +201,12 @@ class Registry(Generic[T]):
         """UsageError if `made` lacks what a thing of this kind has."""
         lacking = [[one for one in names if not hasattr(made, one)] for names in self.makes]
         if lacking and all(lacking):
+            article = "An" if self.kind[0] in "aeiou" else "A"
             whose = f"The package {entry.package!r}" if entry.package else f"The factory of {entry.name!r}"
             raise UsageError(
                 f"{whose} makes the {self.kind} {entry.name!r} of the type {type(made).__name__}, which has no "
                 f"{min(lacking, key=len)[0]}.",
-                mend=f"A {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
+                mend=f"{article} {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
             )
 
     def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:

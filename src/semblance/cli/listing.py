@@ -21,6 +21,7 @@ class What(StrEnum):
     judges = "judges"
     engines = "engines"
     rewriters = "rewriters"
+    indexes = "indexes"
     models = "models"
     datasets = "datasets"
     tasks = "tasks"
@@ -33,8 +34,8 @@ def show(
     what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
 ) -> None:
     """List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures, perturbations
-    or tokenizers; judges, ranking engines and rewriters of golden sets; or what is known of models by name: dimensions,
-    context, list price, prompts."""
+    or tokenizers; judges, ranking engines and rewriters of golden sets; indexes of vectors; or what is known of models
+    by name: dimensions, context, list price, prompts."""
     if what is What.models:
         rows, shown = _models(), list(_MODEL_COLUMNS)
     else:
@@ -84,6 +85,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.judges: ("semblance.protocols.rag.judges", "JUDGES"),
         What.engines: ("semblance.protocols.rag.ranking.engines", "ENGINES"),
         What.rewriters: ("semblance.protocols.rag.rewriting", "REWRITERS"),
+        What.indexes: ("semblance.search.indexes", "INDEXES"),
         What.datasets: ("semblance.data", "DATASETS"),
         What.measures: ("semblance.measures", "MEASURES"),
         What.perturbations: ("semblance.text", "PERTURBATIONS"),

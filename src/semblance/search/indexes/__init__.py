@@ -1,0 +1,56 @@
+"""Vectors laid out for search by inner product, found by spec string."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semblance.contracts import Index
+from semblance.registry import Registry
+
+if TYPE_CHECKING:
+    from semblance.search.indexes.vectors import Vectors
+
+__all__ = ["INDEXES", "open_index"]
+
+INDEXES: Registry[Index] = Registry("index", makes=[["facts", "search", "close"]])
+"""Every kind of index by name; other packages join through the entry-point group `semblance.indexes`.
+
+A factory is called with what it asks for by name: `vectors`, `digest` (of the vectors, to keep what is built under),
+`folder` (where that may be kept; None keeps nothing), `memory` (bytes it should stay under; None sets no limit) and
+`name` (its canonical spec string). It checks neither shape nor values of the vectors.
+"""
+
+INDEXES.add("flat", "semblance.search.indexes.flat:Flat", "exact: every vector is compared; needs nothing")
+
+
+def open_index(
+    text: str,
+    vectors: Vectors,
+    *,
+    folder: Path | None = None,
+    digest: str = "",
+    memory: int | None = None,
+) -> Index:
+    """The index of `vectors` that a spec string names (`flat`, `hnsw-f32?m=32`), called by its canonical spec string.
+
+    `vectors` are float32 (n, d), in memory or a memory map, or a sequence of such shards that are searched as if they
+    were stacked; they need not be of unit length. What takes time to build is kept in `folder` and found there when the
+    same vectors are asked for in the same way. `digest` is that of the vectors (`digest_of`), computed when it is not
+    given: hand it over to open several indexes of the same vectors. `memory` is a limit in bytes.
+
+    UsageError for unknown names and parameters and for vectors that are none, ModelError for values that are not
+    finite, a library that is missing and a server that does not answer.
+    """
+    from semblance.search.indexes.vectors import checked, digest_of
+
+    spec = INDEXES.parse(text)
+    vectors = checked(vectors)
+    return INDEXES.build(
+        spec,
+        vectors=vectors,
+        digest=digest or digest_of(vectors),
+        folder=folder,
+        memory=memory,
+        name=INDEXES.format(spec),
+    )
