@@ -103,6 +103,7 @@ def test_failed_questions_are_said_loudly(semblance, tmp_path, grades):
     done = semblance(*SAMPLE, "--judge", judge, "--out", "run", check_code=3)
     assert "OVER 5% OF THE QUESTIONS FAILED" in done.stderr
     assert "the same command tries them again" in done.stderr
+    assert "?attempts=12" in done.stderr
     assert "3 of 3 questions failed: law-q3 (S4), law-q6 (S4), rivers-q1 (S4)." in done.stdout
 
 

@@ -142,10 +142,17 @@ def run_golden(
     carry_out(do, out, display=display, report=report, once=ONCE, check=_check, show=_show, max_usd=max_usd)
 
 
+_MORE = (
+    " A language model's answers are kept, also those that cannot be read: let it try more often, with ?attempts=12 "
+    "at the end of --judge and --from-stage S4."
+)
+
+
 def _check(run: Run, out: Path) -> None:
     """ModelError if questions failed, loudly if many did."""
     from semblance.errors import ModelError
     from semblance.protocols.rag.golden.record import FAILED_LOUDLY
+    from semblance.protocols.rag.judges.contract import UNREADABLE
 
     cells = run.manifest["cells"]
     failed = [cell for cell in cells if cell["status"] == "failed"]
@@ -156,7 +163,8 @@ def _check(run: Run, out: Path) -> None:
     raise ModelError(
         f"{loud}{len(failed)} of {len(cells)} questions failed and are not in the golden set; the first, "
         f"{first['query_id']}, in {first['stage']}: {first['reason']}",
-        mend=f"All are listed in {out / 'tables' / 'queries.md'}; the same command tries them again.",
+        mend=f"All are listed in {out / 'tables' / 'queries.md'}; the same command tries them again."
+        + (_MORE if any(UNREADABLE in cell["reason"] for cell in failed) else ""),
     )
 
 

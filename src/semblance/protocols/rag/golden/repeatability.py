@@ -181,8 +181,9 @@ def _square(counts: Floats) -> Floats:
 
 def _near(distance: int) -> Statistic:
     grades = np.arange(len(GRADES))
-    counted = (np.abs(grades[:, None] - grades) <= distance).astype(np.float64).ravel()
-    return lambda counts: np.asarray(counts @ counted / counts.sum(axis=-1))
+    apart = (np.abs(grades[:, None] - grades) > distance).astype(np.float64).ravel()
+    # The share of the others taken from 1: where there are none, resampled means give 1 and not a little more.
+    return lambda counts: np.asarray(1 - counts @ apart / counts.sum(axis=-1))
 
 
 def _shift(counts: Floats) -> Floats:

@@ -58,11 +58,13 @@ class NoVerdict(Unanswered):
         self.rejected = tuple(rejected)
 
 
+UNREADABLE = "no answer that can be read"
+
+
 def unreadable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
     """The error of a judge whose answers were all rejected."""
     return NoVerdict(
-        f"{name} gave no answer that can be read in {len(rejected)} attempts, the last: "
-        f"{rejected[-1].rstrip('.')}.",
+        f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.",
         rejected,
         why,
     )
