@@ -75,3 +75,21 @@ def test_what_cannot_be_is_refused():
         BM25Index.of(["a"], ["one"], k1=-1)
     with pytest.raises(UsageError, match="one id"):
         BM25Index.of(["a", "a"], ["one", "two"])
+
+
+@given(TEXTS, st.lists(st.integers(0, 7), max_size=5))
+def test_scores_of_given_documents_are_those_of_the_search(texts, places):
+    """In the order asked for, also twice; 0 for what the search does not find."""
+    ids = [f"d{number}" for number in range(len(texts))]
+    index = BM25Index.of(ids, [" ".join(text) for text in texts])
+    asked = [ids[place % len(ids)] for place in places]
+    found = {hit.id: hit.score for hit in index.search("ein drei", len(ids))}
+    assert index.scores("ein drei", asked).tolist() == [found.get(one, 0.0) for one in asked]
+
+
+@pytest.mark.parametrize("unknown", ["", "c", "zz"])
+def test_scores_of_an_unknown_document_are_refused(unknown):
+    """Before, between and after those that are there."""
+    index = BM25Index.of(["b", "d"], ["ein", "zwei"])
+    with pytest.raises(UsageError, match="no document"):
+        index.scores("ein", ["b", unknown])

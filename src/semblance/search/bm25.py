@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -86,6 +87,15 @@ class BM25Index:
         found = np.flatnonzero(scores > 0)
         best = found[np.lexsort((found, -scores[found]))[:k]]
         return [Hit(self.ids[place], float(scores[place])) for place in best]
+
+    def scores(self, query: str, ids: Sequence[str]) -> NDArray[np.float64]:
+        """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that
+        is not there."""
+        places = [bisect_left(self.ids, one) for one in ids]
+        for place, one in zip(places, ids, strict=True):
+            if self.ids[place : place + 1] != (one,):
+                raise UsageError(f"The index of words holds no document {one!r}.")
+        return self._scores(words(query))[np.array(places, dtype=np.int64)]
 
     def _scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """The score of every document, (n,)."""
