@@ -24,6 +24,8 @@ class CrossEncoder:
     not give one score per pair.
     """
 
+    pairwise = True
+
     def __init__(
         self,
         target: str,

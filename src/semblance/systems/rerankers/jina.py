@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from semblance.systems.remote import Ledger
 from semblance.systems.remote.vendors import JINA, Server
 from semblance.systems.rerankers.posted import PostedReranker, total_tokens
+
+_TOGETHER = re.compile(r"jina-reranker-v(?:[3-9]|\d\d)")
 
 
 class JinaReranker(PostedReranker):
@@ -26,6 +29,8 @@ class JinaReranker(PostedReranker):
         server: Server = Server(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__(JINA, target, server, ledger, name=name)
+        # From version 3 on, Jina's models read all candidates in one context.
+        self.pairwise = _TOGETHER.search(target.lower()) is None
 
     def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Query and documents; the texts need not come back, and without `top_n` all are scored."""

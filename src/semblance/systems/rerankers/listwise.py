@@ -63,6 +63,8 @@ class Listwise:
     final order.
     """
 
+    pairwise = False
+
     def __init__(
         self,
         target: str,

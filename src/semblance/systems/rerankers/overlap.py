@@ -26,6 +26,7 @@ class Overlap:
 
     name = "overlap"
     identity = f"overlap/1/unicode-{unicodedata.unidata_version}"
+    pairwise = False  # rarity is counted among the candidates
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """Shares of the query's weight, (n,), in [0, 1]; all 0 for a query without words."""

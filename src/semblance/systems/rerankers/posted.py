@@ -29,6 +29,9 @@ class PostedReranker(ABC):
     """
 
     path: str
+    pairwise = True
+    skips_blank = True
+    chunk_size = _DOCUMENTS
 
     def __init__(
         self,
