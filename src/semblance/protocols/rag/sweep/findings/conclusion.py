@@ -1,0 +1,131 @@
+"""From what a sweep has measured to what it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from semblance.errors import DataError
+from semblance.protocols.rag.sweep.findings.facts import stack_facts
+from semblance.protocols.rag.sweep.findings.frontiers import frontiers
+from semblance.protocols.rag.sweep.findings.ground import Ground
+from semblance.protocols.rag.sweep.findings.recommending import recommend
+from semblance.protocols.rag.sweep.findings.record import (
+    FILE,
+    Asked,
+    Findings,
+    Frontier,
+    Left,
+    Part,
+    StackFacts,
+    write_findings,
+)
+from semblance.protocols.rag.sweep.measured import Sweep
+from semblance.records import Result
+
+RESAMPLES = 2000
+PROTOCOL, TASK = "rag", "sweep"
+
+
+def conclude(sweep: Sweep, folder: Path) -> Findings:
+    """Compute what the sweep says, write `sweep.json` and `tables/` into `folder`, and return it.
+
+    The same sweep gives the same bytes. Errors as for `findings_of`.
+    """
+    findings = findings_of(sweep)
+    write_findings(folder / FILE, findings)
+    return findings
+
+
+def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
+    """Everything the sweep says. DataError where nothing was measured; UsageError where the measure that decides is not
+    among those measured."""
+    measured = list(dict.fromkeys(one.dataset for one in sweep.measured))
+    if not measured:
+        raise DataError(
+            "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
+            mend="Look at the reasons of what was skipped, and run the sweep again.",
+        )  # fmt: skip
+    scopes = [[name] for name in measured]
+    if len(measured) > 1 and _shared(sweep, measured):
+        scopes.insert(0, measured)
+    grounds = [Ground(sweep, names, resamples) for names in scopes]
+    return Findings(
+        asked=Asked(
+            **asdict(sweep.rules), priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed,
+            resamples=resamples,
+        ),
+        measures=grounds[0].measures,
+        parts=tuple(_part(ground) for ground in grounds),
+        left=tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped),
+        counts=asdict(sweep.counts),
+    )  # fmt: skip
+
+
+def result_rows(findings: Findings) -> list[Result]:
+    """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
+    return [row for part in findings.parts for stack in part.stacks for row in _rows(findings, part, stack)]
+
+
+def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
+    """Whether some stack is on all datasets."""
+    counts = Counter(one.configuration.id for one in sweep.measured)
+    return any(n == len(datasets) for n in counts.values())
+
+
+def _part(ground: Ground) -> Part:
+    recommendation, _ = recommend(ground)
+    found = tuple(frontiers(ground))
+    times = [rows[0].times.total.shape for rows in ground.rows.values()]
+    return Part(
+        dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
+        datasets=ground.datasets,
+        queries=sum(len(next(iter(rows[0].quality.values()))) for rows in ground.rows.values()),
+        timed=sum(shape[1] for shape in times),
+        sessions=max(shape[0] for shape in times),
+        stacks=tuple(_placed(one, found) for one in stack_facts(ground)),
+        frontiers=found,
+        recommendation=recommendation,
+    )
+
+
+def _placed(stack: StackFacts, found: Sequence[Frontier]) -> StackFacts:
+    """The stack with the names of the frontiers that it is on."""
+    return replace(stack, on=tuple(one.name for one in found if stack.id in one.stacks))
+
+
+def _rows(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
+    def row(measure: str, value: float | None, n: int, low: float | None = None, high: float | None = None,
+            method: str = "", reason: str = "") -> Result:  # fmt: skip
+        return Result(
+            PROTOCOL, TASK, part.dataset, "", "", "", stack.id, measure, value, n, low, high, method,
+            findings.asked.seed, reason,
+        )  # fmt: skip
+
+    method = f"95% percentile bootstrap over queries, {findings.asked.resamples} resamples"
+    rows = []
+    for one in stack.quality:
+        value = one.value
+        rows.append(row(one.measure, value.value, value.n, value.low, value.high, method, value.reason))
+        if one.reached is not None:
+            share = one.reached
+            rows.append(
+                row(
+                    f"PROC {one.measure}",
+                    one.ceiling,
+                    value.n,
+                    reason="" if one.ceiling is not None else "undefined",
+                )
+            )
+            rows.append(
+                row(f"%PROC {one.measure}", share.value, share.n, share.low, share.high, method, share.reason)
+            )
+    rows.append(row("usd_per_1000", stack.cost, part.queries))
+    for time in stack.times:
+        rows += [
+            row(f"{time.stage}_p50_ms", time.p50, time.samples),
+            row(f"{time.stage}_p95_ms", time.p95, time.samples),
+        ]
+    return rows
