@@ -104,7 +104,7 @@ class Transformed:
         return self.encoder.count_truncated(texts)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("encoder", "encode_chunks"):
+        if name in ("encoder", "encode_chunks", "encode_tokens"):
             raise AttributeError(name)
         return getattr(self.encoder, name)
 

@@ -65,20 +65,41 @@ class MiniLM:
         ids = [encoding.ids for encoding in self._tokenize(texts)]
 
         def fill(rows: Batch) -> None:
-            vectors[rows] = self._embed(np.array([ids[row] for row in rows], dtype=np.int32))
+            vectors[rows] = self._embed([ids[row] for row in rows])
 
         on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
         return vectors
+
+    def encode_tokens(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role | None = None,  # noqa: ARG002
+    ) -> list[NDArray[np.float32]]:
+        """The last hidden state of each token but [CLS] and [SEP], (tokens, 384) per text, at most 254 of them."""
+        ids = [encoding.ids for encoding in self._tokenize(texts)]
+        tokens: list[NDArray[np.float32]] = [np.empty((0, self.dim), dtype=np.float32)] * len(ids)
+
+        def fill(rows: Batch) -> None:
+            for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
+                tokens[row] = hidden[1:-1]
+
+        on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
+        return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""
         return sum(bool(encoding.overflowing) for encoding in self._tokenize(texts))
 
-    def _embed(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        hidden = self._session.run(None, {"input_ids": ids})[0]
+    def _embed(self, ids: list[list[int]]) -> NDArray[np.float32]:
         # The mean's divisor goes with the norm.
-        total = hidden.sum(axis=1)
+        total = self._hidden(ids).sum(axis=1)
         return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
+
+    def _hidden(self, ids: list[list[int]]) -> NDArray[np.float32]:
+        """The last hidden states of texts with equally many tokens, (n, length, 384)."""
+        found = self._session.run(None, {"input_ids": np.array(ids, dtype=np.int32)})[0]
+        return np.asarray(found, dtype=np.float32)
 
     def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
         """Encodings cut at `max_tokens`; those of the last call are kept, because a caller that encodes texts

@@ -17,6 +17,7 @@ from semblance.systems.encoders.batches import Batch, of_equal_length, on_all_co
 from semblance.systems.encoders.bert_graph import VERSION
 from semblance.systems.encoders.onnx_folder import OnnxFolder, open_folder
 from semblance.systems.encoders.onnx_graph import open_graph
+from semblance.systems.encoders.own_tokens import own_tokens
 from semblance.systems.encoders.prompts import choose_prompts
 from semblance.systems.weights import folder_identity
 
@@ -81,6 +82,26 @@ class Onnx:
 
         on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], _BATCH_TOKENS))
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
+
+    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+        """The output for each of a text's own tokens, (tokens, width) per text. UsageError where the graph gives only
+        whole texts."""
+        if self._run.gives_sentences:
+            raise UsageError(
+                f"The graph {self._run.origin} gives one vector per text, and none of tokens.",
+                mend="Export it with last_hidden_state as its output.",
+            )
+        prompt = self.prompts.of(role)
+        before = prompt.lower() if self._lower else prompt
+        encodings = self._tokenized(texts, prompt)
+        tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
+
+        def fill(batch: Batch) -> None:
+            for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
+                tokens[row] = np.asarray(hidden[own_tokens(encodings[row], before)], dtype=np.float32)
+
+        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], _BATCH_TOKENS))
+        return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""

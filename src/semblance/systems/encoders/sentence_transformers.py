@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from semblance.contracts import Role
 from semblance.errors import ModelError, UsageError
 from semblance.systems.encoders.batches import Batch, of_similar_length, on_all_cores
 from semblance.systems.encoders.prompts import Prompts, choose_prompts
+from semblance.systems.encoders.token_states import TokenStates
 from semblance.systems.encoders.truncation import TokenLimit
 from semblance.systems.libraries import first_line, model_library
 from semblance.systems.models import known_model
@@ -84,6 +85,29 @@ class SentenceTransformer:
         def fill(rows: Batch) -> None:
             vectors[rows] = self._vectors([texts[row] for row in rows], prompt)[:, : self.dim]
 
+        self._in_batches(fill, texts)
+        return vectors
+
+    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+        """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
+        tokenizer does not say where a token stands."""
+        prompt = self.prompts.of(role)
+        places = self._token_states.places(texts, prompt)
+        tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
+
+        def fill(rows: Batch) -> None:
+            part = [texts[row] for row in rows], [places[row] for row in rows]
+            for row, found in zip(rows, self._token_states.read(*part, prompt, self.batch_size), strict=True):
+                tokens[row] = found
+
+        self._in_batches(fill, texts)
+        return tokens
+
+    @cached_property
+    def _token_states(self) -> TokenStates:
+        return TokenStates(self._model)
+
+    def _in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
         batches = of_similar_length(texts, self.batch_size)
         if self.backend == "torch" and self._model.device.type == "cpu":
             import torch
@@ -92,7 +116,6 @@ class SentenceTransformer:
         else:
             for batch in batches:
                 fill(batch)
-        return vectors
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""

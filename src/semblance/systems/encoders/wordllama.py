@@ -66,6 +66,16 @@ class WordLlama:
                 np.divide(self._vectors[ids].sum(axis=0), np.float32(len(ids)), out=mean)
         return means
 
+    def encode_tokens(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role | None = None,  # noqa: ARG002
+    ) -> list[NDArray[np.float32]]:
+        """The static vector of each token, (tokens, 256) per text, which knows nothing of its neighbours."""
+        encodings = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [self._vectors[encoding.ids] for encoding in encodings]
+
     def count_truncated(self, texts: Sequence[str]) -> int:  # noqa: ARG002
         """0: no text is too long."""
         return 0

@@ -27,6 +27,11 @@ RERANKERS.add(
     needs="semblance[torch]",
 )
 RERANKERS.add(
+    "maxsim",
+    "semblance.systems.rerankers.late_interaction:LateInteraction",
+    "late interaction over token vectors: maxsim:minilm, maxsim:wordllama, maxsim:st:ORG/MODEL, maxsim:onnx:./folder",
+)
+RERANKERS.add(
     "cohere",
     "semblance.systems.rerankers.cohere:CohereReranker",
     "Cohere's service: cohere:rerank-v3.5",
