@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.rag import check, golden, prompts, score
+from semblance.cli.rag import check, golden, probe, prompts, score, sweep
 
 app = typer.Typer(
     help="RAG: does the set of K passages in the prompt hold the evidence?", no_args_is_help=True,
@@ -19,5 +19,7 @@ def group() -> None:
 
 app.command("score")(score.score)
 app.command("golden")(golden.golden)
+app.command("sweep")(sweep.sweep)
 app.command("prompts")(prompts.prompts)
 app.add_typer(check.app, name="check")
+app.add_typer(probe.app, name="probe")

@@ -1,0 +1,53 @@
+"""A sweep from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from semblance.protocols.outcome import Run
+from semblance.protocols.rag.sweep.checks import with_rules
+from semblance.protocols.rag.sweep.config import read_config, request_of
+from semblance.protocols.rag.sweep.request import SweepRequest
+from semblance.protocols.rag.sweep.session import carry_out
+from semblance.protocols.session import Silent
+
+
+def sweep(
+    config: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path,
+    limit: int | None = None,
+    seed: int | None = None,
+    force: bool = False,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **rules: Any,
+) -> Run:
+    """Measure every stack that `config` names, a YAML file or a mapping with its keys, resuming what is unfinished in
+    the folder `out`; `read_sweep(out)` then has it all as arrays.
+
+    `limit` queries, `seed`, and of the rules `sla_ms`, `budget` and `target` win over the config's; `force` measures
+    anew. Parts that failed are `failed` in the manifest's cells; the same call tries them again. UsageError or
+    DataError for what is wrong in the config or the data, before anything is computed, and for an `out` that holds
+    another sweep; BudgetExceeded at `max_usd`.
+    """
+    request = request_of(config) if isinstance(config, Mapping) else read_config(Path(config))
+    return carry_out(
+        overridden(request, limit=limit, seed=seed, **rules), Path(out), force=force, listener=listener or Silent(),
+        max_usd=max_usd,
+    )  # fmt: skip
+
+
+def overridden(request: SweepRequest, *, limit: int | None, seed: int | None, **rules: Any) -> SweepRequest:
+    """The request with what is given (not None) in place of the config's."""
+    return with_rules(
+        replace(
+            request,
+            queries=request.queries if limit is None else limit,
+            seed=request.seed if seed is None else seed,
+        ),
+        **rules,
+    )

@@ -1,0 +1,113 @@
+"""What stacks on one dataset share: passages, rewritten queries, words, tokens, and each encoder's vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.protocols.rag.probes.noise.levels import LEVELS, noisy, phrases
+from semblance.protocols.rag.sweep.candidates import Places, Words, found
+from semblance.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
+from semblance.protocols.rag.sweep.parts import Parts, SweepEncoder, Vectors, unit
+from semblance.search import exact_search
+from semblance.search.bm25 import Hit
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Bench:
+    """A dataset cut in one way and asked in one way."""
+
+    parts: Parts
+    collection: Collection
+    chunk: str
+    rewrite: str
+    _lengths: dict[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def passages(self) -> Passages:
+        """What is indexed."""
+        return passages_of(self.collection, self.chunk, self.parts.tokenizer)
+
+    @cached_property
+    def queries(self) -> tuple[str, ...]:
+        """What is searched for and what the reranker is asked."""
+        return self.parts.rewritten(self.rewrite, self.collection.query_ids, self.collection.queries)
+
+    @cached_property
+    def words(self) -> Words:
+        """Search by words."""
+        return Words.of(self.passages, self.parts.request.depth, self.parts.request.rrf_c)
+
+    @cached_property
+    def hits(self) -> list[list[Hit]]:
+        """What words find for each query."""
+        return [self.words.hits(query) for query in self.queries]
+
+    @cached_property
+    def query_tokens(self) -> NDArray[np.int64]:
+        """Tokens of each query, (q,)."""
+        return token_lengths(self.parts.tokenizer, self.queries)
+
+    def tokens(self, places: Sequence[int]) -> NDArray[np.int64]:
+        """Tokens of these passages, each counted once, (n,)."""
+        new = [place for place in dict.fromkeys(places) if place not in self._lengths]
+        counted = token_lengths(self.parts.tokenizer, [self.passages.texts[place] for place in new])
+        self._lengths |= dict(zip(new, counted.tolist(), strict=True))
+        return np.array([self._lengths[place] for place in places], dtype=np.int64)
+
+    @property
+    def what(self) -> dict[str, str]:
+        """What it is, for the names of timings."""
+        return {"dataset": self.collection.name, "chunk": self.chunk, "rewrite": self.rewrite}
+
+
+@dataclass
+class Encoded:
+    """A bench in an encoder's vectors, as they are; one at a time is in memory."""
+
+    bench: Bench
+    encoder: SweepEncoder
+    documents: Vectors
+    queries: Vectors
+
+    @classmethod
+    def of(cls, bench: Bench, encoder: SweepEncoder) -> Encoded:
+        """Encode, or find encoded, passages and queries. ModelError when the encoder fails."""
+        passages, listener = bench.passages.texts, bench.parts.listener
+        listener.stage(
+            f"vectors by {encoder.name} of {bench.collection.name}", len(set(passages)), "passages"
+        )
+        with bench.parts.charged(encoder.name):
+            documents = encoder.vectors(passages, "document")
+            return cls(bench, encoder, documents, encoder.vectors(bench.queries, "query"))
+
+    def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
+        """Passages and queries with so many dimensions, at length 1."""
+        return unit(self.documents, dims), unit(self.queries, dims)
+
+    def exact(self, dims: int | None, depth: int) -> list[Places]:
+        """The nearest passages of each query by exact search."""
+        documents, queries = self.cut(dims)
+        ranked = exact_search(queries, documents, min(depth, len(documents)))
+        return [found(ranked, row)[0] for row in range(len(queries))]
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Cosine of each query with itself in much small talk, (q,); NaN in a language that we have none in."""
+        collection, seed = self.bench.collection, self.bench.parts.request.seed
+        lang = collection.lang[:2]
+        if lang not in phrases():
+            return np.full(len(self.queries), np.nan)
+        texts = [
+            noisy(query, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
+            for key, query in zip(collection.query_ids, self.bench.queries, strict=True)
+        ]
+        with self.bench.parts.charged(self.encoder.name):
+            loud = unit(self.encoder.vectors(texts, "query"))
+        return np.asarray(np.einsum("qd,qd->q", unit(self.queries), loud, dtype=np.float64))

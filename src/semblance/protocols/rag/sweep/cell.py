@@ -1,0 +1,278 @@
+"""Measuring the stacks on one index: final lists, their quality, and the time of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.contracts import Index, Ranked
+from semblance.errors import ModelError
+from semblance.protocols.rag.judges import Question
+from semblance.protocols.rag.sweep.bench import Bench, Encoded
+from semblance.protocols.rag.sweep.candidates import Ending, Final, Places, Score, found
+from semblance.protocols.rag.sweep.collection import collapsed
+from semblance.protocols.rag.sweep.configuration import NONE, Configuration
+from semblance.protocols.rag.sweep.measured import Skipped
+from semblance.protocols.rag.sweep.parts import Parts, Vectors, unit
+from semblance.protocols.rag.sweep.quality import ceilings, entropies, graded, index_recall, margins, quality
+from semblance.protocols.rag.sweep.stacks import Found, Stack
+from semblance.protocols.rag.sweep.stopwatch import Stopwatch
+from semblance.search.indexes import open_index
+from semblance.systems.remote.home import wait_for
+
+RECALL_AT = (10, 30)
+Listed = tuple[Places, tuple[float, ...]]
+
+
+@dataclass
+class IndexedBench:
+    """An encoder's vectors of a bench, so many dimensions of them, in an index; `close` when done."""
+
+    encoded: Encoded
+    dims: int | None
+    index: Index
+    watch: Stopwatch
+    documents: Vectors
+    queries: Vectors
+    _answers: dict[int, Ranked] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, encoded: Encoded, dims: int | None, index: str, watch: Stopwatch, kept: Path) -> IndexedBench:
+        """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
+        it cannot be had."""
+        documents, queries = encoded.cut(dims)
+        return cls(encoded, dims, open_index(index, documents, folder=kept), watch, documents, queries)
+
+    @property
+    def bench(self) -> Bench:
+        """What is searched and asked."""
+        return self.encoded.bench
+
+    @property
+    def parts(self) -> Parts:
+        """What the sweep has opened."""
+        return self.bench.parts
+
+    def answers(self, depth: int) -> list[Listed]:
+        """What the index finds for each query at this depth."""
+        if depth not in self._answers:
+            self._answers[depth] = self.index.search(self.queries, min(depth, len(self.documents)))
+        return [found(self._answers[depth], row) for row in range(len(self.queries))]
+
+    @cached_property
+    def recall(self) -> dict[int, float]:
+        """The index's against exact search, by cutoff."""
+        deepest = max(RECALL_AT)
+        exact = self.encoded.exact(self.dims, deepest)
+        return dict(index_recall(exact, [places for places, _ in self.answers(deepest)], RECALL_AT))
+
+    def measure(
+        self,
+        configurations: Sequence[Configuration],
+        advance: Callable[[int], None],
+        *,
+        loaded: Callable[..., bool],
+    ) -> Found:
+        """Each of the configurations, which are on this index. Where a reranker fails, its own are skipped; `loaded`
+        says which are also timed with several queries in flight. ModelError where the index or the encoder fails."""
+        stacks, skipped = [], []
+        for one in configurations:
+            try:
+                stacks.append(self._stack(one, load=loaded(one)))
+            except _RerankerFailed as error:
+                skipped.append(Skipped(one, self.bench.collection.name, error.message, failed=True))
+            advance(len(self.queries))
+        return Found(tuple(stacks), tuple(skipped))
+
+    def close(self) -> None:
+        """Release the index."""
+        self.index.close()
+
+    def _stack(self, one: Configuration, *, load: bool) -> Stack:
+        candidates = self._candidates(one)
+        ending = self._ending(one, cached=True)
+        with self.parts.charged(one.reranker):
+            finals = [ending(query, *own) for query, own in zip(self.bench.queries, candidates, strict=True)]
+        return self._described(one, candidates, finals, self._times(one), self._loaded(one) if load else "")
+
+    def _described(
+        self,
+        one: Configuration,
+        candidates: Sequence[Listed],
+        finals: Sequence[Final],
+        times: Any,
+        together: str,
+    ) -> Stack:
+        request, bench = self.parts.request, self.bench
+        passages = bench.passages
+        lists = [collapsed(final.places, passages) for final in finals]
+        pools = [collapsed(places, passages) for places, _ in candidates]
+        seen = graded(bench.collection, lists, pools)
+        lengths = [bench.tokens(final.candidates) for final in finals]
+        per_candidate = np.concatenate(
+            [own + query for own, query in zip(lengths, bench.query_tokens, strict=True)]
+        ).astype(np.float64)
+        ids = bench.collection.ids
+        return Stack(
+            one, quality(request.measures, seen), ceilings(request.measures, seen), self._signals(one, finals),
+            (_mean(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
+            _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(own) for own in lengths]),
+            self.index.facts, self.recall, times, together,
+            [
+                ([ids[place] for place in ranked], _scores(final, ranked, passages.documents))
+                for ranked, final in zip(lists, finals, strict=True)
+            ],
+        )  # fmt: skip
+
+    def _signals(self, one: Configuration, finals: Sequence[Final]) -> dict[str, Any]:
+        dense = [scores for _, scores in self.answers(self._depth(one))]
+        found: dict[str, Any] = {"margin": margins(dense), "noise": self.encoded.noise}
+        if one.reranker != NONE:
+            found["entropy"] = entropies([final.raw for final in finals])
+        return found
+
+    def _depth(self, one: Configuration) -> int:
+        """How many passages the index is asked for."""
+        return one.k if one.mode == "dense" else self.parts.request.depth
+
+    def _candidates(self, one: Configuration) -> list[Listed]:
+        dense = self.answers(self._depth(one))
+        if one.mode == "dense":
+            return dense
+        return [
+            _first(self.bench.words.fused(places, hits), one.k)
+            for (places, _), hits in zip(dense, self.bench.hits, strict=True)
+        ]
+
+    def _ending(self, one: Configuration, *, cached: bool) -> Ending:
+        score = None if one.reranker == NONE else _scoring(self.parts, one.reranker, cached=cached)
+        words = self.bench.words if one.boost else None
+        return Ending(self.bench.passages, words, score, one.deduplicate, one.boost)
+
+    def _times(self, one: Configuration) -> dict[str, str]:
+        """The names of the samples of each stage that the configuration has."""
+        bench, watch, timed = self.bench, self.watch, self.bench.collection.timed
+        depth, what = self._depth(one), bench.what
+        encoder = {**what, "encoder": one.encoder}
+        rows = self.queries
+        with self.parts.charged(self.encoded.encoder.name):
+            embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
+        names = {
+            "embed": embed,
+            "retrieve": watch.alone(
+                {"stage": "retrieve", **encoder, "dims": self.dims, "index": one.index, "depth": depth}, timed,
+                lambda query: self.index.search(rows[query : query + 1], min(depth, len(self.documents))),
+            ),
+        }  # fmt: skip
+        if one.mode == "hybrid":
+            names["fuse"] = watch.alone({"stage": "fuse", **what}, timed, self._fuse())
+        if one.reranker != NONE or one.deduplicate:
+            done = {
+                "stage": "rerank", **encoder, "mode": one.mode, "k": one.k, "reranker": one.reranker,
+                "deduplicate": one.deduplicate, "boost": one.boost,
+            }  # fmt: skip
+            with self.parts.charged(one.reranker):
+                names["rerank"] = watch.alone(done, timed, self._rerank(one))
+        return names
+
+    def _embed(self, query: int) -> Vectors:
+        """A real encoding of a query, after a rewriting by rules; a language model's rewriting takes no time here."""
+        bench, text = self.bench, self.bench.queries[query]
+        if bench.rewrite != NONE:
+            rewriter = self.parts.rewriter(bench.rewrite)
+            if not hasattr(rewriter, "model"):
+                asked = Question(bench.collection.query_ids[query], bench.collection.queries[query])
+                text = wait_for(lambda: rewriter.rewrite(asked))
+        return unit(self.encoded.encoder.afresh(text)[None], self.dims)
+
+    def _fuse(self) -> Callable[[int], Any]:
+        words, queries = self.bench.words, self.bench.queries
+        exact = self.encoded.exact(None, self.parts.request.depth)
+        return lambda query: words.fused(exact[query], words.hits(queries[query]))
+
+    def _rerank(self, one: Configuration) -> Callable[[int], Any]:
+        """The end of a stack on what exact search finds at full dimensions, whatever the index of the stack finds."""
+        ending, queries, words = self._ending(one, cached=False), self.bench.queries, self.bench.words
+        exact = self.encoded.exact(None, self._depth(one))
+        timed = {}
+        for query in self.bench.collection.timed:
+            places, scores = exact[query], (0.0,) * len(exact[query])
+            timed[query] = (
+                _first(words.fused(places, self.bench.hits[query]), one.k)
+                if one.mode == "hybrid"
+                else (places, scores)
+            )
+        return lambda query: ending(queries[query], *timed[query])
+
+    def _loaded(self, one: Configuration) -> str:
+        """Whole queries with several in flight."""
+        depth = min(self._depth(one), len(self.documents))
+        words, texts = self.bench.words, self.bench.queries
+        ending = self._ending(one, cached=False)
+
+        def whole(query: int) -> Final:
+            listed = found(self.index.search(self._embed(query), depth), 0)
+            if one.mode == "hybrid":
+                listed = _first(words.fused(listed[0], words.hits(texts[query])), one.k)
+            return ending(texts[query], *listed)
+
+        # One account for both: threads that each name their own would mix them up.
+        with self.parts.charged(self.encoded.encoder.name if one.reranker == NONE else one.reranker):
+            return self.watch.together(
+                {"stage": "total", **self.bench.what, "configuration": one.id},
+                self.bench.collection.timed,
+                whole,
+            )
+
+
+class _RerankerFailed(Exception):
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+def _scoring(parts: Parts, name: str, *, cached: bool) -> Score:
+    """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
+    try:
+        kept = parts.reranker(name)
+    except ModelError as error:
+        raise _RerankerFailed(error.message) from error
+    ask = kept.score if cached else kept.reranker.score
+
+    def score(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        try:
+            return ask(query, texts)
+        except ModelError as error:
+            parts.give_up("reranker", name, error)
+            raise _RerankerFailed(error.message) from error
+
+    return score
+
+
+def _first(listed: Listed, k: int) -> Listed:
+    return listed[0][:k], listed[1][:k]
+
+
+def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
+    """The score of each document: that of its best passage."""
+    best: dict[int, float] = {}
+    for place, score in zip(final.places, final.scores, strict=True):
+        best.setdefault(int(documents[place]), score)
+    return [best[document] for document in ranked]
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def skipped_all(
+    configurations: Sequence[Configuration], dataset: str, reason: str, *, failed: bool
+) -> Iterator[Skipped]:
+    """All of them left out for one reason."""
+    return (Skipped(one, dataset, reason, failed) for one in configurations)

@@ -1,0 +1,264 @@
+"""A sweep from request to finished folder, cell by cell, resuming what is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from semblance.errors import ModelError, UsageError
+from semblance.protocols.manifest import manifest, moment, sessions, spent
+from semblance.protocols.outcome import Run
+from semblance.protocols.rag.sweep.bench import Bench, Encoded
+from semblance.protocols.rag.sweep.cell import IndexedBench, skipped_all
+from semblance.protocols.rag.sweep.configuration import NONE, Configuration
+from semblance.protocols.rag.sweep.findings import conclude, result_rows
+from semblance.protocols.rag.sweep.measured import Counts
+from semblance.protocols.rag.sweep.parts import Parts
+from semblance.protocols.rag.sweep.plan import CellJob, SweepPlan, plan_of
+from semblance.protocols.rag.sweep.prices import PriceList, price_list
+from semblance.protocols.rag.sweep.reading import TIMINGS, read_sweep
+from semblance.protocols.rag.sweep.request import SweepRequest
+from semblance.protocols.rag.sweep.stacks import TASK, Found, write_found
+from semblance.protocols.rag.sweep.stopwatch import Stopwatch
+from semblance.protocols.session import Accounts, Silent, check_prices, check_same_arguments, lock, opened
+from semblance.runs.cells import Cell, CellRecord
+from semblance.runs.folder import RunFolder
+from semblance.runs.memory import PeakMemory
+from semblance.runs.store import cache_folder
+from semblance.search.indexes import INDEXES
+
+
+def carry_out(
+    request: SweepRequest,
+    out: Path,
+    *,
+    force: bool = False,
+    listener: Silent,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """Measure a request's stacks into the folder `out`; what is finished there is kept, unless `force` redoes it."""
+    prices = price_list(request)
+    with opened(out, request, max_usd, check=_check) as (folder, accounts, held):
+        parts = Parts(request, accounts.ledger, listener)
+        plan = plan_of(parts)
+        check_prices(plan.systems, max_usd)
+        lock(folder, held)
+        session = SweepSession(folder, plan, parts, prices, accounts, command or _python_call(out))
+        session.begin(force=force)
+        try:
+            session.do()
+        finally:
+            session.end()
+    return Run(out)
+
+
+def _check(folder: RunFolder, request: Any) -> None:
+    said = folder.read_manifest()
+    if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
+        raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
+    check_same_arguments(folder, request)
+
+
+def _python_call(out: Path) -> str:
+    return f"semblance.rag.sweep(..., out={str(out)!r})"
+
+
+@dataclass
+class SweepSession:
+    """One attempt at a sweep."""
+
+    folder: RunFolder
+    plan: SweepPlan
+    parts: Parts
+    prices: PriceList
+    accounts: Accounts
+    command: str
+    records: dict[str, CellRecord] = field(default_factory=dict)
+    done_now: int = 0
+
+    def __post_init__(self) -> None:
+        self.previous = self.folder.read_manifest() or {}
+        self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
+        self._clock = time.perf_counter()
+
+    def begin(self, *, force: bool) -> None:
+        """Find what is done, and write down what is asked."""
+        if force:
+            for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
+                for path in sorted((self.folder.path / folder).rglob("*")):
+                    if path.is_file():
+                        path.unlink()
+        for cell in self.plan.cells:
+            record = self.folder.read_cell(cell)
+            if record is not None and record.done:
+                self.records[cell.key] = record
+        self.write_manifest("running")
+
+    def do(self) -> None:
+        """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
+        waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
+        self.parts.listener.planned(self.plan, waiting, {})
+        for _, own in groupby(waiting, key=lambda cell: _bench_of(cell.job)):
+            cells = list(own)
+            job: CellJob = cells[0].job
+            bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
+            for name, some in groupby(cells, key=lambda cell: cell.job.head.encoder):
+                self._encoder(bench, name, list(some))
+
+    def _encoder(self, bench: Bench, name: str, cells: Sequence[Cell]) -> None:
+        """The cells of one encoder; where it fails, all of them fail."""
+        counting = _Counting(self.parts)
+        try:
+            self.parts.check("encoder", name)
+            encoded = Encoded.of(bench, self.parts.encoder(name))
+        except ModelError as error:
+            self.parts.give_up("encoder", name, error)
+            for cell in cells:
+                self._failed(cell, error.message, 0.0)
+            return
+        for cell in cells:
+            self._cell(cell, encoded, counting)
+
+    def _cell(self, cell: Cell, encoded: Encoded, counting: _Counting) -> None:
+        job: CellJob = cell.job
+        began, memory, listener = time.perf_counter(), PeakMemory(), self.parts.listener
+        listener.started(cell)
+        try:
+            self.parts.check("index", job.head.index)
+            with self._indexed(job, encoded, counting) as bench:
+                found = bench.measure(
+                    job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
+                )
+        except UsageError as error:
+            # The index cannot be made of these vectors: the combination makes no sense, and nothing has failed.
+            found = Found((), tuple(self._skipped(job, error.message, failed=False)))
+        except ModelError as error:
+            if _is_server(job.head.index):
+                self.parts.give_up("index", job.head.index, error)
+            self._failed(cell, error.message, time.perf_counter() - began)
+            return
+        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes)
+
+    @contextmanager
+    def _indexed(self, job: CellJob, encoded: Encoded, counting: _Counting) -> Iterator[IndexedBench]:
+        kept = cache_folder() / "indexes"
+        before = _files(kept)
+        bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+        try:
+            if bench.index.facts.build_seconds > 0:
+                counting.index(built=_files(kept) != before)
+            yield bench
+        finally:
+            bench.close()
+
+    def _loaded(self, one: Configuration) -> bool:
+        """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
+        index only, which is then a small share of the time."""
+        return one.dims is None and (one.reranker == NONE or one.index == self.plan.request.index[0])
+
+    def _skipped(self, job: CellJob, reason: str, *, failed: bool) -> Iterator[Any]:
+        return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
+
+    def _failed(self, cell: Cell, reason: str, seconds: float) -> None:
+        found = Found((), tuple(self._skipped(cell.job, reason, failed=True)))
+        self._keep(cell, found, seconds, {}, None)
+
+    def _keep(
+        self, cell: Cell, found: Found, seconds: float, counts: Mapping[str, int], peak: int | None
+    ) -> None:
+        job: CellJob = cell.job
+        failure = next((one.reason for one in found.skipped if one.failed), "")
+        record = CellRecord(
+            cell.key, cell.task, cell.dataset, cell.system, "failed" if failure else "done", failure, seconds, (), {},
+            counts={**counts, "configurations": len(found.stacks)}, peak_bytes=peak,
+        )  # fmt: skip
+        write_found(self.folder, cell, job.collection.query_ids, found)
+        self.folder.write_cell(cell, record)
+        self.records[cell.key] = record
+        self.done_now += record.done
+        self.parts.listener.ended(cell, record)
+
+    def end(self) -> None:
+        """Write what follows from all that is measured, whatever has happened."""
+        self.parts.close()
+        self.accounts.spending.close()
+        done = len(self.records) == len(self.plan.cells) and all(one.done for one in self.records.values())
+        self.write_manifest("finished" if done else "partial")
+        sweep = read_sweep(self.folder.path)
+        self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
+
+    def write_manifest(self, status: str) -> None:
+        """Replace the manifest."""
+        request, spending = self.plan.request, self.accounts.spending
+        now = {
+            "name": self.folder.path.resolve().name,
+            "status": status,
+            "created": self.previous.get("created", spending.session),
+            "updated": moment(),
+            "command": self.command,
+            "kind": TASK,
+            "rules": asdict(request.rules),
+            "prices": {
+                "tokens": dict(self.prices.tokens),
+                "searches": dict(self.prices.searches),
+                "date": self.prices.date,
+            },
+            "queries": {one.name: list(one.query_ids) for one in self.plan.collections},
+            "senseless": [
+                {"configuration": asdict(one), "reason": reason}
+                for one, reason in self.plan.grid.senseless.items()
+            ],
+            "sessions": sessions(self.previous, self._entry(), spending),
+            "spent": spent(spending, self.accounts.ledger.max_usd),
+        }
+        self.folder.write_manifest(manifest("rag", self.plan, self.records, now))
+
+    def _entry(self) -> dict[str, Any]:
+        return {
+            "started": self.accounts.spending.session,
+            "ended": moment(),
+            "cells_done": self.done_now,
+            "seconds": round(time.perf_counter() - self._clock, 3),
+        }
+
+
+class _Counting:
+    """What was computed and what was found, since the last time that it was asked."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._before = self._now()
+        self._built = [0, 0]
+
+    def index(self, *, built: bool) -> None:
+        """An index that takes building was opened."""
+        self._built[not built] += 1
+
+    def taken(self) -> dict[str, int]:
+        """The counts of `Counts`, by name."""
+        now, built = self._now(), self._built
+        counts = Counts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
+        self._before, self._built = now, [0, 0]
+        return asdict(counts)
+
+    def _now(self) -> tuple[int, int, int, int]:
+        encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
+        return (*encoded, *reranked)
+
+
+def _bench_of(job: CellJob) -> tuple[str, str, str]:
+    return job.collection.name, job.head.chunk, job.head.rewrite
+
+
+def _is_server(index: str) -> bool:
+    return "server" in dict(INDEXES.get(INDEXES.parse(index).name).facts).get("kind", "")
+
+
+def _files(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*")} if folder.is_dir() else set()
