@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 from semblance.errors import DataError
+from semblance.protocols.rag.sweep.findings.effects import effects
 from semblance.protocols.rag.sweep.findings.facts import stack_facts
 from semblance.protocols.rag.sweep.findings.frontiers import frontiers
 from semblance.protocols.rag.sweep.findings.ground import Ground
+from semblance.protocols.rag.sweep.findings.guidance import guidance
+from semblance.protocols.rag.sweep.findings.indexes import indexes
 from semblance.protocols.rag.sweep.findings.recommending import recommend
 from semblance.protocols.rag.sweep.findings.record import (
     FILE,
@@ -22,8 +25,14 @@ from semblance.protocols.rag.sweep.findings.record import (
     StackFacts,
     write_findings,
 )
-from semblance.protocols.rag.sweep.measured import Sweep
+from semblance.protocols.rag.sweep.findings.routing import routes
+from semblance.protocols.rag.sweep.findings.scenarios import scenarios
+from semblance.protocols.rag.sweep.findings.steps import steps
+from semblance.protocols.rag.sweep.findings.tables import tables
+from semblance.protocols.rag.sweep.findings.verdict import alternative_in_words, lede, notes, verdict
+from semblance.protocols.rag.sweep.measured import Rules, Sweep
 from semblance.records import Result
+from semblance.runs.files import write_atomic
 
 RESAMPLES = 2000
 PROTOCOL, TASK = "rag", "sweep"
@@ -35,6 +44,9 @@ def conclude(sweep: Sweep, folder: Path) -> Findings:
     The same sweep gives the same bytes. Errors as for `findings_of`.
     """
     findings = findings_of(sweep)
+    for table in tables(findings):
+        write_atomic(folder / "tables" / f"{table.name}.csv", table.as_csv())
+        write_atomic(folder / "tables" / f"{table.name}.md", table.as_markdown())
     write_findings(folder / FILE, findings)
     return findings
 
@@ -52,15 +64,14 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     if len(measured) > 1 and _shared(sweep, measured):
         scopes.insert(0, measured)
     grounds = [Ground(sweep, names, resamples) for names in scopes]
+    rules = {one.name: getattr(sweep.rules, one.name) for one in fields(Rules)}
+    asked = Asked(
+        **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples
+    )
+    left = tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped)
     return Findings(
-        asked=Asked(
-            **asdict(sweep.rules), priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed,
-            resamples=resamples,
-        ),
-        measures=grounds[0].measures,
-        parts=tuple(_part(ground) for ground in grounds),
-        left=tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped),
-        counts=asdict(sweep.counts),
+        asked, grounds[0].measures, tuple(_part(ground, asked, left) for ground in grounds), left,
+        asdict(sweep.counts),
     )  # fmt: skip
 
 
@@ -75,19 +86,32 @@ def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
     return any(n == len(datasets) for n in counts.values())
 
 
-def _part(ground: Ground) -> Part:
+def _part(ground: Ground, asked: Asked, left: Sequence[Left]) -> Part:
     recommendation, _ = recommend(ground)
+    alternatives = (
+        replace(one, text=alternative_in_words(one, recommendation.measure, asked))
+        for one in recommendation.alternatives
+    )
     found = tuple(frontiers(ground))
-    times = [rows[0].times.total.shape for rows in ground.rows.values()]
-    return Part(
+    shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
+    part = Part(
         dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
         datasets=ground.datasets,
-        queries=sum(len(next(iter(rows[0].quality.values()))) for rows in ground.rows.values()),
-        timed=sum(shape[1] for shape in times),
-        sessions=max(shape[0] for shape in times),
+        queries=sum(ground.queries.values()),
+        timed=sum(shape[1] for shape in shapes),
+        sessions=max(shape[0] for shape in shapes),
         stacks=tuple(_placed(one, found) for one in stack_facts(ground)),
         frontiers=found,
-        recommendation=recommendation,
+        recommendation=replace(recommendation, alternatives=tuple(alternatives)),
+        steps=tuple(steps(ground)),
+        effects=tuple(effects(ground)),
+        scenarios=tuple(scenarios(ground)),
+        routes=tuple(routes(ground)),
+        indexes=tuple(indexes(ground)),
+        guidance=guidance(ground),
+    )
+    return replace(
+        part, verdict=verdict(part), lede=tuple(lede(part, asked)), notes=tuple(notes(part, asked, left))
     )
 
 

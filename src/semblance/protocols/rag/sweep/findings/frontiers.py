@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from semblance.protocols.rag.sweep.findings.families import at_other_cutoffs
 from semblance.protocols.rag.sweep.findings.ground import Ground
 from semblance.protocols.rag.sweep.findings.recommending import decidable
 from semblance.protocols.rag.sweep.findings.record import Frontier
@@ -25,15 +26,9 @@ def frontiers(ground: Ground) -> Iterator[Frontier]:
         yield _made(ground, name + STRICT, measure, axes, "strict")
     for slo in ground.rules.slos_ms:
         yield _made(ground, f"{MAIN}, at most {slo:g} ms", measure, ("cost", "latency"), "pareto", slo)
-    for other in others(ground):
+    for other in at_other_cutoffs(ground):
         yield _made(ground, f"{MAIN}, {other}", other, ("cost", "latency"), "pareto")
         yield _made(ground, f"{MAIN}, {other}{STRICT}", other, ("cost", "latency"), "strict")
-
-
-def others(ground: Ground) -> list[str]:
-    """The deciding measure at other cutoffs."""
-    base = ground.rules.measure.partition("@")[0]
-    return [one for one in ground.measures if one.partition("@")[0] == base and one != ground.rules.measure]
 
 
 def _made(

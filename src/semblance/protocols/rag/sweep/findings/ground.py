@@ -42,6 +42,7 @@ class Ground:
             name: tuple(found[id] for id in self.ids) for name, found in by_dataset.items()
         }
         self.datasets = tuple(datasets)
+        self.queries = {name: len(sweep.queries[name]) for name in datasets}
         self.rules, self.seed, self.resamples = sweep.rules, sweep.seed, resamples
         self._replicates: dict[str, Floats] = {}
 
@@ -102,7 +103,7 @@ class Ground:
         """A measure (or its ceiling) by dataset, each (queries, stacks); NaN where a stack has none."""
         return {
             name: np.column_stack([
-                _column(one.ceiling if ceiling else one.quality, measure, len(next(iter(one.quality.values()))))
+                _column(one.ceiling if ceiling else one.quality, measure, self.queries[name])
                 for one in rows
             ])
             for name, rows in self.rows.items()
