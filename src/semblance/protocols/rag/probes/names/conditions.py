@@ -26,6 +26,8 @@ class Condition:
     group: Group
     summary: str
     write: Callable[[Bundle, int], Written]
+    seeded: bool = False
+    """Whether the seed makes a difference to it."""
 
 
 def _masked(bundle: Bundle, _: int) -> Written:
@@ -65,7 +67,7 @@ CONDITIONS: Mapping[str, Condition] = {
     for one in (
         Condition("base", "base", "names, label and layout as they are", lambda bundle, _: write(bundle)),
         Condition("hard_name_mask", "identity", "every author is one and the same token", _masked),
-        Condition("gibberish_name", "identity", "every author is an identifier of six digits", _gibberish),
+        Condition("gibberish_name", "identity", "every author is an identifier of six digits", _gibberish, seeded=True),
         Condition(
             "edit_distance_near_miss", "identity", "impostors are the author but for 1 to 3 letters", _near_missed
         ),

@@ -1,0 +1,77 @@
+"""Doing one cell of a name probe: a system in a language. Runs in the parent or in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from semblance.protocols.estimates import Items
+from semblance.protocols.opening import CachedSystem, charged
+from semblance.protocols.rag.probes.lost import lost_queries
+from semblance.protocols.rag.probes.names import measured
+from semblance.protocols.rag.probes.names.bundles import Lang
+from semblance.protocols.rag.probes.names.material import material
+from semblance.protocols.rag.probes.names.outcome import HEADLINE, outcome
+from semblance.protocols.rag.probes.names.request import NamesRequest
+from semblance.protocols.rag.probes.names.texts import Texts, all_bundles, texts_of
+from semblance.protocols.rag.probes.resampling import ProbeContext
+from semblance.records import TaskOutcome
+from semblance.runs.rehearsal import Hear
+from semblance.systems.remote import Ledger
+from semblance.text import open_tokenizer
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs to do a cell; `system` and `lang` are those of the cell."""
+
+    system: str
+    lang: Lang
+    dataset: str
+    request: NamesRequest
+    cache: Path | None
+
+
+def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded and taken from the cache."""
+    request = job.request
+    tokenizer = open_tokenizer(request.tokenizer)
+    texts, collections = made(request, job.lang)
+    opened = CachedSystem(
+        job.system, tokenizer=tokenizer, seed=request.seed, cache=job.cache, advance=advance, ledger=ledger
+    )
+    context = ProbeContext(job.dataset, tokenizer, request.seed, request.resamples)
+
+    def calls(hear: Hear) -> bool:
+        return measured.rehearse(texts, collections, hear)
+
+    with charged(ledger, opened.system.name) as requests:
+        opened.prefetch(calls)
+        opened.remember(calls)
+        found = measured.margins_of(opened.system, texts)
+        lost = lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
+        if lost.too_many:
+            result = lost.without_score(HEADLINE, Items())
+        else:
+            retrieval = measured.retrieval_of(opened.system, collections)
+            for of_rows in (found.name, found.topic, found.both, *retrieval.values()):
+                of_rows[..., lost.mask] = np.nan
+            result = replace(outcome(request.asked, found, retrieval, context), skipped=lost.skipped)
+    return replace(result, counts={**opened.counts(), **requests})
+
+
+@lru_cache(maxsize=2)
+def made(request: NamesRequest, lang: Lang) -> tuple[Texts, measured.Collections]:
+    """The texts of the bundles in a language, and the collections of them; two stay in memory."""
+    by_run = all_bundles(material(lang, **request.files), request.size, request.runs, request.seed)
+    texts = texts_of(by_run, request.asked, request.seed)
+    return texts, measured.collections_of(by_run, request.asked, request.seed)
+
+
+def rehearse(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
+    """Tell of the calls that a cell makes of an encoder."""
+    return measured.rehearse(*made(request, lang), hear)

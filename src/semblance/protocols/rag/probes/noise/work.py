@@ -1,0 +1,103 @@
+"""Doing one cell of a noise probe: a system on a dataset in a language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from semblance.protocols.estimates import Items
+from semblance.protocols.opening import CachedSystem, charged
+from semblance.protocols.rag.probes.lost import lost_queries
+from semblance.protocols.rag.probes.noise import measured
+from semblance.protocols.rag.probes.noise.levels import Lang
+from semblance.protocols.rag.probes.noise.outcome import HEADLINE, outcome
+from semblance.protocols.rag.probes.noise.questions import Questions, questions
+from semblance.protocols.rag.probes.noise.request import NoiseRequest
+from semblance.protocols.rag.probes.noise.rewriting import Rewritings
+from semblance.protocols.rag.probes.noise.wordings import Variant, rewritten, small_talk
+from semblance.protocols.rag.probes.resampling import ProbeContext
+from semblance.records import TaskOutcome
+from semblance.runs.rehearsal import Hear
+from semblance.systems.remote import Ledger
+from semblance.text import open_tokenizer
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs to do a cell; `rewriters` are identities by name, whose rewritings are in `folder`."""
+
+    system: str
+    source: str
+    lang: Lang
+    request: NoiseRequest
+    rewriters: Mapping[str, str]
+    folder: Path
+    cache: Path | None
+
+
+def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded and taken from the cache."""
+    request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
+    own = questions(request, job.source, job.lang)
+    variants = wordings(own, request, {name: _rewritings(job, name) for name in job.rewriters})
+    asked = measured.asked_of(variants)
+    opened = CachedSystem(
+        job.system, tokenizer=tokenizer, seed=request.seed, cache=job.cache, advance=advance, ledger=ledger
+    )
+    context = ProbeContext(own.dataset, tokenizer, request.seed, request.resamples)
+
+    def calls(hear: Hear) -> bool:
+        return measured.rehearse(own, asked, hear)
+
+    with charged(ledger, opened.system.name) as requests:
+        opened.prefetch(calls)
+        opened.remember(calls)
+        cosines = measured.cosines(opened.system, own, asked)
+        lost = lost_queries(opened.system, own.ids, lambda q: _texts_of(own, variants, q))
+        if lost.too_many:
+            result = lost.without_score(HEADLINE, Items(), own.skipped)
+        else:
+            values = {measured.COSINE: cosines, **measured.retrieval(opened.system, own, asked)}
+            for rows in values.values():
+                rows[..., lost.mask] = np.nan
+            result = outcome(own.ids, variants, values, context)
+            result = replace(result, skipped=(*own.skipped, *lost.skipped), warnings=own.warnings)
+    missing = {
+        "rewritings_missing": len({lacking for one in variants for lacking in _unwritten(variants, one)})
+    }
+    return replace(result, counts={**opened.counts(), **requests, **missing})
+
+
+def wordings(
+    own: Questions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
+) -> Sequence[Variant]:
+    """Every wording: small talk at each level, then what each rewriter made of all of them."""
+    noisy = small_talk(own, request.runs, request.seed)
+    return [*noisy, *(one for name, texts in rewritings.items() for one in rewritten(noisy, name, texts))]
+
+
+def rehearse(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
+    """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
+    texts as there are wordings."""
+    own = questions(request, source, lang)
+    return measured.rehearse(own, measured.asked_of(wordings(own, request, {})), hear)
+
+
+def _rewritings(job: Job, name: str) -> Mapping[str, str]:
+    return Rewritings(job.folder, job.rewriters[name]).read()
+
+
+def _texts_of(own: Questions, variants: Sequence[Variant], query: int) -> Iterator[str]:
+    yield own.references[query]
+    for one in variants:
+        yield from (run[query] or "" for run in one.texts)
+
+
+def _unwritten(variants: Sequence[Variant], one: Variant) -> Iterator[tuple[str, str | None]]:
+    """The texts of which a rewriter has made nothing."""
+    noisy = variants[one.level]
+    for run, before in zip(one.texts, noisy.texts, strict=True):
+        yield from ((one.rewriter, old) for text, old in zip(run, before, strict=True) if text is None)
