@@ -75,6 +75,7 @@ class Encoded:
     encoder: SweepEncoder
     documents: Vectors
     queries: Vectors
+    _exact: dict[tuple[int | None, int], list[Places]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, bench: Bench, encoder: SweepEncoder) -> Encoded:
@@ -93,9 +94,11 @@ class Encoded:
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """The nearest passages of each query by exact search."""
-        documents, queries = self.cut(dims)
-        ranked = exact_search(queries, documents, min(depth, len(documents)))
-        return [found(ranked, row)[0] for row in range(len(queries))]
+        if (dims, depth) not in self._exact:
+            documents, queries = self.cut(dims)
+            ranked = exact_search(queries, documents, min(depth, len(documents)))
+            self._exact[dims, depth] = [found(ranked, row)[0] for row in range(len(queries))]
+        return self._exact[dims, depth]
 
     @cached_property
     def noise(self) -> Floats:

@@ -18,6 +18,8 @@ from semblance.search.fusion import rrf
 
 Floats = NDArray[np.float64]
 Places = tuple[int, ...]
+Listed = tuple[Places, tuple[float, ...]]
+"""Passages by position, best first, and their scores."""
 Score = Callable[[str, Sequence[str]], NDArray[np.float32]]
 """A reranker's way of scoring: query and texts to one score each."""
 
@@ -55,7 +57,7 @@ class Words:
         """The best passages by BM25, to the depth of the hybrid."""
         return self.index.search(query, self.depth)
 
-    def fused(self, dense: Sequence[int], hits: Sequence[Hit]) -> tuple[Places, tuple[float, ...]]:
+    def fused(self, dense: Sequence[int], hits: Sequence[Hit]) -> Listed:
         """Both lists as one, by reciprocal rank fusion; spec rag 3.4."""
         ids = self.passages.ids
         one = rrf([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
@@ -67,7 +69,7 @@ class Words:
         return np.array([known.get(self.passages.ids[place], 0.0) for place in places], dtype=np.float64)
 
 
-def found(ranked: Ranked, row: int) -> tuple[Places, tuple[float, ...]]:
+def found(ranked: Ranked, row: int) -> Listed:
     """What an index found for a query: positions and scores."""
     there = ranked.indices[row] >= 0
     return tuple(ranked.indices[row][there].tolist()), tuple(ranked.scores[row][there].tolist())

@@ -9,25 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semblance.contracts import Index, Ranked
-from semblance.errors import ModelError
-from semblance.protocols.rag.judges import Question
 from semblance.protocols.rag.sweep.bench import Bench, Encoded
-from semblance.protocols.rag.sweep.candidates import Ending, Final, Places, Score, found
+from semblance.protocols.rag.sweep.candidates import Final, Listed, found
 from semblance.protocols.rag.sweep.collection import collapsed
 from semblance.protocols.rag.sweep.configuration import NONE, Configuration
+from semblance.protocols.rag.sweep.endings import RerankerFailed, ending_of, first
 from semblance.protocols.rag.sweep.measured import Skipped
-from semblance.protocols.rag.sweep.parts import Parts, Vectors, unit
+from semblance.protocols.rag.sweep.parts import Parts, Vectors
 from semblance.protocols.rag.sweep.quality import ceilings, entropies, graded, index_recall, margins, quality
 from semblance.protocols.rag.sweep.stacks import Found, Stack
 from semblance.protocols.rag.sweep.stopwatch import Stopwatch
+from semblance.protocols.rag.sweep.timing import Timing
 from semblance.search.indexes import open_index
-from semblance.systems.remote.home import wait_for
 
 RECALL_AT = (10, 30)
-Listed = tuple[Places, tuple[float, ...]]
 
 
 @dataclass
@@ -59,6 +56,11 @@ class IndexedBench:
         """What the sweep has opened."""
         return self.bench.parts
 
+    @cached_property
+    def timing(self) -> Timing:
+        """Takes time on this index."""
+        return Timing(self.encoded, self.dims, self.index, self.queries, self.watch)
+
     def answers(self, depth: int) -> list[Listed]:
         """What the index finds for each query at this depth."""
         if depth not in self._answers:
@@ -85,7 +87,7 @@ class IndexedBench:
         for one in configurations:
             try:
                 stacks.append(self._stack(one, load=loaded(one)))
-            except _RerankerFailed as error:
+            except RerankerFailed as error:
                 skipped.append(Skipped(one, self.bench.collection.name, error.message, failed=True))
             advance(len(self.queries))
         return Found(tuple(stacks), tuple(skipped))
@@ -96,10 +98,16 @@ class IndexedBench:
 
     def _stack(self, one: Configuration, *, load: bool) -> Stack:
         candidates = self._candidates(one)
-        ending = self._ending(one, cached=True)
+        ending, depth = ending_of(self.bench, one, cached=True), self._depth(one)
         with self.parts.charged(one.reranker):
             finals = [ending(query, *own) for query, own in zip(self.bench.queries, candidates, strict=True)]
-        return self._described(one, candidates, finals, self._times(one), self._loaded(one) if load else "")
+        return self._described(
+            one,
+            candidates,
+            finals,
+            self.timing.stages(one, depth),
+            self.timing.loaded(one, depth) if load else "",
+        )
 
     def _described(
         self,
@@ -146,117 +154,9 @@ class IndexedBench:
         if one.mode == "dense":
             return dense
         return [
-            _first(self.bench.words.fused(places, hits), one.k)
+            first(self.bench.words.fused(places, hits), one.k)
             for (places, _), hits in zip(dense, self.bench.hits, strict=True)
         ]
-
-    def _ending(self, one: Configuration, *, cached: bool) -> Ending:
-        score = None if one.reranker == NONE else _scoring(self.parts, one.reranker, cached=cached)
-        words = self.bench.words if one.boost else None
-        return Ending(self.bench.passages, words, score, one.deduplicate, one.boost)
-
-    def _times(self, one: Configuration) -> dict[str, str]:
-        """The names of the samples of each stage that the configuration has."""
-        bench, watch, timed = self.bench, self.watch, self.bench.collection.timed
-        depth, what = self._depth(one), bench.what
-        encoder = {**what, "encoder": one.encoder}
-        rows = self.queries
-        with self.parts.charged(self.encoded.encoder.name):
-            embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
-        names = {
-            "embed": embed,
-            "retrieve": watch.alone(
-                {"stage": "retrieve", **encoder, "dims": self.dims, "index": one.index, "depth": depth}, timed,
-                lambda query: self.index.search(rows[query : query + 1], min(depth, len(self.documents))),
-            ),
-        }  # fmt: skip
-        if one.mode == "hybrid":
-            names["fuse"] = watch.alone({"stage": "fuse", **what}, timed, self._fuse())
-        if one.reranker != NONE or one.deduplicate:
-            done = {
-                "stage": "rerank", **encoder, "mode": one.mode, "k": one.k, "reranker": one.reranker,
-                "deduplicate": one.deduplicate, "boost": one.boost,
-            }  # fmt: skip
-            with self.parts.charged(one.reranker):
-                names["rerank"] = watch.alone(done, timed, self._rerank(one))
-        return names
-
-    def _embed(self, query: int) -> Vectors:
-        """A real encoding of a query, after a rewriting by rules; a language model's rewriting takes no time here."""
-        bench, text = self.bench, self.bench.queries[query]
-        if bench.rewrite != NONE:
-            rewriter = self.parts.rewriter(bench.rewrite)
-            if not hasattr(rewriter, "model"):
-                asked = Question(bench.collection.query_ids[query], bench.collection.queries[query])
-                text = wait_for(lambda: rewriter.rewrite(asked))
-        return unit(self.encoded.encoder.afresh(text)[None], self.dims)
-
-    def _fuse(self) -> Callable[[int], Any]:
-        words, queries = self.bench.words, self.bench.queries
-        exact = self.encoded.exact(None, self.parts.request.depth)
-        return lambda query: words.fused(exact[query], words.hits(queries[query]))
-
-    def _rerank(self, one: Configuration) -> Callable[[int], Any]:
-        """The end of a stack on what exact search finds at full dimensions, whatever the index of the stack finds."""
-        ending, queries, words = self._ending(one, cached=False), self.bench.queries, self.bench.words
-        exact = self.encoded.exact(None, self._depth(one))
-        timed = {}
-        for query in self.bench.collection.timed:
-            places, scores = exact[query], (0.0,) * len(exact[query])
-            timed[query] = (
-                _first(words.fused(places, self.bench.hits[query]), one.k)
-                if one.mode == "hybrid"
-                else (places, scores)
-            )
-        return lambda query: ending(queries[query], *timed[query])
-
-    def _loaded(self, one: Configuration) -> str:
-        """Whole queries with several in flight."""
-        depth = min(self._depth(one), len(self.documents))
-        words, texts = self.bench.words, self.bench.queries
-        ending = self._ending(one, cached=False)
-
-        def whole(query: int) -> Final:
-            listed = found(self.index.search(self._embed(query), depth), 0)
-            if one.mode == "hybrid":
-                listed = _first(words.fused(listed[0], words.hits(texts[query])), one.k)
-            return ending(texts[query], *listed)
-
-        # One account for both: threads that each name their own would mix them up.
-        with self.parts.charged(self.encoded.encoder.name if one.reranker == NONE else one.reranker):
-            return self.watch.together(
-                {"stage": "total", **self.bench.what, "configuration": one.id},
-                self.bench.collection.timed,
-                whole,
-            )
-
-
-class _RerankerFailed(Exception):
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-
-
-def _scoring(parts: Parts, name: str, *, cached: bool) -> Score:
-    """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
-    try:
-        kept = parts.reranker(name)
-    except ModelError as error:
-        raise _RerankerFailed(error.message) from error
-    ask = kept.score if cached else kept.reranker.score
-
-    def score(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        try:
-            return ask(query, texts)
-        except ModelError as error:
-            parts.give_up("reranker", name, error)
-            raise _RerankerFailed(error.message) from error
-
-    return score
-
-
-def _first(listed: Listed, k: int) -> Listed:
-    return listed[0][:k], listed[1][:k]
 
 
 def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:

@@ -66,6 +66,12 @@ def read_sweep(folder: str | Path) -> Sweep:
     )  # fmt: skip
 
 
+def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
+    """Whether all that a cell has measured can be read back, samples of time with it."""
+    found = read_found(folder, cell, cell.job.collection.query_ids)
+    return found is not None and all(_times(one, watch) is not None for one in found.stacks)
+
+
 def _measured(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -16,12 +16,12 @@ from semblance.protocols.outcome import Run
 from semblance.protocols.rag.sweep.bench import Bench, Encoded
 from semblance.protocols.rag.sweep.cell import IndexedBench, skipped_all
 from semblance.protocols.rag.sweep.configuration import NONE, Configuration
+from semblance.protocols.rag.sweep.counting import Counting
 from semblance.protocols.rag.sweep.findings import conclude, result_rows
-from semblance.protocols.rag.sweep.measured import Counts
 from semblance.protocols.rag.sweep.parts import Parts
 from semblance.protocols.rag.sweep.plan import CellJob, SweepPlan, plan_of
 from semblance.protocols.rag.sweep.prices import PriceList, price_list
-from semblance.protocols.rag.sweep.reading import TIMINGS, read_sweep
+from semblance.protocols.rag.sweep.reading import TIMINGS, is_whole, read_sweep
 from semblance.protocols.rag.sweep.request import SweepRequest
 from semblance.protocols.rag.sweep.stacks import TASK, Found, write_found
 from semblance.protocols.rag.sweep.stopwatch import Stopwatch
@@ -31,6 +31,9 @@ from semblance.runs.folder import RunFolder
 from semblance.runs.memory import PeakMemory
 from semblance.runs.store import cache_folder
 from semblance.search.indexes import INDEXES
+
+EXACT = "flat"
+"""The index that is not built."""
 
 
 def carry_out(
@@ -96,7 +99,7 @@ class SweepSession:
                         path.unlink()
         for cell in self.plan.cells:
             record = self.folder.read_cell(cell)
-            if record is not None and record.done:
+            if record is not None and record.done and is_whole(self.folder, cell, self.watch):
                 self.records[cell.key] = record
         self.write_manifest("running")
 
@@ -113,7 +116,7 @@ class SweepSession:
 
     def _encoder(self, bench: Bench, name: str, cells: Sequence[Cell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
-        counting = _Counting(self.parts)
+        counting = Counting(self.parts)
         try:
             self.parts.check("encoder", name)
             encoded = Encoded.of(bench, self.parts.encoder(name))
@@ -125,7 +128,7 @@ class SweepSession:
         for cell in cells:
             self._cell(cell, encoded, counting)
 
-    def _cell(self, cell: Cell, encoded: Encoded, counting: _Counting) -> None:
+    def _cell(self, cell: Cell, encoded: Encoded, counting: Counting) -> None:
         job: CellJob = cell.job
         began, memory, listener = time.perf_counter(), PeakMemory(), self.parts.listener
         listener.started(cell)
@@ -146,13 +149,11 @@ class SweepSession:
         self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes)
 
     @contextmanager
-    def _indexed(self, job: CellJob, encoded: Encoded, counting: _Counting) -> Iterator[IndexedBench]:
+    def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
         kept = cache_folder() / "indexes"
-        before = _files(kept)
-        bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+        with counting.index(kept) if job.head.index != EXACT else nullcontext():
+            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
         try:
-            if bench.index.facts.build_seconds > 0:
-                counting.index(built=_files(kept) != before)
             yield bench
         finally:
             bench.close()
@@ -228,37 +229,9 @@ class SweepSession:
         }
 
 
-class _Counting:
-    """What was computed and what was found, since the last time that it was asked."""
-
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self._before = self._now()
-        self._built = [0, 0]
-
-    def index(self, *, built: bool) -> None:
-        """An index that takes building was opened."""
-        self._built[not built] += 1
-
-    def taken(self) -> dict[str, int]:
-        """The counts of `Counts`, by name."""
-        now, built = self._now(), self._built
-        counts = Counts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
-        self._before, self._built = now, [0, 0]
-        return asdict(counts)
-
-    def _now(self) -> tuple[int, int, int, int]:
-        encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
-        return (*encoded, *reranked)
-
-
 def _bench_of(job: CellJob) -> tuple[str, str, str]:
     return job.collection.name, job.head.chunk, job.head.rewrite
 
 
 def _is_server(index: str) -> bool:
     return "server" in dict(INDEXES.get(INDEXES.parse(index).name).facts).get("kind", "")
-
-
-def _files(folder: Path) -> set[str]:
-    return {str(path) for path in folder.rglob("*")} if folder.is_dir() else set()
