@@ -75,11 +75,9 @@ def _measured(one: Configuration, dataset: str, n: int, seed: int, timed: int, s
         deep = measure.endswith("30")
         lift = 0.05 + 0.02 * (one.k > 50) if deep else 0.0
         value = np.clip(base + lift + rng.normal(0, 0.05, n), 0, 1)
-        value[0] = np.nan
-        quality[measure] = value
-        ceiling[measure] = np.where(
-            np.isnan(value), np.nan, np.clip(value + 0.1 * (one.reranker != "none") + 0.05, 0, 1)
-        )
+        best = np.clip(0.9 + 0.05 * (one.mode == "hybrid") + 0.02 * (one.k > 50) + easy / 5, value, 1)
+        value[0] = best[0] = np.nan
+        quality[measure], ceiling[measure] = value, best
     size = 1 if "int8" in one.index else 4
     return Measured(
         one, dataset, quality, ceiling, _times(one, rng, timed, sessions),

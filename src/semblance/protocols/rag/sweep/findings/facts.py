@@ -117,8 +117,9 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
     """Bytes of vectors (or codes with their books) and of the graph that the formulas of spec rag 3.6 give; None where
     there is none for the kind of index.
 
-    >>> estimate("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
-    (64000, 284129.03225806454)
+    >>> vectors, graph = estimate("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
+    >>> vectors, round(graph or 0)
+    (64000, 284129)
     """
     spec = QUERY.parse(index)
     m = spec.params.get("m")

@@ -19,6 +19,7 @@ from semblance.protocols.tables import Column, ColumnTable, Value
 
 
 def indexes(findings: Findings) -> ColumnTable:
+    """Table 7: each index against the flat one with the same vectors."""
     measures = list(
         dict.fromkeys(name for part in findings.parts for one in part.indexes for name in one.changes)
     )
@@ -46,6 +47,7 @@ def indexes(findings: Findings) -> ColumnTable:
 
 
 def scenarios(findings: Findings) -> ColumnTable:
+    """Table 8: the stacks that stand for ways to choose."""
     columns = (Column("Scenario", "text"), Column("How", "text"), *STACK, *named(findings, MEASURED))
     rows: list[Row] = []
     for part in findings.parts:
@@ -61,6 +63,7 @@ def scenarios(findings: Findings) -> ColumnTable:
 
 
 def efficiency(findings: Findings) -> ColumnTable:
+    """Table 9: AvgPerf over the seconds of reranking and of the whole query."""
     columns = (
         Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
         Column("Per second of reranking", decimals=3),
@@ -81,6 +84,7 @@ def efficiency(findings: Findings) -> ColumnTable:
 
 
 def tokens(findings: Findings) -> ColumnTable:
+    """Table 14: tokens of one candidate: query, passage and metadata."""
     columns = (*STACK, Column("Tokens per candidate", decimals=1), Column("SD", decimals=1))
     rows = [
         (*of_stack(part, one), one.tokens, one.tokens_sd)
@@ -92,6 +96,7 @@ def tokens(findings: Findings) -> ColumnTable:
 
 
 def reranking(findings: Findings, number: int, name: str) -> ColumnTable:
+    """Table 15 and 16: times of one reranker, all K."""
     columns = (
         *STACK,
         Column("Rerank p50 ms", decimals=1),
