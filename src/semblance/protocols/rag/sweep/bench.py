@@ -102,9 +102,10 @@ class Encoded:
 
     @cached_property
     def noise(self) -> Floats:
-        """Cosine of each query with itself in much small talk, (q,); NaN in a language that we have none in."""
+        """Cosine of each query with itself in much small talk, (q,), English where no language or several are stated;
+        NaN in a language that we have none in."""
         collection, seed = self.bench.collection, self.bench.parts.request.seed
-        lang = collection.lang[:2]
+        lang = "en" if collection.lang in ("", "und", "mul") else collection.lang[:2]
         if lang not in phrases():
             return np.full(len(self.queries), np.nan)
         texts = [

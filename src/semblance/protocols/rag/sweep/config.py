@@ -197,7 +197,7 @@ def _wrong(error: ValidationError, where: _Where) -> UsageError:
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     # Pydantic names the branch of a union among the keys.
     place = [part for part in first["loc"] if part not in ("DatasetFile", "str") and "[" not in str(part)]
-    name = ".".join(map(str, place))
+    name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
         known = _keys(place[:-1])
         near = nearest(str(place[-1]), known)

@@ -1,0 +1,75 @@
+"""What is asked and searched: draws, grades, chunks."""
+
+import json
+
+import pytest
+
+from semblance.errors import DataError
+from semblance.protocols.rag.sweep.collection import collapsed, passages_of, read_collection
+from semblance.protocols.rag.sweep.request import DatasetEntry, Latency, SweepRequest
+from semblance.text import open_tokenizer
+
+
+def _folder(path, qrels):
+    """A BEIR folder of five documents and as many queries as are judged."""
+    (path / "qrels").mkdir(parents=True)
+    text = "One fish swims. Two birds fly over the sea. Three cats sleep."
+    corpus = [{"_id": f"d{i}", "title": "", "text": f"{text} Number {i}."} for i in range(5)]
+    queries = [{"_id": key, "text": f"which {key}"} for key in dict.fromkeys(row[0] for row in qrels)]
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = "".join(f"{query}\t{doc}\t{value}\n" for query, doc, value in qrels)
+    (path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
+    return str(path)
+
+
+def _read(folder, request=None, **entry):
+    return read_collection(DatasetEntry(folder, **entry), request or SweepRequest((), ("wordllama",)))
+
+
+def test_binary_judgements_are_the_ends_of_the_scale(tmp_path):
+    """0 and 1 are 1 and 5, and it is said."""
+    found = _read(_folder(tmp_path / "set", [("q1", "d0", 1), ("q1", "d2", 0), ("q2", "d1", 1)]))
+    assert found.grades == ({0: 5, 2: 1}, {1: 5})
+    assert found.counts.tolist() == [[1, 0, 0, 0, 1], [0, 0, 0, 0, 1]]
+    assert any("0 and 1" in one for one in found.warnings)
+
+
+def test_grades_are_kept_and_maps_are_used(tmp_path):
+    """1 to 5 are grades; other values go through the map that is named, or are refused with one that fits."""
+    five = _read(_folder(tmp_path / "five", [("q", f"d{i}", i + 1) for i in range(5)]))
+    assert five.grades == ({0: 1, 1: 2, 2: 3, 3: 4, 4: 5},)
+    folder = _folder(tmp_path / "three", [("q", f"d{i}", i) for i in range(4)])
+    assert _read(folder, grades="trec3").grades == ({0: 1, 1: 3, 2: 4, 3: 5},)
+    with pytest.raises(DataError, match="no grades from 1 to 5") as caught:
+        _read(folder)
+    assert "trec3" in caught.value.mend
+
+
+def test_queries_are_drawn_by_the_seed(tmp_path):
+    """As many as asked for, the same for the same seed, and those for the clock among them."""
+    folder = _folder(tmp_path / "set", [(f"q{i}", "d0", 1) for i in range(20)])
+    request = SweepRequest((), ("wordllama",), queries=8, latency=Latency(queries=3))
+    one, again = _read(folder, request), _read(folder, request)
+    other = _read(folder, SweepRequest((), ("wordllama",), queries=8, seed=2))
+    assert one == again
+    assert len(one.query_ids) == len(one.queries) == len(one.grades) == 8
+    assert len(one.timed) == 3
+    assert max(one.timed) < 8
+    assert one.query_ids != other.query_ids
+
+
+def test_chunks_belong_to_their_documents(tmp_path):
+    """Together they hold the text; a ranking of chunks is one of documents by the best chunk."""
+    found = _read(_folder(tmp_path / "set", [("q", "d0", 1)]))
+    whole = passages_of(found, "none", open_tokenizer("words"))
+    assert whole.texts == found.texts
+    cut = passages_of(found, "8", open_tokenizer("words"))
+    assert len(cut) > len(whole)
+    assert cut.ids[0] == "d0#1"
+    for place, text in enumerate(found.texts):
+        own = [cut.texts[i] for i in range(len(cut)) if cut.documents[i] == place]
+        assert " ".join(own) == text
+    order = [3, 0, 4, len(cut) - 1]
+    expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
+    assert collapsed(order, cut) == expected

@@ -1,0 +1,132 @@
+"""The config of a sweep: what it takes, and one line for what is wrong in it."""
+
+import pytest
+
+from semblance.errors import DataError, UsageError
+from semblance.protocols.rag.sweep.config import read_config, request_of
+from semblance.protocols.rag.sweep.request import Latency, SweepRequest
+
+LEAST = "datasets: sample\nencoder: wordllama\n"
+
+
+def _written(tmp_path, text):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_least_has_the_defaults_of_the_spec(tmp_path):
+    """One value or a list; what is left out is as the spec has it."""
+    request = read_config(_written(tmp_path, LEAST))
+    assert request.encoder == ("wordllama",)
+    assert (request.dims, request.index, request.k, request.reranker) == (
+        (None,),
+        ("flat",),
+        (50,),
+        ("none",),
+    )
+    assert (request.queries, request.depth, request.rrf_c) == (100, 100, 60.0)
+    assert request.latency == Latency(20, 3, 3, 4)
+    assert request.measures[:3] == ("RA-nWG@10", "N-Recall4+@10", "N-Recall5@10")
+    assert len(request.measures) == 12
+    assert request.rules.measure == "RA-nWG@10"
+    assert request == request_of({"datasets": "sample", "encoder": "wordllama"}, base=tmp_path)
+
+
+def test_values_are_as_yaml_has_them(tmp_path):
+    """`full` and `none` are words, chunks may be numbers, repeats count once."""
+    text = (
+        LEAST
+        + "dims: [64, full, 64]\nchunk: [none, 200, 430+70]\nreranker: [~, overlap]\nboost: none\nk: 20\n"
+    )
+    request = read_config(_written(tmp_path, text))
+    assert request.dims == (64, None)
+    assert request.chunk == ("none", "200", "430+70")
+    assert request.reranker == ("none", "overlap")
+    assert request.boost == (0.0,)
+    assert request.k == (20,)
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "wrong", "mend"),
+    [
+        ("rerankers: overlap", 3, "no key 'rerankers'", "reranker"),
+        ("latency: {query: 3}", 3, "no key 'latency.query'", "queries"),
+        ("encoder2: x", 3, "no key 'encoder2'", "encoder"),
+        ("reranker: [none, overlop]", 3, "no reranker called 'overlop'", "overlap"),
+        ("index:\n  - flat\n  - flatt", 5, "no index called 'flatt'", "flat"),
+        ("k: [50, 0]", 3, "k is 0: ", ""),
+        ("mode: sparse", 3, "mode is 'sparse'", ""),
+        ("chunk: 10+9", 3, "'10+9'", "430+70"),
+        ("rewrite: rule", 3, "no rewriter called 'rule'", "rules"),
+        ("tokenizer: wordz", 3, "no tokenizer called 'wordz'", "words"),
+        ("measures: [RA-nWG, '%PROC']", 3, "not measured in a sweep", "PROC"),
+        ("rules: {measure: RA-nWG@5}", 3, "'RA-nWG@5', is not measured", "RA-nWG"),
+        ("rules: {measure: Harm@10}", 3, "lower Harm@10 is better", ""),
+        ("prices: {rerank: {overlap: 0.05}}", 3, "no reranker of the sweep", ""),
+        ("deduplicate: 1.5", 3, "deduplicate is 1.5", ""),
+        ("latency: {queries: 0}", 3, "latency.queries is 0", ""),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(tmp_path, line, where, wrong, mend):
+    """The file, the line, what is wrong, and what was probably meant."""
+    path = _written(tmp_path, LEAST + line + "\n")
+    with pytest.raises(UsageError) as caught:
+        read_config(path)
+    assert caught.value.message.startswith(f"{path}:{where}: ")
+    assert wrong in caught.value.message
+    assert mend in caught.value.mend
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_are_checked_by_name(tmp_path):
+    """Before a model is opened."""
+    with pytest.raises(UsageError, match="no parameter 'dim'"):
+        read_config(_written(tmp_path, "datasets: sample\nencoder: wordllama?dim=64\n"))
+
+
+def test_words_alone_are_no_encoder(tmp_path):
+    """bm25 is the mode hybrid, not an encoder."""
+    with pytest.raises(UsageError, match="makes no vectors") as caught:
+        read_config(_written(tmp_path, "datasets: sample\nencoder: bm25\n"))
+    assert "hybrid" in caught.value.mend
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "wrong"),
+    [
+        ("encoder: wordllama\n", UsageError, "'datasets' is missing"),
+        ("- a\n", DataError, "no mapping"),
+        ("datasets: sample\ndatasets: sample\n", DataError, "there twice"),
+        ("a: [\n", DataError, "not valid YAML"),
+    ],
+)
+def test_files_that_are_none(tmp_path, text, error, wrong):
+    """Each is one error."""
+    with pytest.raises(error, match=wrong):
+        read_config(_written(tmp_path, text))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    """A usage error, not a traceback."""
+    with pytest.raises(UsageError, match="no file"):
+        read_config(tmp_path / "none.yaml")
+
+
+def test_paths_start_at_the_config(tmp_path):
+    """Datasets and folders of models; names and absolute paths stay."""
+    from semblance.systems.rerankers import RERANKERS
+
+    request = read_config(_written(tmp_path, LEAST + "reranker: cross:./model\n"))
+    assert request.path("data/x.jsonl") == str(tmp_path / "data/x.jsonl")
+    assert request.path("/data") == "/data"
+    assert request.located("cross:./model", RERANKERS) == f"cross:{tmp_path}/model"
+    assert request.located("overlap", RERANKERS) == "overlap"
+    assert request.reranker == ("cross:./model",)
+
+
+def test_rules_and_prices_are_no_arguments():
+    """They may change when a run resumes; all else may not."""
+    said = SweepRequest((), ("wordllama",)).as_dict()
+    assert not {"rules", "prices", "base"} & said.keys()
+    assert said["encoder"] == ("wordllama",)
