@@ -23,6 +23,8 @@ QUESTIONS = {
     "validation": ("People on the paraphrases", "semblance.report.pteb.validation:validation_verdict"),
     "golden": ("Judgements of passages", "semblance.report.rag.golden:golden_verdict"),
     "score": ("Evidence among the first K", "semblance.report.rag.score:score_verdict"),
+    "names": ("Names against impostors", "semblance.report.rag.probes.names:names_verdict"),
+    "noise": ("Small talk around questions", "semblance.report.rag.probes.noise:noise_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 MOST_NOTES = 3

@@ -99,6 +99,22 @@ WORDINGS["golden"] = replace(
     files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
     "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
 )
+WORDINGS["names"] = replace(
+    WORDINGS["score"],
+    overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage less that to "
+    "the closer of two impostors on the topic; topic margin: less that to the author’s passage on another topic. Mean "
+    "over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of the "
+    "rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
+    intervals="95%, percentile bootstrap over queries, each with all its runs.",
+    pages="docs/probes.md",
+    files=FILES.replace("comparisons.json, ", ""),
+)
+WORDINGS["noise"] = replace(
+    WORDINGS["names"],
+    overall="Small talk at five levels stands around a question that stays word for word. Drop: similarity to what is "
+    "meant (the need in plain words, or the best passage) of the clean question less that of the noisy one. Recovered: "
+    "the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
+)
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),

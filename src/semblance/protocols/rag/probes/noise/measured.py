@@ -17,7 +17,7 @@ from semblance.protocols.rag.probes.similarities import similarities
 from semblance.runs.rehearsal import Hear
 
 Floats = NDArray[np.float64]
-COSINE = "cosine"
+COSINE = "similarity"
 OVERLAP, TAU = f"overlap@{CUTOFF}", f"tau@{CUTOFF}"
 
 
