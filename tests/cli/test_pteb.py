@@ -90,14 +90,14 @@ def test_killed_again_and_again_no_text_is_asked_twice(tmp_path):
         once = server.requests["/v1/chat/completions"]
         server.forget()
         chance, broken, cache = random.Random(5), tmp_path / "broken", tmp_path / "cache-broken"
-        for _ in range(5):
+        for _ in range(3):
             process = _start(broken, cache, server)
             time.sleep(chance.uniform(0.3, 0.9) * whole)
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)
         _finish(broken, cache, server)
         # What was in flight at a kill (at most 8) was answered and not kept.
-        assert once <= server.requests["/v1/chat/completions"] <= once + 5 * 8
+        assert once <= server.requests["/v1/chat/completions"] <= once + 3 * 8
     assert _rows(broken) == _rows(tmp_path / "whole")
 
 

@@ -38,6 +38,8 @@ def _key(monkeypatch):
 
 
 @pytest.mark.slow
+# Where the machine is slow a connection is given up while it is being made, and its socket is left to the collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ten_thousand_embeddings_through_every_fault(tmp_path):
     """Every vector is right and stored once; what was paid for twice is among the retries counted."""
     texts = [f"text number {i}" for i in range(10_000)]
