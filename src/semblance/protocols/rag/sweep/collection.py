@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +115,11 @@ def collapsed(places: Iterable[int], passages: Passages) -> list[int]:
 
 
 def _place(source: str, request: SweepRequest) -> str:
-    return source if source.partition("?")[0].partition(":")[0] in DATASETS else request.path(source)
+    """The name or path to open; what is neither is left as it was written, for the message."""
+    if source.partition("?")[0].partition(":")[0] in DATASETS:
+        return source
+    path = request.path(source)
+    return path if Path(path).exists() else source
 
 
 def _grading(

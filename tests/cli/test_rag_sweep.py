@@ -1,0 +1,141 @@
+"""`semblance rag sweep` as a user types it: the sample, plans, mistakes, failures, kills."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+CONFIG = """\
+datasets: sample
+encoder: wordllama
+dims: [64, full]
+k: [20, 50]
+reranker: [none, overlap]
+mode: [dense, hybrid]
+queries: 15
+latency: {queries: 5, warmup: 1, repeats: 2, concurrency: 2}
+prices: {date: 2025-11-30, rerank: {overlap: 0.05}}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return path
+
+
+def test_from_the_file_to_the_choice(semblance, tmp_path, config):
+    """The stack to use, a report, and rows and values per query as JSON; rules of the command line win."""
+    shown = semblance("rag", "sweep", config, "--out", "run").stdout
+    assert "wordllama" in shown
+    assert (tmp_path / "run" / "report.html").exists()
+    said = json.loads(
+        semblance("rag", "sweep", config, "--out", "run", "--budget", "0", "--sla-ms", "900", "--json").stdout
+    )
+    head = [row for row in said["results"] if row["measure"] == "RA-nWG@10"]
+    assert len({row["system"] for row in head}) == 16
+    assert len([row for row in said["per_query"] if row["measure"] == "RA-nWG@10"]) == 16 * 15
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert (manifest["rules"]["budget"], manifest["rules"]["sla_ms"]) == (0, 900)
+    assert manifest["command"].startswith("semblance rag sweep")
+    assert len(manifest["sessions"]) == 2
+
+
+def test_a_plan_computes_nothing(semblance, tmp_path, config):
+    """Combinations, texts, pairs, price, time and disk, and no folder."""
+    shown = semblance("rag", "sweep", config, "--out", "run", "--dry-run").stdout
+    assert "16 combinations on 2 indexes" in shown
+    assert "$0: every system runs here" in shown
+    said = json.loads(semblance("rag", "sweep", config, "--dry-run", "--json", "--limit", "4").stdout)
+    assert said["combinations"] == 16
+    assert {cell["task"]: cell["items"] for cell in said["cells"]} == {"embed": 151, "rerank": 4}
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_plan_prices_a_server_without_asking_it(semblance, config):
+    """No key is needed; what is not known is asked for."""
+    config.write_text(
+        CONFIG.replace("encoder: wordllama", "encoder: openai:text-embedding-3-small").replace(
+            "overlap", "'jina:x?price=2'"
+        )
+    )
+    said = json.loads(semblance("rag", "sweep", config, "--dry-run", "--json").stdout)
+    usd = {cell["task"]: cell["usd"] for cell in said["cells"]}
+    assert usd["embed"] > 0
+    assert usd["rerank"] > 0.01
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("mode:", "modes:", "sweep.yaml:6: there is no key 'modes'. Did you mean 'mode'?"),
+        ("overlap]", "overlaps]", "sweep.yaml:5: There is no reranker called 'overlaps'."),
+        ("64, full", "900", "No combination of the axes makes sense"),
+        ("datasets: sample", "datasets: smaple", "No dataset of the catalogue is called 'smaple'"),
+        ("encoder: wordllama", "encoder: [", "not valid YAML"),
+    ],
+)
+def test_a_mistake_is_one_line(semblance, tmp_path, config, old, new, message):
+    """Before anything is computed: no folder is made."""
+    config.write_text(CONFIG.replace(old, new))
+    code = 4 if "YAML" in message else 2
+    errors = " ".join(semblance("rag", "sweep", config, "--out", "run", check_code=code).stderr.split())
+    assert message in errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_encoder_that_fails_is_exit_code_3(semblance, tmp_path, config):
+    """The others are measured and shown; the last line says what failed and how to go on."""
+    config.write_text(CONFIG.replace("encoder: wordllama", "encoder: [wordllama, 'onnx:./nothing']"))
+    done = semblance("rag", "sweep", config, "--out", "run", check_code=3)
+    assert "the same command tries the failed cells again" in " ".join(done.stderr.split())
+    assert len(list((tmp_path / "run").glob("items/**/*.parquet"))) == 2
+
+
+def _start(path, config, cache):
+    return subprocess.Popen(
+        [sys.executable, "-m", "semblance", "rag", "sweep", str(config), "--out", str(path)],
+        env={**os.environ, "SEMBLANCE_CACHE": str(cache)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def _bytes(out):
+    files = [*out.glob("items/**/*.parquet"), *out.glob("rankings/**/*.parquet"), *out.glob("stacks/*.json")]
+    return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, config):
+    """kill -9 at random moments: values, rankings and facts equal an uninterrupted sweep's; finished cells keep their
+    times."""
+    config.write_text(CONFIG.replace("[64, full]", "[16, 32, 64, 128, full]"))
+    whole = tmp_path / "whole"
+    began = time.monotonic()
+    first = _start(whole, config, tmp_path / "one")
+    _, errors = first.communicate(timeout=600)
+    assert first.returncode == 0, errors.decode()
+    seconds = time.monotonic() - began
+    broken, chance, samples = tmp_path / "broken", random.Random(3), {}
+    for _ in range(4):
+        process = _start(broken, config, tmp_path / "two")
+        time.sleep(chance.uniform(0.3, 0.9) * seconds)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        now = {path.name: path.read_bytes() for path in broken.glob("timings/*.json")}
+        assert all(now[name] == content for name, content in samples.items())
+        samples = now
+    last = _start(broken, config, tmp_path / "two")
+    _, errors = last.communicate(timeout=600)
+    assert last.returncode == 0, errors.decode()
+    assert _bytes(broken) == _bytes(whole)
+    assert len(_bytes(broken)) == 15
+    values = [pl.read_parquet(path) for path in broken.glob("items/**/*.parquet")]
+    assert all(len(one) for one in values)
+    assert json.loads((broken / "manifest.json").read_text())["status"] == "finished"
