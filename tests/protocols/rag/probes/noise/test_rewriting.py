@@ -1,0 +1,52 @@
+"""Rewritings are made once, kept, and asked for again where they failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from semblance.errors import ModelError
+from semblance.protocols.rag.judges.contract import Question
+from semblance.protocols.rag.probes.noise.questions import questions
+from semblance.protocols.rag.probes.noise.request import NoiseRequest
+from semblance.protocols.rag.probes.noise.rewriting import Rewritings
+from semblance.protocols.rag.probes.noise.wordings import rewritten, small_talk
+from semblance.protocols.session import Silent
+
+
+class Capitals:
+    """A rewriter that shouts, and refuses some texts."""
+
+    name = identity = "capitals"
+
+    def __init__(self, refused: tuple[str, ...] = ()) -> None:
+        self.refused, self.asked = refused, list[str]()
+
+    async def rewrite(self, question: Question) -> str:
+        self.asked.append(question.text)
+        if question.text in self.refused:
+            raise ModelError("it will not")
+        return question.text.upper()
+
+
+def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
+    first, second = Capitals(refused=("b",)), Capitals()
+    kept = Rewritings(tmp_path, "capitals/1")
+    assert kept.complete(first, ["a", "b", "c", "a"], Silent(), None) == {"b": "it will not"}
+    assert kept.read() == {"a": "A", "c": "C"}
+    assert Rewritings(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], Silent(), None) == {}
+    assert second.asked == ["b"]
+    assert kept.read() == {"a": "A", "b": "B", "c": "C"}
+    assert Rewritings(tmp_path, "other").read() == {}
+
+
+def test_wordings_keep_level_and_run() -> None:
+    own = questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
+    noisy = small_talk(own, 2, 9)
+    texts = {text: text.upper() for one in noisy for run in one.texts for text in run if text}
+    lost = own.texts[1]
+    del texts[lost]
+    made = rewritten(noisy, "capitals", texts)
+    assert [one.name for one in made] == [f"level={level}:capitals" for level in range(5)]
+    assert made[0].texts[0] == (own.texts[0].upper(), None, own.texts[2].upper(), own.texts[3].upper())
+    assert noisy[0].texts[0] == noisy[0].texts[1] == own.texts
+    assert noisy[3].texts[0] != noisy[3].texts[1]

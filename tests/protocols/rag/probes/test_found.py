@@ -1,0 +1,36 @@
+"""What is retrieved, graded: agreement with the public measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from semblance.measures import n_recall, ndcg, ra_nwg
+from semblance.protocols.rag.probes.found import GAIN, NDCG, RECALL, counts_of, firsts, graded_top, values
+from semblance.systems import open_system
+from semblance.text import open_tokenizer
+
+
+@given(arrays(np.int8, (2, 14), elements=st.integers(1, 5)), st.integers(1, 14))
+def test_values_are_those_of_the_measures(grades: np.ndarray, retrieved: int) -> None:
+    indices = np.full((2, 10), -1)
+    indices[:, : min(10, retrieved)] = np.arange(14)[::-1][: min(10, retrieved)]
+    found = values(counts_of(grades), graded_top(grades, indices))
+    for query in range(2):
+        pool = {str(place): int(grade) for place, grade in enumerate(grades[query])}
+        run = [str(place) for place in indices[query] if place >= 0]
+        gains = {key: grade - 1 for key, grade in pool.items()}
+        expected = {RECALL: n_recall(pool, run, 10), GAIN: ra_nwg(pool, run, 10), NDCG: ndcg(gains, run, 10)}
+        for measure, value in expected.items():
+            assert found[measure][query] == pytest.approx(value, nan_ok=True)
+
+
+def test_each_distinct_query_is_searched_for_once() -> None:
+    system = open_system("bm25", tokenizer=open_tokenizer("words"))
+    found = firsts(system, ["tides", "ants", "tides"], ["of ants", "of tides"])
+    assert found.shape == (3, 10)
+    assert found[:, 0].tolist() == [1, 0, 1]
+    assert (found[:, 2:] == -1).all()
