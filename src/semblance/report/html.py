@@ -30,7 +30,7 @@ from semblance.runs.files import write_atomic
 STYLES = ("report.css",)
 STYLE_PLACE, SCRIPT_PLACE = "/*style*/", "/*script*/"
 ZERO = re.compile(r"-?0\.\d")
-SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js")
+SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
 
 
 def write(folders: Sequence[Path], target: Path) -> Path:

@@ -14,7 +14,7 @@ from semblance.report.record import FEW, OVERALL, Record
 from semblance.report.tasks import all_tasks
 
 SMALL = 30
-RAG = ("golden", "score")
+RAG = ("golden", "score", "sweep")
 """Runs whose notes stand in a record of their own."""
 GRAVITY = ("failed", "not run", "partial", "lost", "truncated")
 """The kinds of note that come first when those of several runs are put together."""

@@ -23,6 +23,7 @@ QUESTIONS = {
     "validation": ("People on the paraphrases", "semblance.report.pteb.validation:validation_verdict"),
     "golden": ("Judgements of passages", "semblance.report.rag.golden:golden_verdict"),
     "score": ("Evidence among the first K", "semblance.report.rag.score:score_verdict"),
+    "sweep": ("Price, time and quality", "semblance.report.rag.sweep:sweep_verdict"),
     "names": ("Names against impostors", "semblance.report.rag.probes.names:names_verdict"),
     "noise": ("Small talk around questions", "semblance.report.rag.probes.noise:noise_verdict"),
 }

@@ -61,6 +61,7 @@ SECTIONS = (
     ),
     Section("golden", "Golden set", "golden.html", "semblance.report.rag.golden:golden_page", kind="golden"),
     Section("score", "RAG", "score.html", "semblance.report.rag.score:score_page", kind="score"),
+    Section("sweep", "Sweep", "sweep.html", "semblance.report.rag.sweep:sweep_page", kind="sweep"),
     Section("names", "Names", "names.html", "semblance.report.rag.probes.names:names_page", kind="names"),
     Section("noise", "Noise", "noise.html", "semblance.report.rag.probes.noise:noise_page", kind="noise"),
     Section("systems", "Systems", "systems.html", "semblance.report.cards:cards_of"),

@@ -99,6 +99,17 @@ WORDINGS["golden"] = replace(
     files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
     "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
 )
+WORDINGS["sweep"] = replace(
+    WORDINGS["score"],
+    overall="A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. Its "
+    "quality is a mean over queries, over several datasets a mean of their means. p50: of each query the median over "
+    "sessions, then the median over queries; p95: over all samples. A stack is dominated where another one is no worse "
+    "in price, time and quality, and better in one. %PROC is the share of what the candidates allow, a ratio of means.",
+    intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
+    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn anew.",
+    pages="docs/sweep_findings.md",
+    files="sweep.json (all that this page shows), tables/, results.jsonl",
+)
 WORDINGS["names"] = replace(
     WORDINGS["score"],
     overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage less that to "

@@ -118,7 +118,7 @@ function read(table) {
         if (!cell || !head) return null;
         const name = cell.tagName === "TH";
         const [value, low, high] = exact(cell);
-        const shown = ((name && $("a", cell) || cell).childNodes[0] || {}).textContent || "";
+        const shown = (name ? $("a", cell) || cell : cell.childNodes[0] || {}).textContent || "";
         return { text: shown.trim().split("\n")[0], value, low, high, reason: cell.dataset.why, bold: cell.matches(".best") || !!$("b", cell), name };
       }),
     };

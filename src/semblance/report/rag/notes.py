@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import read_golden
 from semblance.protocols.rag.scoring.record import read_score
+from semblance.protocols.rag.sweep.findings.record import FILE, Findings, read_findings
 from semblance.report.rag.words import failed_list
 from semblance.report.record import Record
 
@@ -17,9 +18,25 @@ def rag_notes(record: Record) -> Iterator[NoteParts]:
     """The notes of the run, the gravest first; none where its record is not written yet."""
     if record.kind == "golden" and (record.path / "golden.json").exists():
         yield from _golden(record)
+    if record.kind == "sweep" and (record.path / FILE).exists():
+        yield from _sweep(read_findings(record.path / FILE))
     if record.kind == "score" and (record.path / "score.json").exists():
         for note in read_score(record.path / "score.json").notes:
             yield "warning", note.text, "", ""
+
+
+def _sweep(findings: Findings) -> Iterator[NoteParts]:
+    failed = [one for one in findings.left if one.failed]
+    if failed:
+        yield (
+            "failed",
+            f"{numbers.counted(len(failed), 'combination')} failed: {failed[0].configuration} on {failed[0].dataset} "
+            f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
+            "They are on no frontier.",
+            "The same command tries them again.",
+        )
+    for text in findings.parts[0].notes:
+        yield "warning", text, "", ""
 
 
 def _golden(record: Record) -> Iterator[NoteParts]:

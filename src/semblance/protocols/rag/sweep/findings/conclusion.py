@@ -29,7 +29,7 @@ from semblance.protocols.rag.sweep.findings.routing import routes
 from semblance.protocols.rag.sweep.findings.scenarios import scenarios
 from semblance.protocols.rag.sweep.findings.steps import steps
 from semblance.protocols.rag.sweep.findings.tables import tables
-from semblance.protocols.rag.sweep.findings.verdict import alternative_in_words, lede, notes, verdict
+from semblance.protocols.rag.sweep.findings.verdict import lede, notes, told_alternatives, verdict
 from semblance.protocols.rag.sweep.measured import Rules, Sweep
 from semblance.records import Result
 from semblance.runs.files import write_atomic
@@ -88,10 +88,6 @@ def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
 
 def _part(ground: Ground, asked: Asked, left: Sequence[Left]) -> Part:
     recommendation, _ = recommend(ground)
-    alternatives = (
-        replace(one, text=alternative_in_words(one, recommendation.measure, asked))
-        for one in recommendation.alternatives
-    )
     found = tuple(frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = Part(
@@ -102,7 +98,7 @@ def _part(ground: Ground, asked: Asked, left: Sequence[Left]) -> Part:
         sessions=max(shape[0] for shape in shapes),
         stacks=tuple(_placed(one, found) for one in stack_facts(ground)),
         frontiers=found,
-        recommendation=replace(recommendation, alternatives=tuple(alternatives)),
+        recommendation=replace(recommendation, alternatives=told_alternatives(recommendation, asked)),
         steps=tuple(steps(ground)),
         effects=tuple(effects(ground)),
         scenarios=tuple(scenarios(ground)),

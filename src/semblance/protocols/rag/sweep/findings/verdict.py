@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from semblance.protocols import numbers
 from semblance.protocols.rag.sweep.findings.record import (
@@ -46,14 +47,29 @@ def lede(part: Part, asked: Asked) -> Iterator[str]:
         yield _alike(found)
 
 
-def alternative_in_words(one: Alternative, measure: str, asked: Asked) -> str:
+def told_alternatives(found: Recommendation, asked: Asked) -> tuple[Alternative, ...]:
+    """The other choices in words; one that stands for several kinds is told once, by all of them."""
+    kinds: dict[str, list[str]] = {}
+    for one in found.alternatives:
+        kinds.setdefault(one.stack, []).append(one.kind)
+    return tuple(
+        replace(one, text=_alternative(one, kinds[one.stack], found.measure, asked))
+        if kinds[one.stack][0] == one.kind
+        else one
+        for one in found.alternatives
+    )
+
+
+def _alternative(one: Alternative, kinds: Sequence[str], measure: str, asked: Asked) -> str:
     """What another choice would give and take."""
+    names = [KINDS[kind] for kind in kinds]
+    named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
     time = ms_more(one.milliseconds)
     if abs(one.milliseconds) <= asked.jitter_ms:
         time += " (within jitter)"
     over = f"; it misses the limits by {_misses(one.misses)}" if one.misses else ""
     return (
-        f"{KINDS[one.kind]}, {one.stack}: {told(one.quality, signed=True)} of {measure}, {time}, "
+        f"{named}, {one.stack}: {told(one.quality, signed=True)} of {measure}, {time}, "
         f"{dollars_more(one.usd)}{over}."
     )
 
@@ -118,15 +134,13 @@ def _price(stack: StackFacts, asked: Asked) -> str:
 
 
 def _sure(found: Recommendation) -> str:
-    text = (
-        f"It wins in {numbers.percent(found.share or 0.0, 1)} of {numbers.count(found.resamples)} resamples"
-    )
+    text = f"It wins in {numbers.percent(found.share or 0.0)} of {numbers.count(found.resamples)} resamples"
     if found.runners:
         first = found.runners[0]
-        text += f", {first.name} in {numbers.percent(first.share, 1)}"
+        text += f", {first.name} in {numbers.percent(first.share)}"
     axes = [one for one in found.by_axis if one.share > OFTEN and one.axis in ("mode", "reranker", "encoder")]
     if axes and found.share is not None and found.share < 1:
-        text += "; " + ", ".join(f"{one.name} in {numbers.percent(one.share, 1)}" for one in axes)
+        text += "; " + ", ".join(f"{one.name} in {numbers.percent(one.share)}" for one in axes)
     return text + "."
 
 

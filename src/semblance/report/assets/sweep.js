@@ -1,0 +1,34 @@
+// The frontier of a sweep: two limits choose again, by the rule of the record. Rows stand in the order that decides ties.
+$$(".sweep").forEach((box, place) => {
+  const { rows, scale: [low, high, left, wide], target, jitter, limits, measure } = JSON.parse(box.dataset.rows);
+  const said = el("p", { role: "status" }), points = $$(".pt", box);
+  const choose = (save) => {
+    const [ms, usd] = inputs.map((one) => (one.value === "" ? Infinity : Number(one.value)));
+    const keeps = ([, cost, time, quality]) => time <= ms && cost <= usd && (target === null || quality >= target - 1e-9);
+    let best = rows.filter(keeps);
+    const least = (value, within) => { const first = Math.min(...best.map(value)); best = best.filter((row) => value(row) <= first + within); };
+    const none = !best.length;
+    if (none) {
+      best = rows;
+      least(([, cost, time, quality]) => Math.max(0, (time - ms) / (ms || 1), (cost - usd) / (usd || 1), target === null ? 0 : (target - quality) / (target || 1)), 0);
+    } else if (target === null) least((row) => -row[3], 1e-9);
+    else { least((row) => row[2], jitter); least((row) => row[1], 1e-9); }
+    const [id, cost, time, quality, x, y] = best[0];
+    said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(quality)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${fixed(cost, cost < 0.00995 ? 4 : 2)} per 1,000 queries.`);
+    points.forEach((point, i) => point.classList.toggle("over", rows[i][1] > usd));
+    const mark = $(".pick", box), band = $(".band", box), shade = $(".shade", box);
+    const at = (value) => left + wide * Math.min(1, Math.max(0, Math.log(Math.max(value, 1e-9) / low) / Math.log(high / low)));
+    const span = (rect, from, to) => { rect.setAttribute("x", `${from}%`); rect.setAttribute("width", `${to - from}%`); };
+    mark.setAttribute("cx", `${x}%`);
+    mark.setAttribute("cy", y);
+    span(shade, at(ms), left + wide);
+    if (band) span(band, at(time - jitter), at(time + jitter));
+    if (save) remember({ [`ms${place}`]: inputs[0].value, [`usd${place}`]: inputs[1].value });
+  };
+  const inputs = limits.map((value) => el("input", { type: "number", min: 0, step: "any", value: value ?? "", oninput: () => choose(true) }));
+  box.prepend(el("div.fields", ...["At most ms", "At most $ per 1,000 queries"].map((title, i) => el("label.field", title, inputs[i]))), said);
+  onView(box.closest(".view").id, (params) => {
+    inputs.forEach((one, i) => { one.value = params.get(`${["ms", "usd"][i]}${place}`) ?? limits[i] ?? ""; });
+    choose();
+  });
+});

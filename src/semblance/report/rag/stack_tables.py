@@ -1,0 +1,265 @@
+"""The tables of a sweep's page: the frontier, steps to a larger K, routing, indexes, every stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from semblance.protocols import numbers
+from semblance.protocols.rag.golden.summary import Figure
+from semblance.protocols.rag.sweep.findings.record import (
+    Asked,
+    Findings,
+    IndexQuality,
+    Memory,
+    Part,
+    Route,
+    StackFacts,
+    Step,
+)
+from semblance.protocols.rag.sweep.findings.words import ms, percent, usd
+from semblance.report.matrix import Entry, Line, Matrix
+
+MIB = 2**20
+
+
+def named(id: str, place: int | None = None) -> Markup:
+    """A stack by its id, which breaks between its parts only; with its number on the frontier."""
+    parts = Markup("/<wbr>").join(Markup("<span>{}</span>").format(part) for part in id.split("/"))
+    return parts if place is None else Markup("{} {}").format(place, parts)
+
+
+def figure_entry(value: Figure | None, *, signed: bool = False, factor: float = 1.0, sign: str = "") -> Entry:
+    """A figure over its interval; why there is none."""
+    if value is None or value.value is None:
+        return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
+    decimals = 1 if factor == 100 else 3
+    text = (numbers.change if signed else numbers.score)(value.value * factor, decimals)
+    ends = (value.low, value.high) if value.low is not None and value.high is not None else ()
+    small = "no interval"
+    if ends:
+        small = numbers.interval(ends[0] * factor, ends[1] * factor, decimals) + sign
+    return Entry(text + sign, small, ",".join(f"{one * factor:.6g}" for one in (value.value, *ends)))
+
+
+def ms_entry(value: float | None, few: bool = False) -> Entry:
+    """A time; `few` samples stand behind it."""
+    if value is None:
+        return Entry("n/a", why="not timed")
+    return Entry(ms(value), "few samples" if few else "", f"{value:.6g}")
+
+
+def usd_entry(value: float) -> Entry:
+    """A price per 1,000 queries."""
+    return Entry(usd(value), exact=f"{value:.6g}")
+
+
+def _times(one: StackFacts) -> tuple[Entry, Entry]:
+    total = one.time("total")
+    if total is None:
+        return ms_entry(None), ms_entry(None)
+    return ms_entry(total.p50), ms_entry(total.p95, total.few)
+
+
+def _reached(one: StackFacts, measure: str) -> Entry:
+    found = one.measured(measure)
+    return figure_entry(found.reached if found is not None else None, factor=100, sign="%")
+
+
+def frontier_table(part: Part, asked: Asked, order: Sequence[str], place: int) -> Matrix:
+    """The stacks that no other one dominates, fastest first, numbered as in the plot."""
+    lines = []
+    for number, id in enumerate(order, start=1):
+        one = part.stack(id)
+        found = one.measured(asked.measure)
+        entries = (
+            *_times(one), usd_entry(one.cost), figure_entry(found.value if found is not None else None),
+            _reached(one, asked.measure), Entry(_said(one, part, asked)),
+        )  # fmt: skip
+        lines.append(Line(named(id, number), entries))
+    columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "Limits")
+    title = "The frontier, fastest first"
+    return Matrix(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
+
+
+def _said(one: StackFacts, part: Part, asked: Asked) -> str:
+    """Recommended, or which limit it does not keep."""
+    over = []
+    if asked.sla_ms is not None and one.latency > asked.sla_ms:
+        over.append(f"{ms(one.latency - asked.sla_ms)} over")
+    if asked.budget is not None and one.cost > asked.budget:
+        over.append(f"{usd(one.cost - asked.budget)} over")
+    if asked.target is not None and (one.value(asked.measure) or 0.0) < asked.target - 1e-9:
+        over.append(f"{numbers.score(asked.target - (one.value(asked.measure) or 0.0))} short")
+    if one.id == part.recommendation.stack:
+        return "recommended"
+    if over:
+        return ", ".join(over)
+    return "cannot be told apart" if one.id in part.recommendation.alike else "kept"
+
+
+def families(part: Part) -> frozenset[str]:
+    """The families of the stacks on the frontier and of the recommended one: those that a reader may choose."""
+    ids = {*part.frontiers[0].stacks, part.recommendation.stack}
+    return frozenset(one.family for one in part.steps if one.less in ids or one.more in ids)
+
+
+def step_table(part: Part, asked: Asked) -> Matrix | None:
+    """What the next larger K brings to the measure that decides, of the families on the frontier."""
+    shown = families(part)
+    found = [one for one in part.steps if one.measure == asked.measure and one.family in shown]
+    deep = {(one.less, one.more): one for one in part.steps if one.measure == _at_30(asked)}
+    if not found:
+        return None
+    lines = tuple(_step(one, deep.get((one.less, one.more))) for one in found)
+    columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
+    return Matrix("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
+
+
+def _at_30(asked: Asked) -> str:
+    base, _, k = asked.measure.partition("@")
+    return f"{base}@{10 if k == '30' else 30}"
+
+
+def _step(one: Step, other: Step | None) -> Line:
+    return Line(
+        named(f"{one.family}, K {one.k} to {one.next_k}"),
+        (
+            figure_entry(one.gain, signed=True),
+            figure_entry(other.gain if other is not None else None, signed=True),
+            Entry(numbers.change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
+            Entry(("" if one.usd < 0 else "+") + usd(one.usd) if one.usd else "$0", exact=f"{one.usd:.6g}"),
+            Entry(one.text),
+        ),
+    )
+
+
+def route_table(part: Part, asked: Asked) -> Matrix | None:
+    """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
+    shown = families(part)
+    routes = [one for one in part.routes if one.family in shown and _saves(one, asked)]
+    if not routes:
+        return None
+    keys = list(dict.fromkeys((one.measure, one.k) for route in routes for one in route.against))
+    columns = (
+        "Escalated",
+        "$ per 1,000",
+        "Mean ms",
+        *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
+    )
+    lines = tuple(_route(one, keys) for one in routes)
+    return Matrix(
+        "sweep-routes",
+        f"Routing between K 50 and K 100, {asked.measure.partition('@')[0]}",
+        "Family, signal",
+        columns,
+        lines,
+        digits=3,
+    )
+
+
+def _saves(one: Route, asked: Asked) -> bool:
+    """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
+    return one.usd_more > one.usd_less or one.milliseconds_more - one.milliseconds_less > asked.jitter_ms
+
+
+def _route(one: Route, keys: Sequence[tuple[str, int]]) -> Line:
+    found = {(other.measure, other.k): other.difference for other in one.against}
+    between = f"{usd(one.usd_less)}–{usd(one.usd_more)}"
+    slow = f"{numbers.score(one.milliseconds_less, 1)}–{numbers.score(one.milliseconds_more, 1)}"
+    return Line(
+        named(f"{one.family}, {one.signal}"),
+        (
+            figure_entry(one.escalated, factor=100, sign="%"),
+            Entry(usd(one.usd), between, f"{one.usd:.6g}"),
+            Entry(numbers.score(one.milliseconds, 1), slow, f"{one.milliseconds:.6g}"),
+            *(figure_entry(found.get(key), signed=True) for key in keys),
+        ),
+    )
+
+
+def index_table(part: Part) -> Matrix | None:
+    """Every index against flat search with the same vectors."""
+    if not part.indexes:
+        return None
+    cutoffs = list(dict.fromkeys(k for one in part.indexes for k in one.recall))
+    measures = list(dict.fromkeys(name for one in part.indexes for name in one.changes))
+    columns = (
+        *(f"recall@{k}" for k in cutoffs), *measures, "Retrieval", "Memory",
+        "Within 2%",
+    )  # fmt: skip
+    lines = tuple(_index(one, cutoffs, measures) for one in part.indexes)
+    return Matrix("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
+
+
+def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
+    dims = "" if one.dims is None else f" {one.dims}d"
+    return Line(
+        f"{one.encoder}{dims} {one.index}",
+        (
+            *(_score(one.recall.get(k)) for k in cutoffs),
+            *(_percent(one.changes.get(name)) for name in measures),
+            Entry(ms(one.retrieve_ms), f"flat {ms(one.retrieve_ms_flat)}", f"{one.retrieve_ms:.6g}"),
+            _memory(one.memory),
+            Entry("yes" if one.within else "no"),
+        ),
+    )
+
+
+def _score(value: float | None) -> Entry:
+    if value is None:
+        return Entry("n/a", why="not measured")
+    return Entry(numbers.score(value), exact=f"{value:.6g}")
+
+
+def _percent(value: float | None) -> Entry:
+    if value is None:
+        return Entry("n/a", why="flat search finds nothing")
+    return Entry(f"{numbers.change(value, 1)}%", exact=f"{value:.6g}")
+
+
+def _memory(one: Memory) -> Entry:
+    """What was measured over what the formula says."""
+    parts = (one.vectors, one.graph)
+    formula = None if None in parts else sum(value or 0.0 for value in parts)
+    small = "" if formula is None else f"formula {_mib(formula)}"
+    if one.memory is None:
+        return Entry("n/a", small, why="the index does not tell")
+    return Entry(_mib(one.memory), small, f"{one.memory}")
+
+
+def _mib(value: float) -> str:
+    return f"{numbers.score(value / MIB, 1)} MiB"
+
+
+def every_stack(part: Part, findings: Findings, most: int) -> Matrix:
+    """Every stack, the best by the measure that decides first; `most` rows of them."""
+    asked = findings.asked
+    ordered = sorted(part.stacks, key=lambda one: (-(one.value(asked.measure) or -1.0), one.latency, one.id))
+    order = {id: i for i, id in enumerate(part.frontiers[0].stacks, start=1)}
+    names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
+    columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
+    lines = tuple(_stack(one, asked, names, order.get(one.id)) for one in ordered[:most])
+    return Matrix("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
+
+
+def _stack(one: StackFacts, asked: Asked, names: Sequence[str], place: int | None) -> Line:
+    first, *others = names
+    found = one.measured(first)
+    second = one.per_second
+    reached = one.measured(asked.measure)
+    share = reached.reached.value if reached is not None and reached.reached is not None else None
+    return Line(
+        named(one.id),
+        (
+            figure_entry(found.value if found is not None else None),
+            *(_score(one.value(name)) for name in others),
+            Entry("n/a", why="no ceiling") if share is None else Entry(percent(share), exact=f"{100 * share:.6g}"),
+            *_times(one),
+            usd_entry(one.cost),
+            Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
+                numbers.score(second, 2), exact=f"{second:.6g}"),
+            Entry("no" if place is None else f"{place}"),
+        ),
+    )  # fmt: skip

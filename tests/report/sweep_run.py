@@ -1,0 +1,41 @@
+"""A run of a sweep for the report's tests: what was measured is drawn, all else is made by the real functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from protocols.rag.sweep.sweeps import drawn
+from semblance.protocols.rag.sweep.findings import Findings, conclude, result_rows
+from semblance.protocols.rag.sweep.measured import Rules, Sweep
+from semblance.runs.folder import RunFolder
+
+RULES = Rules(sla_ms=300.0, budget=1.0)
+
+
+def write_sweep_run(path: Path, sweep: Sweep | None = None) -> Findings:
+    """The folder of a sweep: manifest, rows, findings and tables."""
+    folder = RunFolder(path)
+    found = conclude(drawn({"sea": 40, "river": 60}, RULES) if sweep is None else sweep, path)
+    folder.write_results(result_rows(found))
+    folder.write_manifest(_manifest(path.name, found))
+    return found
+
+
+def _manifest(name: str, found: Findings) -> dict[str, Any]:
+    part = found.parts[0]
+    return {
+        "semblance": "0.1.0", "protocol": "rag", "kind": "sweep", "name": name, "status": "finished",
+        "created": "2026-11-20T09:00:00+00:00", "updated": "2026-11-21T09:00:00+00:00",
+        "command": "semblance rag sweep sweep.yaml --out runs/sweep", "arguments": {"seed": found.asked.seed},
+        "tokenizer": {"name": "words", "identity": "words 1"},
+        "systems": [{"name": one.id, "kind": "run", "identity": "", "facts": {}} for one in part.stacks],
+        "datasets": [
+            {"name": one, "source": one, "lang": "en", "fingerprint": "9f", "tasks": {"sweep": {"n": part.queries}}}
+            for one in part.datasets
+        ],
+        "hardware": {"cpu": "made", "cores": 2, "memory_gib": 24.0, "platform": "Linux"},
+        "versions": {"python": "3.11"}, "cells": [],
+        "sessions": [{"started": "2026-11-21T09:00:00+00:00", "seconds": 120.0}],
+        "spent": {"usd": 0.0, "max_usd": None, "systems": {}}, "problems": {"failed_cells": 0},
+    }  # fmt: skip
