@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.errors import ModelError
 from semblance.protocols.rag.probes.noise.levels import LEVELS, noisy, phrases
 from semblance.protocols.rag.sweep.candidates import Places, Words, found
 from semblance.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
@@ -17,6 +18,8 @@ from semblance.search import exact_search
 from semblance.search.bm25 import Hit
 
 Floats = NDArray[np.float64]
+MOST_LOST = 0.05
+"""The share of passages without a vector from which an encoder has failed."""
 
 
 @dataclass
@@ -38,6 +41,10 @@ class Bench:
     def queries(self) -> tuple[str, ...]:
         """What is searched for and what the reranker is asked."""
         return self.parts.rewritten(self.rewrite, self.collection.query_ids, self.collection.queries)
+
+    def rewrite_queries(self) -> None:
+        """Have the queries rewritten now. ModelError where one cannot be."""
+        assert self.queries
 
     @cached_property
     def words(self) -> Words:
@@ -75,6 +82,7 @@ class Encoded:
     encoder: SweepEncoder
     documents: Vectors
     queries: Vectors
+    warnings: tuple[str, ...] = ()
     _exact: dict[tuple[int | None, int], list[Places]] = field(default_factory=dict)
 
     @classmethod
@@ -86,7 +94,18 @@ class Encoded:
         )
         with bench.parts.charged(encoder.name):
             documents = encoder.vectors(passages, "document")
-            return cls(bench, encoder, documents, encoder.vectors(bench.queries, "query"))
+            queries = encoder.vectors(bench.queries, "query")
+        lost = np.flatnonzero(np.isnan(documents[:, 0]))
+        if len(lost) > MOST_LOST * len(documents):
+            raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
+        if np.isnan(queries).any():
+            raise ModelError(f"{encoder.name} could not encode {int(np.isnan(queries[:, 0]).sum())} queries.")
+        documents[lost] = 0
+        some = ", ".join(bench.passages.ids[place] for place in lost[:3])
+        said = (
+            f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({some})",
+        )
+        return cls(bench, encoder, documents, queries, said if len(lost) else ())
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, at length 1."""

@@ -38,6 +38,7 @@ class IndexedBench:
     documents: Vectors
     queries: Vectors
     _answers: dict[int, Ranked] = field(default_factory=dict)
+    _fused: list[Listed] = field(default_factory=list)
 
     @classmethod
     def of(cls, encoded: Encoded, dims: int | None, index: str, watch: Stopwatch, kept: Path) -> IndexedBench:
@@ -153,10 +154,12 @@ class IndexedBench:
         dense = self.answers(self._depth(one))
         if one.mode == "dense":
             return dense
-        return [
-            first(self.bench.words.fused(places, hits), one.k)
-            for (places, _), hits in zip(dense, self.bench.hits, strict=True)
-        ]
+        if not self._fused:
+            self._fused = [
+                self.bench.words.fused(places, hits)
+                for (places, _), hits in zip(dense, self.bench.hits, strict=True)
+            ]
+        return [first(listed, one.k) for listed in self._fused]
 
 
 def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:

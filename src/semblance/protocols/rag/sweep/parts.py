@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from semblance.protocols.rag.rewriting import REWRITERS, Rewriter, open_rewriter
 from semblance.protocols.rag.sweep.configuration import NONE
 from semblance.protocols.rag.sweep.request import SweepRequest
 from semblance.protocols.session import Silent
+from semblance.registry import Registry
 from semblance.runs.cached_reranker import CachedReranker
 from semblance.runs.many_calls import Failure, all_of
 from semblance.runs.pair_cache import PairCache
@@ -38,10 +39,15 @@ class SweepEncoder:
         self, name: str, request: SweepRequest, ledger: Ledger, advance: Callable[[int], None]
     ) -> None:
         self.name = name
+        text = _priced(request.located(name, SYSTEMS), SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.CachedSystem(
-            request.located(name, SYSTEMS), tokenizer=open_tokenizer("words"), seed=request.seed, cache=None,
-            advance=advance, ledger=ledger,
-        )  # fmt: skip
+            text,
+            tokenizer=open_tokenizer("words"),
+            seed=request.seed,
+            cache=None,
+            advance=advance,
+            ledger=ledger,
+        )
         self.system: Any = self._opened.system
         self._cached = self._opened.encoders[0]
 
@@ -61,11 +67,8 @@ class SweepEncoder:
         return self._cached.counts.encoded, self._cached.counts.cached
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
-        """Vectors of the texts, (n, dim), zeros for an empty one. ModelError where one could not be encoded."""
+        """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
         found: Vectors = self.system.vectors(list(texts), role)
-        if self.system.failures:
-            text, reason = next(iter(self.system.failures.items()))
-            raise ModelError(f"{self.name} could not encode {text[:60]!r}: {reason}")
         return found
 
     def afresh(self, text: str) -> Vectors:
@@ -157,7 +160,7 @@ class Parts:
             getattr(made, "close", lambda: None)()
 
     def _reranker(self, name: str) -> CachedReranker:
-        text = self.request.located(name, RERANKERS)
+        text = _priced(self.request.located(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name))
         made: Reranker = open_reranker(
             text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
         )
@@ -178,6 +181,14 @@ class Parts:
         if isinstance(made, SemblanceError):
             raise made
         return made
+
+
+def _priced(text: str, registry: Registry[Any], usd: float | None) -> str:
+    """A spec string with the config's price where it can have one and has none, so that a limit of cost counts it."""
+    spec = registry.parse(text)
+    if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
+        return text
+    return registry.format(replace(spec, params={**spec.params, "price": usd}))
 
 
 def unit(vectors: Vectors, dims: int | None = None) -> Vectors:

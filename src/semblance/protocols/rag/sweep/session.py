@@ -111,6 +111,11 @@ class SweepSession:
             cells = list(own)
             job: CellJob = cells[0].job
             bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
+            try:
+                bench.rewrite_queries()
+            except ModelError as error:
+                self._all_failed(cells, error)
+                continue
             for name, some in groupby(cells, key=lambda cell: cell.job.head.encoder):
                 self._encoder(bench, name, list(some))
 
@@ -118,41 +123,45 @@ class SweepSession:
         """The cells of one encoder; where it fails, all of them fail."""
         counting = Counting(self.parts)
         try:
-            self.parts.check("encoder", name)
             encoded = Encoded.of(bench, self.parts.encoder(name))
         except ModelError as error:
-            self.parts.give_up("encoder", name, error)
-            for cell in cells:
-                self._failed(cell, error.message, 0.0)
+            self._all_failed(cells, error)
             return
         for cell in cells:
             self._cell(cell, encoded, counting)
+
+    def _all_failed(self, cells: Sequence[Cell], error: ModelError) -> None:
+        for cell in cells:
+            self._failed(cell, error.message, 0.0)
 
     def _cell(self, cell: Cell, encoded: Encoded, counting: Counting) -> None:
         job: CellJob = cell.job
         began, memory, listener = time.perf_counter(), PeakMemory(), self.parts.listener
         listener.started(cell)
         try:
-            self.parts.check("index", job.head.index)
             with self._indexed(job, encoded, counting) as bench:
                 found = bench.measure(
                     job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
                 )
-        except UsageError as error:
-            # The index cannot be made of these vectors: the combination makes no sense, and nothing has failed.
-            found = Found((), tuple(self._skipped(job, error.message, failed=False)))
+        except _Unfit as error:
+            # The combination makes no sense, and nothing has failed.
+            found = Found((), tuple(self._skipped(job, str(error), failed=False)))
         except ModelError as error:
             if _is_server(job.head.index):
                 self.parts.give_up("index", job.head.index, error)
             self._failed(cell, error.message, time.perf_counter() - began)
             return
-        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes)
+        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes, encoded.warnings)
 
     @contextmanager
     def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
+        self.parts.check("index", job.head.index)
         kept = cache_folder() / "indexes"
-        with counting.index(kept) if job.head.index != EXACT else nullcontext():
-            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+        try:
+            with counting.index(kept) if job.head.index != EXACT else nullcontext():
+                bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+        except UsageError as error:
+            raise _Unfit(error.message) from error
         try:
             yield bench
         finally:
@@ -171,13 +180,19 @@ class SweepSession:
         self._keep(cell, found, seconds, {}, None)
 
     def _keep(
-        self, cell: Cell, found: Found, seconds: float, counts: Mapping[str, int], peak: int | None
+        self,
+        cell: Cell,
+        found: Found,
+        seconds: float,
+        counts: Mapping[str, int],
+        peak: int | None,
+        warnings: Sequence[str] = (),
     ) -> None:
         job: CellJob = cell.job
         failure = next((one.reason for one in found.skipped if one.failed), "")
         record = CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failure else "done", failure, seconds, (), {},
-            counts={**counts, "configurations": len(found.stacks)}, peak_bytes=peak,
+            counts={**counts, "configurations": len(found.stacks)}, peak_bytes=peak, warnings=tuple(warnings),
         )  # fmt: skip
         write_found(self.folder, cell, job.collection.query_ids, found)
         self.folder.write_cell(cell, record)
@@ -227,6 +242,10 @@ class SweepSession:
             "cells_done": self.done_now,
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
+
+
+class _Unfit(Exception):
+    """An index cannot be made of these vectors."""
 
 
 def _bench_of(job: CellJob) -> tuple[str, str, str]:
