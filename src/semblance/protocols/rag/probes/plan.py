@@ -22,6 +22,7 @@ from semblance.protocols.rag.probes.names import request as names_request
 from semblance.protocols.rag.probes.names import work as names_work
 from semblance.protocols.rag.probes.names.bundles import Lang, Material
 from semblance.protocols.rag.probes.names.material import material
+from semblance.protocols.rag.probes.names.people import near_miss
 from semblance.protocols.rag.probes.names.request import NamesRequest
 from semblance.protocols.rag.probes.noise import outcome as noise_outcome
 from semblance.protocols.rag.probes.noise import request as noise_request
@@ -34,6 +35,8 @@ from semblance.runs.files import digest
 from semblance.runs.rehearsal import Hear
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
+
+NEAR_MISS = "edit_distance_near_miss"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
         of = material(lang, **request.files)
+        if NEAR_MISS in request.asked:
+            _check_names(of)
         name = f"{kind}-{lang}"
         units = 6 * request.size * request.runs * len(request.asked)
         planned = PlannedTask(names_outcome.TASK, request.size, units, (), _repeats(of, request.size))
@@ -124,6 +129,12 @@ def plan_noise(
         noise_outcome.TASK, request, systems, tuple(datasets), tuple(cells), tokenizer.identity, tuple(efforts), cache,
         tuple(opened),
     )  # fmt: skip
+
+
+def _check_names(of: Material) -> None:
+    """UsageError for a name that cannot be missed by as many letters as the ablation does."""
+    for person in of.people:
+        near_miss(person.name, 3)
 
 
 def _systems(request: Any, tokenizer: Any, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from semblance.errors import UsageError
 from semblance.protocols.rag.probes.names.bundles import (
     QUERIES,
     TITLES,
@@ -92,6 +93,12 @@ def test_near_misses_change_the_impostors_only() -> None:
 def test_a_near_miss_is_as_near_as_it_says(name: str, distance: int) -> None:
     name = unicodedata.normalize("NFC", name)
     assert Levenshtein.distance(name, near_miss(name, distance)) == distance
+
+
+def test_a_name_of_too_few_letters_cannot_be_missed() -> None:
+    assert Levenshtein.distance("X Yz", near_miss("X Yz", 3)) == 3
+    with pytest.raises(UsageError, match="too few letters"):
+        near_miss("X Y", 3)
 
 
 def test_labels_positions_and_orders() -> None:

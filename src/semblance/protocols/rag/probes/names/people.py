@@ -8,6 +8,8 @@ import unicodedata
 from dataclasses import dataclass
 from itertools import chain, count
 
+from semblance.errors import UsageError
+
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 _GIVEN = re.compile(r"[^\s-]+")
 
@@ -74,12 +76,17 @@ def near_miss(name: str, distance: int) -> str:
     """The name with `distance` letters changed: a vowel into the next vowel, a consonant into the next consonant.
 
     The letters are spread over the name; their case is kept, their accents are dropped. The Levenshtein distance is
-    `distance` where the name has more letters than that.
+    `distance`. UsageError for a name of fewer letters.
 
     >>> [near_miss("Alice Dupont", d) for d in (1, 2, 3)]
     ['Alice Fupont', 'Alide Duqont', 'Aloce Fupunt']
     """
     letters = [place for place, character in enumerate(name) if character.isalpha()]
+    if len(letters) < distance:
+        raise UsageError(
+            f"The name {name!r} has too few letters to change {distance} of them.",
+            mend="Leave it out of --people, or name other ablations with --condition.",
+        )
     written = list(name)
     for i in range(1, distance + 1):
         place = letters[i * len(letters) // (distance + 1)]
