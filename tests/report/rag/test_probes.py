@@ -1,0 +1,122 @@
+"""Pages and terminal output of the probes: every number is one of the run's, nothing is wider than it may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import semblance as sb
+from semblance.protocols.numbers import change, score
+from semblance.report import write_report
+from semblance.report.gathered import Run, read_runs
+from semblance.report.rag.probes.ablations import PERCENTS
+from semblance.report.rag.probes.names import names_page
+from semblance.report.rag.probes.noise import noise_page
+from semblance.report.rag.probes.terminal import render_probe
+from semblance.report.verdict import plain
+
+SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sb.rag.probe_names(["jaccard", "bm25"], out=tmp_path_factory.mktemp("names") / "run", **SMALL).path
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sb.rag.probe_noise(["jaccard"], out=tmp_path_factory.mktemp("noise") / "run", **SMALL).path
+
+
+def only(path: Path) -> Run:
+    return read_runs([path])[0]
+
+
+def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
+    run = only(names)
+    page = names_page(run.record, run.board)
+    assert [forest.title for forest in page.forests] == [
+        "jaccard, English", "bm25, English", "jaccard, French", "bm25, French",
+    ]  # fmt: skip
+    forest = page.forests[0]
+    assert [title for title, _ in forest.groups] == [
+        "Identity-destroying",
+        "Orthography and formatting",
+        "Layout",
+    ]
+    rows = {one.name: one for _, group in forest.groups for one in group}
+    assert len(rows) == 10
+    assert rows["hard_name_mask"].percent == change(-100.0, 1)
+    assert rows["hard_name_mask"].margin == "0.000"
+    found = run.record.find(
+        "names", "jaccard", "d_name change %", dataset="bundled-en", variant="gibberish_name"
+    )
+    assert found is not None
+    assert found.value is not None
+    assert rows["gibberish_name"].percent == PERCENTS.change(found.value)
+    assert "<rect" in rows["gibberish_name"].mark
+
+
+def test_the_verdict_says_what_the_rows_say(names: Path, noise: Path) -> None:
+    run = only(names)
+    page = names_page(run.record, run.board)
+    said = " ".join(map(plain, page.verdict.lede))
+    assert len(plain(page.verdict.heading)) <= 80
+    rows = [row for key, row in run.record.rows.items() if key[3] == "" and key[5] == "d_name"]
+    assert score(max(row.value or 0 for row in rows)) in said
+    assert score(min(row.value or 0 for row in rows)) in said
+    assert "exactly 0" in said
+    quiet = only(noise)
+    other = noise_page(quiet.record, quiet.board)
+    assert len(plain(other.verdict.heading)) <= 80
+    assert other.verdict.lede
+
+
+def test_curves_are_of_every_level_and_name_their_ends(noise: Path) -> None:
+    run = only(noise)
+    page = noise_page(run.record, run.board)
+    assert [one.title for one in page.curves] == ["English", "French"]
+    for one in page.curves:
+        assert one.chart.count("<polygon") == 2
+        assert "jaccard, rules" in one.chart
+    assert [line.label for line in page.drops.lines] == [
+        "jaccard, English", "jaccard, English, rules", "jaccard, French", "jaccard, French, rules",
+    ]  # fmt: skip
+
+
+def test_both_in_one_report(names: Path, noise: Path, tmp_path: Path) -> None:
+    page = write_report([names, noise], out=tmp_path / "both.html").read_text("utf-8")
+    for words in (
+        "What the name margin goes by",
+        "Similarity to what is meant, by level of noise",
+        "Small talk around questions",
+    ):
+        assert words in page
+    assert len(page) < 400_000
+
+
+@pytest.mark.parametrize("unicode", [True, False])
+def test_it_fits_eighty_columns(names: Path, noise: Path, unicode: bool) -> None:
+    for path in (names, noise):
+        text = render_probe(path, unicode=unicode).plain
+        shown = [line for line in text.splitlines() if str(path) not in line]
+        assert max(map(len, shown)) <= 80
+        assert "columns hidden" in text
+        assert unicode or text.replace(str(path), "").isascii()
+        assert len(render_probe(path, wide=True).plain.splitlines()[6]) > 80 or path == noise
+
+
+def test_a_run_with_one_condition(tmp_path: Path) -> None:
+    """No verdict on what moves the margin, no chart, and every part that is left."""
+    out = tmp_path / "run"
+    sb.rag.probe_names(
+        ["jaccard"], out=out, langs=["fr"], conditions=["remove_label"], **{**SMALL, "runs": 1}
+    )
+    run = only(out)
+    page = names_page(run.record, run.board)
+    assert page.chart is None
+    assert page.margins.lines[0].entries[-1].why == "one run only"
+    assert plain(page.verdict.heading).startswith("How far names hold")
+    assert "French" in render_probe(out).plain
