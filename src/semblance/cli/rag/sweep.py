@@ -110,18 +110,23 @@ def _show_plan(request: SweepRequest, display: Display) -> None:
 
 
 def _show(path: Path, display: Display, report: bool) -> None:
-    """The results as JSON, or the recommendation and what stands behind it."""
+    """The results as JSON, or the recommendation and what stands behind it; nothing where all has failed."""
+    from semblance.protocols.rag.sweep.findings import read_findings
+    from semblance.protocols.rag.sweep.findings.record import FILE
     from semblance.report import write_report
 
-    written = write_report(path) if report else None
+    measured = (path / FILE).exists()
+    written = write_report(path) if report and measured else None
     if display.json:
         _print_json(path, written)
         return
-    from semblance.protocols.rag.sweep.findings import read_findings
+    if measured:
+        from semblance.cli.terminal import screen, show
+        from semblance.report.rag.sweep_terminal import render_sweep
 
-    for part in read_findings(path / "sweep.json").parts:
-        for line in (part.verdict, *part.lede):
-            typer.echo(line)
+        here = screen()
+        found = read_findings(path / FILE)
+        show(render_sweep(found, path, width=here.width, wide=display.wide, unicode=here.unicode))
 
 
 def _print_json(path: Path, written: Path | None) -> None:
