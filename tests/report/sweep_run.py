@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from protocols.rag.sweep.sweeps import drawn
+from protocols.rag.sweep import sweeps
 from semblance.protocols.rag.sweep.findings import Findings, conclude, result_rows
 from semblance.protocols.rag.sweep.measured import Rules, Sweep
 from semblance.runs.folder import RunFolder
 
 RULES = Rules(sla_ms=300.0, budget=1.0)
+AXES = {**sweeps.AXES, "dims": (64,), "index": ("flat", "hnsw-int8")}
 
 
 def write_sweep_run(path: Path, sweep: Sweep | None = None) -> Findings:
     """The folder of a sweep: manifest, rows, findings and tables."""
     folder = RunFolder(path)
-    found = conclude(drawn({"sea": 40, "river": 60}, RULES) if sweep is None else sweep, path)
+    found = conclude(
+        sweeps.drawn({"sea": 40, "river": 60}, RULES, axes=AXES) if sweep is None else sweep, path
+    )
     folder.write_results(result_rows(found))
     folder.write_manifest(_manifest(path.name, found))
     return found

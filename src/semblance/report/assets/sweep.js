@@ -10,7 +10,8 @@ $$(".sweep").forEach((box, place) => {
     const none = !best.length;
     if (none) {
       best = rows;
-      least(([, cost, time, quality]) => Math.max(0, (time - ms) / (ms || 1), (cost - usd) / (usd || 1), target === null ? 0 : (target - quality) / (target || 1)), 0);
+      const over = (value, limit) => (limit < Infinity ? (value - limit) / (limit || 1) : 0);
+      least(([, cost, time, quality]) => Math.max(0, over(time, ms), over(cost, usd), target === null ? 0 : (target - quality) / (target || 1)), 0);
     } else if (target === null) least((row) => -row[3], 1e-9);
     else { least((row) => row[2], jitter); least((row) => row[1], 1e-9); }
     const [id, cost, time, quality, x, y] = best[0];
