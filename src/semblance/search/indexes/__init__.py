@@ -29,6 +29,13 @@ INDEXES.add(
     kind="server",
     needs="semblance[pg], SEMBLANCE_POSTGRES",
 )
+INDEXES.add(
+    "elasticsearch",
+    "semblance.search.indexes.servers.elasticsearch:ElasticSearch",
+    "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or the NAME of a variable",
+    kind="server",
+    needs="semblance[elastic], SEMBLANCE_ELASTICSEARCH",
+)
 
 
 def open_index(

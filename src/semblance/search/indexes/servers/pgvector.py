@@ -75,6 +75,8 @@ class PgVector:
 
         self._built.append(ensure(connection, self._table, self._layout, self._vectors))
         register_vector(connection)
+        # Loads the server's library: settings of before it are only noted, and the first search would take the time.
+        connection.execute("SELECT '[1]'::vector")
         row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
         major, minor = (int(part) for part in str(row[0] if row else "0.0").split(".")[:2])
         self._iterates = (major, minor) >= (0, 8)
