@@ -21,7 +21,40 @@ A factory is called with what it asks for by name: `vectors`, `digest` (of the v
 `name` (its canonical spec string). It checks neither shape nor values of the vectors.
 """
 
-INDEXES.add("flat", "semblance.search.indexes.flat:Flat", "exact: every vector is compared; needs nothing")
+INDEXES.add(
+    "flat",
+    "semblance.search.indexes.flat:Flat",
+    "exact: every vector is compared; needs nothing",
+    kind="exact",
+)
+INDEXES.add(
+    "hnsw-f32",
+    "semblance.search.indexes.hnsw:hnsw_f32",
+    "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64",
+    kind="approximate",
+    needs="semblance[ann]",
+)
+INDEXES.add(
+    "hnsw-int8",
+    "semblance.search.indexes.hnsw:hnsw_int8",
+    "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64",
+    kind="approximate",
+    needs="semblance[ann]",
+)
+INDEXES.add(
+    "pq",
+    "semblance.search.indexes.product:pq",
+    "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=65536",
+    kind="approximate",
+    needs="semblance[ann]",
+)
+INDEXES.add(
+    "opq",
+    "semblance.search.indexes.product:opq",
+    "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=65536",
+    kind="approximate",
+    needs="semblance[ann]",
+)
 INDEXES.add(
     "pgvector",
     "semblance.search.indexes.servers.pgvector:PgVector",
