@@ -71,7 +71,7 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
         if NEAR_MISS in request.asked:
             _check_names(of)
         name = f"{kind}-{lang}"
-        units = 6 * request.size * request.runs * len(request.asked)
+        units = _distinct(partial(names_work.rehearse, request, lang))
         planned = PlannedTask(names_outcome.TASK, request.size, units, (), _repeats(of, request.size))
         fingerprint = digest([lang, [one.name for one in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
@@ -129,6 +129,13 @@ def plan_noise(
         noise_outcome.TASK, request, systems, tuple(datasets), tuple(cells), tokenizer.identity, tuple(efforts), cache,
         tuple(opened),
     )  # fmt: skip
+
+
+def _distinct(rehearse: Callable[[Hear], bool]) -> int:
+    """How many texts an encoder is asked for."""
+    asked: list[int] = []
+    rehearse(lambda texts, _: asked.append(len(texts)))
+    return sum(asked)
 
 
 def _check_names(of: Material) -> None:

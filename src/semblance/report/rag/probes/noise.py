@@ -18,6 +18,7 @@ from semblance.records import Result
 from semblance.report.board import Board
 from semblance.report.lines import Series, lines
 from semblance.report.matrix import Entry, Line, Matrix, entry
+from semblance.report.names import labels
 from semblance.report.rag.probes.links import links
 from semblance.report.rag.probes.where import Where
 from semblance.report.record import Record, System
@@ -96,12 +97,13 @@ def rewriters(where: Where) -> tuple[str, ...]:
 
 
 def _lede(where: Where) -> Iterator[Sentence]:
+    called = labels(rewriters(where))
     for rewriter in rewriters(where):
         back = _spread(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
         if back:
             low, high = (numbers.percent(one) for one in (min(back), max(back)))
             said = low if low == high else f"{low} to {high}"
-            yield (f"Rewriting by {rewriter} brings back {said} of that for embedding models.",)
+            yield (f"Rewriting by {called[rewriter]} brings back {said} of that for embedding models.",)
     changes = [
         (row.value, where.labels[system.name], said, row)
         for dataset, said, system in where.each()
@@ -167,8 +169,9 @@ def _series(where: Where, dataset: str) -> list[Series]:
     ]
     models = [system for system in systems if system.kind == "embedding"] or systems
     ways = ("", *rewriters(where)[:1]) if len(models) <= 2 else ("",)
+    called = labels(rewriters(where))
     return [
-        Series(where.labels[system.name] + (f", {way}" if way else ""), points)
+        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points)
         for way in ways
         for system in models
         if (points := tuple(_points(where, dataset, system, way)))
@@ -184,7 +187,7 @@ def _points(where: Where, dataset: str, system: System, rewriter: str) -> Iterat
 
 def drops(where: Where) -> Matrix:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
-    lines = []
+    lines, called = [], labels(rewriters(where))
     for dataset, said, system in where.each():
         for rewriter in ("", *rewriters(where)):
             variant = level_name(NOISIEST, rewriter)
@@ -195,7 +198,7 @@ def drops(where: Where) -> Matrix:
                 entry(where.find(dataset, system.name, variant, SHARE), PERCENTS),
                 entry(where.find(dataset, system.name, variant, RECOVERED), SCORE) if rewriter else Entry(""),
             ]
-            label = f"{where.labels[system.name]}, {said}" + (f", {rewriter}" if rewriter else "")
+            label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
             lines.append(Line(label, tuple(cells), system.kind))
     columns = ("Level 0", f"Level {NOISIEST}", "Drop", "Drop, percent", "Recovered")
     return Matrix("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
@@ -203,6 +206,7 @@ def drops(where: Where) -> Matrix:
 
 def _retrieval(where: Where) -> Iterator[Matrix]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
+    called = labels(rewriters(where))
     for place, measure in enumerate(MEASURES):
         lines = []
         for dataset, said, system in where.each():
@@ -222,7 +226,7 @@ def _retrieval(where: Where) -> Iterator[Matrix]:
                     entry(where.find(dataset, system.name, variant, OVERLAP), SCORE),
                     entry(where.find(dataset, system.name, variant, TAU), SCORE),
                 )
-                label = f"{where.labels[system.name]}, {said}" + (f", {rewriter}" if rewriter else "")
+                label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
                 lines.append(Line(label, cells, system.kind))
         if lines:
             columns = ("Clean", f"Level {NOISIEST}", "Change", "p", "Overlap@10", "τ-b")

@@ -16,6 +16,7 @@ from semblance.protocols.rag.probes.noise.measured import COSINE
 from semblance.protocols.rag.probes.noise.wordings import NOISIEST, level_name
 from semblance.records import Result
 from semblance.report.gathered import gathered
+from semblance.report.names import labels
 from semblance.report.notes import notes_of
 from semblance.report.overview import run_verdict
 from semblance.report.rag.probes.noise import rewriters
@@ -104,6 +105,7 @@ def _noise(where: Where) -> tuple[tuple[Column, ...], list[Cells]]:
 
 
 def _noise_rows(where: Where) -> Iterator[Cells]:
+    called = labels(rewriters(where))
     for dataset, said, system in where.each():
         for rewriter in ("", *rewriters(where)):
             clean, noisy = level_name(0, rewriter), level_name(NOISIEST, rewriter)
@@ -119,7 +121,7 @@ def _noise_rows(where: Where) -> Iterator[Cells]:
             ]
             first, last, share, back, recall = found
             yield [
-                where.labels[system.name], said, rewriter or "as asked", _number(first), _number(last),
+                where.labels[system.name], said, called.get(rewriter, "as asked"), _number(first), _number(last),
                 _with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
                 "n/a" if share is None else PERCENTS.text(share), _number(back) if rewriter else "", _number(recall),
                 _with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True),
