@@ -7,13 +7,26 @@ from typing import TYPE_CHECKING
 
 from semblance.contracts import Index
 from semblance.registry import Registry
+from semblance.spec import Spec
 
 if TYPE_CHECKING:
     from semblance.search.indexes.vectors import Vectors
 
-__all__ = ["INDEXES", "check_index", "open_index"]
+__all__ = ["INDEXES", "open_index"]
 
-INDEXES: Registry[Index] = Registry("index", makes=[["facts", "search", "close"]])
+
+class _Indexes(Registry[Index]):
+    """Indexes by name; a spec string with a password in its address is refused before anybody writes it down."""
+
+    def parse(self, text: str) -> Spec:
+        """The spec of `text`. UsageError for a name that is none, and for a password."""
+        from semblance.search.indexes.servers.address import check_no_password
+
+        check_no_password(text)
+        return super().parse(text)
+
+
+INDEXES = _Indexes("index", makes=[["facts", "search", "close"]])
 """Every kind of index by name; other packages join through the entry-point group `semblance.indexes`.
 
 A factory is called with what it asks for by name: `vectors`, `digest` (of the vectors, to keep what is built under),
@@ -101,13 +114,3 @@ def open_index(
         memory=memory,
         name=INDEXES.format(spec),
     )
-
-
-def check_index(text: str) -> None:
-    """UsageError where a spec string names no index, or holds a password: for whoever writes it down before the index
-    is opened. Nothing is opened or asked."""
-    spec = INDEXES.parse(text)
-    if "server" in dict(INDEXES.get(spec.name).facts).get("kind", ""):
-        from semblance.search.indexes.servers.address import check_no_secret
-
-        check_no_secret(spec.name, spec.target)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.errors import ModelError, SemblanceError, UsageError
-from semblance.search.indexes import check_index, open_index
+from semblance.search.indexes import INDEXES, open_index
 from semblance.search.indexes.servers.address import find_address
 
 SECRET = "s3kret-Word"
@@ -58,19 +58,30 @@ def test_a_password_in_a_spec_string_is_refused(url, monkeypatch):
     """It would be written into names and results; the refusal does not repeat it."""
     from urllib.parse import quote
 
-    spec = f"pgvector:{quote(url, safe='/:@')}?kind=flat"
-    for call in (lambda: open_index(spec, VECTORS), lambda: check_index(spec)):
+    written = f"pgvector:{quote(url, safe='/:@')}?kind=flat"
+    for call in (lambda: open_index(written, VECTORS), lambda: INDEXES.parse(written)):
         with pytest.raises(UsageError, match="holds a password") as error:
             call()
         assert SECRET not in shown(error.value)
 
 
+@pytest.mark.parametrize("tail", ["@host/db?sslmode", "@host/db?kind=flat&kind=flat", "?w@host/db?kind"])
+def test_a_password_is_refused_before_the_rest_is_read(tail):
+    """What is wrong with the rest would be told with the whole text."""
+    with pytest.raises(UsageError, match="holds a password"):
+        INDEXES.parse(f"pgvector:postgresql://me:{SECRET}{tail}")
+
+
 @pytest.mark.parametrize(
-    "spec", ["pgvector", "pgvector:MY_PG", "pgvector:postgresql://host/db?kind=hnsw", "flat"]
+    "spec",
+    [
+        *("flat", "pgvector", "pgvector:MY_PG", "pgvector:postgresql://me@host:5432/db?kind=hnsw"),
+        "elasticsearch:http://host:9200/path?key=MY_KEY&ca_certs=./a:b@c.crt",
+    ],
 )
 def test_what_holds_none_can_be_written_down(spec):
-    """Nothing is asked."""
-    check_index(spec)
+    """A user, a port and the name of a variable are no secrets."""
+    assert INDEXES.parse(spec).name == spec.partition(":")[0].partition("?")[0]
 
 
 @pytest.mark.parametrize("target", ["localhost", f"me:{SECRET}@host", "http://host", "my_pg"])

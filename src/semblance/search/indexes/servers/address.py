@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from semblance.errors import ModelError, UsageError
 
 _VARIABLE = re.compile(r"\$?([A-Z_][A-Z0-9_]*)")
+_PASSWORD = re.compile("://[^/]*:[^/]+@")
 _SECRET = re.compile("password|passphrase|key|token|secret", re.IGNORECASE)
 _HIDDEN = "[secret]"
 
@@ -51,13 +52,16 @@ def find_address(index: str, target: str, *, schemes: Sequence[str], variable: s
                 mend=f"export {named[1]}={example}..., or write {index}:{example}...",
             )
         return _read(index, url, named[1], schemes)
-    check_no_secret(index, target)
+    check_no_password(f"{index}:{target}")
     return _read(index, target, f"what stands after {index}:", schemes)
 
 
-def check_no_secret(index: str, target: str) -> None:
-    """UsageError where what stands after `index:` holds a password: a spec string is written into results."""
-    if _secrets(target):
+def check_no_password(text: str) -> None:
+    """UsageError where a spec string of an index holds a password: spec strings are written into results. Its text is
+    not repeated, and need not be well formed."""
+    index, _, rest = text.partition(":")
+    address = unquote(rest.partition("?")[0])
+    if _PASSWORD.search(unquote(rest)) or _secrets(address):
         raise UsageError(
             f"The address after {index}: holds a password, and spec strings are written into results.",
             mend=f"Put the address into an environment variable, export MY_SERVER=..., and write {index}:MY_SERVER.",
