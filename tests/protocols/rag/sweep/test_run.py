@@ -325,3 +325,44 @@ def test_the_manifest_says_what_was_computed(done):
     head = rows.filter((pl.col("measure") == "RA-nWG@10") & (pl.col("dataset") == "sample"))
     assert len(head) == 16
     assert set(head["variant"]) == {""}
+
+
+def test_indexes_are_built_once(tmp_path, monkeypatch):
+    """Kept by the content of the vectors, whatever else a sweep asks; nearly all of the exact answers are found."""
+    pytest.importorskip("faiss")
+    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    config = {
+        **FREE,
+        "index": ["flat", "hnsw-f32", "pq?nbits=4"],
+        "reranker": "none",
+        "k": 10,
+        "mode": "dense",
+    }
+    sb.rag.sweep(config, out=tmp_path / "a")
+    first = read_sweep(tmp_path / "a")
+    assert (first.counts.built, first.counts.built_before) == (4, 0)
+    sb.rag.sweep({**config, "mode": "hybrid"}, out=tmp_path / "b")
+    again = read_sweep(tmp_path / "b")
+    assert (again.counts.built, again.counts.built_before) == (0, 4)
+    recall = {(one.configuration.index, one.configuration.dims): one.recall[10] for one in first.measured}
+    assert recall["flat", None] == 1
+    assert recall["hnsw-f32", None] > 0.9
+    assert 0.3 < recall["pq?nbits=4", None] <= 1
+
+
+def test_an_index_that_cannot_be_made_is_no_failure(tmp_path):
+    """Parts that do not divide the dimensions: the combination is left out with the reason, and the run is done."""
+    pytest.importorskip("faiss")
+    config = {
+        **FREE,
+        "index": ["flat", "pq?m=48&nbits=4"],
+        "reranker": "none",
+        "k": 10,
+        "mode": "dense",
+        "dims": 64,
+    }
+    run = sb.rag.sweep(config, out=tmp_path / "run")
+    sweep = read_sweep(tmp_path / "run")
+    assert [one.configuration.index for one in sweep.measured] == ["flat"]
+    assert [(one.failed, "64 dimensions into 48" in one.reason) for one in sweep.skipped] == [(False, True)]
+    assert run.manifest["status"] == "finished"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,8 @@ class IndexedBench:
         together: str,
     ) -> Stack:
         request, bench = self.parts.request, self.bench
+        # A run that resumes must not tell the sessions apart; whether it was built or found is among the counts.
+        facts = replace(self.index.facts, found=False)
         passages = bench.passages
         lists = [collapsed(final.places, passages) for final in finals]
         pools = [collapsed(places, passages) for places, _ in candidates]
@@ -132,7 +134,7 @@ class IndexedBench:
             one, quality(request.measures, seen), ceilings(request.measures, seen), self._signals(one, finals),
             (_mean(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
             _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(own) for own in lengths]),
-            self.index.facts, self.recall, times, together,
+            facts, self.recall, times, together,
             [
                 ([ids[place] for place in ranked], _scores(final, ranked, passages.documents))
                 for ranked, final in zip(lists, finals, strict=True)

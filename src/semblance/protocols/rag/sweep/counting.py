@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
+from semblance.contracts import IndexFacts
 from semblance.protocols.rag.sweep.measured import Counts
 from semblance.protocols.rag.sweep.parts import Parts
 
@@ -19,12 +17,10 @@ class Counting:
         self._before = self._now()
         self._built = [0, 0]
 
-    @contextmanager
-    def index(self, kept: Path) -> Iterator[None]:
-        """Count the index that is opened inside, as built where a file appears under `kept`."""
-        before = _files(kept)
-        yield
-        self._built[_files(kept) == before] += 1
+    def index(self, facts: IndexFacts) -> None:
+        """Count an index that was opened, if it is one that takes building."""
+        if facts.build_seconds > 0 or facts.found:
+            self._built[facts.found] += 1
 
     def taken(self) -> dict[str, int]:
         """The counts of `Counts`, by name."""
@@ -36,7 +32,3 @@ class Counting:
     def _now(self) -> tuple[int, int, int, int]:
         encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
         return (*encoded, *reranked)
-
-
-def _files(folder: Path) -> set[str]:
-    return {str(path) for path in folder.rglob("*")} if folder.is_dir() else set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -31,9 +31,6 @@ from semblance.runs.folder import RunFolder
 from semblance.runs.memory import PeakMemory
 from semblance.runs.store import cache_folder
 from semblance.search.indexes import INDEXES
-
-EXACT = "flat"
-"""The index that is not built."""
 
 
 def carry_out(
@@ -158,10 +155,10 @@ class SweepSession:
         self.parts.check("index", job.head.index)
         kept = cache_folder() / "indexes"
         try:
-            with counting.index(kept) if job.head.index != EXACT else nullcontext():
-                bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
         except UsageError as error:
             raise _Unfit(error.message) from error
+        counting.index(bench.index.facts)
         try:
             yield bench
         finally:
