@@ -84,15 +84,18 @@ def names_verdict(record: Record, _: Board) -> Verdict:
     if not identity or not form:
         heading = "How far names hold the right passage apart from impostors"
     elif min(identity) > max(form):
-        heading = "Who is named holds the right passage, not how the name is written"
+        heading = "Whose name it is moves the margin more than how it is written"
     else:
         heading = "How a name is written can move the margin as much as whose it is"
     return Verdict((heading,), tuple(_lede(where)))
 
 
 def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
-    """Group, percent and name of every ablation with a percentage, the mask left out: it takes all by definition."""
-    for dataset, _, system in where.each():
+    """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
+    is left out: it takes all by definition."""
+    each = list(where.each())
+    models = [one for one in each if one[2].kind == "embedding"] or each
+    for dataset, _, system in models:
         for name, condition in CONDITIONS.items():
             value = where.value(dataset, system.name, name, PERCENT)
             if value is not None and name != MASK:
