@@ -16,8 +16,8 @@ __all__ = ["SCORE_DECIMALS", "exact_search", "exact_search_shards"]
 
 _QUERY_BLOCK = 1024
 _PRODUCTS = 2**22
-"""Products that are in memory at once; of 2 to 16 MiB all are about as fast."""
-_ROOM_CELLS = 2**22
+"""Products that are in memory at once: 16 MiB; 2 MiB are about as fast."""
+_ROOM_CELLS = 2**20
 _LARGEST = float(np.finfo(np.float32).max)
 
 Floats = NDArray[np.float32]

@@ -30,8 +30,8 @@ INDEXES = _Indexes("index", makes=[["facts", "search", "close"]])
 """Every kind of index by name; other packages join through the entry-point group `semblance.indexes`.
 
 A factory is called with what it asks for by name: `vectors`, `digest` (of the vectors, to keep what is built under),
-`folder` (where that may be kept; None keeps nothing), `memory` (bytes it should stay under; None sets no limit) and
-`name` (its canonical spec string). It checks neither shape nor values of the vectors.
+`folder` (where that may be kept; None keeps nothing), `memory` (bytes that it should hold at once; None sets no limit)
+and `name` (its canonical spec string). It checks neither shape nor values of the vectors.
 """
 
 INDEXES.add(
@@ -97,7 +97,8 @@ def open_index(
     `vectors` are float32 (n, d), in memory or a memory map, or a sequence of such shards that are searched as if they
     were stacked; they need not be of unit length. What takes time to build is kept in `folder` and found there when the
     same vectors are asked for in the same way. `digest` is that of the vectors (`digest_of`), computed when it is not
-    given: hand it over to open several indexes of the same vectors. `memory` is a limit in bytes.
+    given: hand it over to open several indexes of the same vectors. `memory` is a limit in bytes on what `flat` holds
+    of vectors and products at once; what is approximate has to be in memory as a whole.
 
     UsageError for unknown names and parameters and for vectors that are none, ModelError for values that are not
     finite, a library that is missing and a server that does not answer.
@@ -106,10 +107,12 @@ def open_index(
 
     spec = INDEXES.parse(text)
     vectors = checked(vectors)
+    if not digest and "digest" in INDEXES.parameters(spec.name):
+        digest = digest_of(vectors)
     return INDEXES.build(
         spec,
         vectors=vectors,
-        digest=digest or digest_of(vectors),
+        digest=digest,
         folder=folder,
         memory=memory,
         name=INDEXES.format(spec),

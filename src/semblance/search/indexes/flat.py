@@ -2,29 +2,63 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from collections.abc import Iterator
 
 from semblance.contracts import IndexFacts, Ranked
-from semblance.search.exact import exact_search
+from semblance.errors import UsageError
+from semblance.search.blockwise import blocks
+from semblance.search.exact import exact_search_shards
+from semblance.search.indexes.mapped import forget
 from semblance.search.indexes.vectors import Floats, Vectors, shape_of, shards_of
-from semblance.search.ranking import merge
+
+LEAST_MEMORY = 2**25
+_WIDEST_BLOCK = 4096
+_QUERIES = 1024
 
 
 class Flat:
-    """The vectors themselves, under the rules of `exact_search`. Nothing is built and nothing is kept."""
+    """The vectors themselves, under the rules of `exact_search`. Nothing is built and nothing is kept.
 
-    def __init__(self, vectors: Vectors, name: str = "flat") -> None:
+    With a limit of `memory`, in bytes, half of it is for vectors, which are read piece by piece and, where they are a
+    memory map, given back to the system; a quarter is for products, the rest for candidates. What is found does not
+    depend on it. UsageError for less than 32 MiB."""
+
+    def __init__(self, vectors: Vectors, *, memory: int | None = None, name: str = "flat") -> None:
+        if memory is not None and memory < LEAST_MEMORY:
+            raise UsageError(
+                f"Exact search cannot work in {memory} bytes.",
+                mend=f"Give it {LEAST_MEMORY} (32 MiB) or more.",
+            )
         self.name = name
-        self._vectors = vectors
+        self._vectors: Vectors | None = vectors
+        self._memory = memory
         n, dim = shape_of(vectors)
-        self.facts = IndexFacts(n, dim, build_seconds=0.0, disk_bytes=0, memory_bytes=4 * n * dim)
+        held = 4 * n * dim
+        self.facts = IndexFacts(
+            n,
+            dim,
+            build_seconds=0.0,
+            disk_bytes=0,
+            memory_bytes=held if memory is None else min(held, memory),
+        )
 
     def search(self, queries: Floats, k: int) -> Ranked:
-        """The best k vectors of each query."""
-        shards = shards_of(self._vectors)
-        offsets = [0, *accumulate(len(shard) for shard in shards)][:-1]
-        return merge([exact_search(queries, shard, k) for shard in shards], offsets, k)
+        """The best k vectors of each query, exactly."""
+        if self._vectors is None:
+            raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
+        if self._memory is None:
+            return exact_search_shards(queries, shards_of(self._vectors), k)
+        block = min(_WIDEST_BLOCK, self._memory // (16 * _QUERIES))
+        return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 2), k, block=block)
+
+    def _pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
+        rows = max(1, size // (4 * self.facts.dim))
+        for shard in shards_of(vectors):
+            for part in blocks(len(shard), rows):
+                piece = shard[part]
+                yield piece
+                forget(piece)
 
     def close(self) -> None:
-        """Nothing to release but the vectors."""
-        self._vectors = self._vectors[:0]
+        """Let go of the vectors."""
+        self._vectors = None
