@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
+from functools import lru_cache
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -15,11 +16,18 @@ def made(cls: type[T], plain: Mapping[str, Any]) -> T:
 
     TypeError for a field that it does not have, or that it needs and is not there.
     """
-    hints = get_type_hints(cls)
+    kind: Any = cls
+    hints = _hints(kind)
     unknown = [name for name in plain if name not in hints]
     if unknown:
         raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}")
     return cls(**{name: _value(hints[name], value) for name, value in plain.items()})
+
+
+@lru_cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields: a record has thousands of a few classes."""
+    return get_type_hints(cls)
 
 
 def _value(hint: Any, value: Any) -> Any:

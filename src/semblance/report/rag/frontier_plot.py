@@ -155,7 +155,8 @@ def _limits(part: Part, asked: Asked, x: LogScale) -> str:
         return shade
     middle = part.stack(found.stack).latency
     low, high = (x.across(middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
-    return f'{shade}<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
+    band = f'<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
+    return band + shade
 
 
 def _steps(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
@@ -216,7 +217,7 @@ def _pick(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
 
 def _summary(part: Part, asked: Asked, order: Sequence[str]) -> str:
     first, last = part.stack(order[0]), part.stack(order[-1])
-    dominated = len(part.stacks) - len(order)
+    dominated = len(part.stacks) - len(part.frontiers[0].stacks)
     return (
         f"{numbers.counted(len(order), 'stack')} on the frontier, from {ms(first.latency)} with {asked.measure} "
         f"{numbers.score(_q(first, asked))} to {ms(last.latency)} with {numbers.score(_q(last, asked))}; "

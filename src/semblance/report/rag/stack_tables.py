@@ -20,6 +20,7 @@ from semblance.protocols.rag.sweep.findings.record import (
 )
 from semblance.protocols.rag.sweep.findings.words import ms, percent, usd
 from semblance.report.matrix import Entry, Line, Matrix
+from semblance.report.rag.shown_frontier import Spot, shown_frontier
 
 MIB = 2**20
 
@@ -67,20 +68,27 @@ def _reached(one: StackFacts, measure: str) -> Entry:
     return figure_entry(found.reached if found is not None else None, factor=100, sign="%")
 
 
-def frontier_table(part: Part, asked: Asked, order: Sequence[str], place: int) -> Matrix:
+def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) -> Matrix:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
-    for number, id in enumerate(order, start=1):
-        one = part.stack(id)
+    for number, spot in enumerate(spots, start=1):
+        one = part.stack(spot.stack)
         found = one.measured(asked.measure)
         entries = (
             *_times(one), usd_entry(one.cost), figure_entry(found.value if found is not None else None),
-            _reached(one, asked.measure), Entry(_said(one, part, asked)),
+            _reached(one, asked.measure), Entry("; ".join(filter(None, (_said(one, part, asked), _equal(spot))))),
         )  # fmt: skip
-        lines.append(Line(named(id, number), entries))
+        lines.append(Line(named(one.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "Limits")
     title = "The frontier, fastest first"
     return Matrix(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
+
+
+def _equal(spot: Spot) -> str:
+    """Stacks of the same price, time and quality."""
+    if not spot.equal:
+        return ""
+    return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
 def _said(one: StackFacts, part: Part, asked: Asked) -> str:
@@ -237,7 +245,8 @@ def every_stack(part: Part, findings: Findings, most: int) -> Matrix:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
     ordered = sorted(part.stacks, key=lambda one: (-(one.value(asked.measure) or -1.0), one.latency, one.id))
-    order = {id: i for i, id in enumerate(part.frontiers[0].stacks, start=1)}
+    spots = enumerate(shown_frontier(part, asked), start=1)
+    order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
     lines = tuple(_stack(one, asked, names, order.get(one.id)) for one in ordered[:most])

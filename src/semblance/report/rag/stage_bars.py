@@ -11,6 +11,7 @@ from semblance.protocols import numbers
 from semblance.protocols.rag.sweep.findings.record import Asked, Effect, Part, StackFacts
 from semblance.protocols.rag.sweep.findings.words import dollars_more, ms, ms_more
 from semblance.report.marks import difference_mark, percent
+from semblance.report.rag.shown_frontier import shown_frontier
 from semblance.report.rag.stack_tables import named
 from semblance.report.scale import Scale, scale_of
 
@@ -39,9 +40,9 @@ class Bars:
     more: int
 
 
-def stage_bars(part: Part) -> Bars:
+def stage_bars(part: Part, asked: Asked) -> Bars:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
-    order = list(part.frontiers[0].stacks)
+    order = [one.stack for one in shown_frontier(part, asked)]
     chosen = part.recommendation.stack
     shown = [id for i, id in enumerate(order) if i < MOST or id == chosen]
     stacks = [part.stack(id) for id in shown]

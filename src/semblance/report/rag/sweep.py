@@ -21,6 +21,7 @@ from semblance.protocols.rag.sweep.findings.words import usd
 from semblance.report.board import Board
 from semblance.report.matrix import Matrix
 from semblance.report.rag.frontier_plot import FrontierPlot, frontier_plot
+from semblance.report.rag.shown_frontier import shown_frontier
 from semblance.report.rag.stack_tables import (
     every_stack,
     frontier_table,
@@ -115,7 +116,7 @@ def page_of(findings: Findings) -> SweepPage:
         asked=asked,
         scopes=tuple(_scope(one, asked, i) for i, one in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
-        bars=stage_bars(part),
+        bars=stage_bars(part, asked),
         steps=step_table(part, asked),
         routes=route_table(part, asked),
         effects=effect_forests(part, asked),
@@ -135,7 +136,8 @@ def page_of(findings: Findings) -> SweepPage:
 
 
 def _scope(part: Part, asked: Asked, place: int) -> Scope:
-    order = part.frontiers[0].stacks
+    spots = shown_frontier(part, asked)
+    order = tuple(one.stack for one in spots)
     found = part.recommendation
     stacks = () if found.share is None else (Share(found.stack, found.share), *found.runners)
     axes = dict.fromkeys(one.axis for one in found.by_axis)
@@ -145,7 +147,7 @@ def _scope(part: Part, asked: Asked, place: int) -> Scope:
     ]
     plot = frontier_plot(part, asked, order)
     return Scope(
-        part.dataset or ALL, part, plot, frontier_table(part, asked, order, place), _data(plot, asked),
+        part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _data(plot, asked),
         tuple((name, some) for name, some in shares if some),
     )  # fmt: skip
 

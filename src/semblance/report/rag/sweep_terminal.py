@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semblance.protocols import numbers
 from semblance.protocols.rag.sweep.findings.record import Findings, Part, StackFacts
 from semblance.protocols.rag.sweep.findings.words import ms, percent, usd
+from semblance.report.rag.shown_frontier import shown_frontier
 from semblance.report.textual import Column, folded, render_table
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ def render_sweep(
     part = findings.parts[0]
     parts = [Text("\n").join(folded(part.verdict, width, unicode, "bold"))]
     parts.append(Text("\n").join(folded(" ".join(part.lede), width, unicode)))
-    shown = _shown(part, wide)
+    spots = shown_frontier(part, findings.asked)
+    shown = _shown(part, [one.stack for one in spots], wide)
     rows = [_row(part, findings, id, place) for place, id in shown]
     parts.append(render_table(_columns(findings), rows, width=width, wide=wide, unicode=unicode))
-    hidden = len(part.frontiers[0].stacks) - len(shown)
-    notes = [line for note in _notes(findings, hidden, wide) for line in folded(f"- {note}", width, unicode)]
+    hidden = len(spots) - len(shown)
+    equal = sum(len(one.equal) for one in spots)
+    notes = [
+        line for note in _notes(findings, hidden, equal, wide) for line in folded(f"- {note}", width, unicode)
+    ]
     parts.append(Text("\n").join(notes))
     report = run / "report.html"
     parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {run / 'tables'}"))
@@ -44,9 +49,9 @@ def _columns(findings: Findings) -> list[Column]:
     return [Column("Frontier, fastest first"), *(Column(title, right=True) for title in right)]
 
 
-def _shown(part: Part, wide: bool) -> list[tuple[int, str]]:
+def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
     """The stacks with their places: all, or the best of them, which wait longest, and the recommended one."""
-    placed = list(enumerate(part.frontiers[0].stacks, start=1))
+    placed = list(enumerate(order, start=1))
     if wide or len(placed) <= FEW:
         return placed
     best = {id for _, id in placed[-FEW:]} | {part.recommendation.stack}
@@ -82,12 +87,14 @@ def _reached(one: StackFacts, measure: str) -> str:
     return "n/a" if share is None else percent(share)
 
 
-def _notes(findings: Findings, hidden: int, wide: bool) -> Iterator[str]:
+def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
     if part.recommendation.stack:
         yield "* is the recommended stack. No stack on the frontier is beaten on price, time and quality at once."
     if hidden:
         yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
+    if equal:
+        yield f"{numbers.counted(equal, 'stack')} more on the frontier equal one of these in price, time and quality."
     yield from (one.text for one in part.recommendation.alternatives if one.text)
     for other in findings.parts[1:]:
         found = other.recommendation

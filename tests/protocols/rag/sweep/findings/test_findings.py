@@ -271,7 +271,7 @@ def _printed(value: Any) -> set[str]:
         return set()
     size = abs(value)
     forms = [
-        numbers.score(size), numbers.percent(size, 1), percent(size), ms(size), usd(size), f"{size:g}",
+        numbers.score(size), numbers.percent(size), numbers.percent(size, 1), percent(size), ms(size), usd(size), f"{size:g}",
         f"{size:,}", numbers.score(1 - size) if size < 1 else "",
     ]  # fmt: skip
     return {number for form in forms for number in re.findall(r"\d[\d,]*(?:\.\d+)?", form)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,16 @@ def write_findings(path: Path, findings: Findings) -> None:
 
 def read_findings(path: Path) -> Findings:
     """The record in a `sweep.json`; DataError if it holds none, or one of another schema."""
+    try:
+        state = path.stat()
+    except OSError:
+        return _read(path, 0, 0)
+    return _read(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _written: int, _size: int) -> Findings:
+    """Once for the same file: several pages of a report are made from it."""
     again = "Run `semblance rag sweep` again with this --out."
     try:
         plain = json.loads(path.read_text("utf-8"))

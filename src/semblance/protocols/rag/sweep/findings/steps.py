@@ -54,6 +54,9 @@ def _step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
 def _in_words(gain: Figure, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """What is gained, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
-    quality = "not told from 0" if not told_apart(gain) else f"{numbers.change(value)}"
+    if gain.low == gain.high == value == 0:
+        quality = "nothing"
+    else:
+        quality = numbers.change(value) if told_apart(gain) else "not told from 0"
     time = "within jitter" if abs(milliseconds) <= jitter_ms else ms_more(milliseconds)
     return f"{quality}; {time}; {dollars_more(usd)}"
