@@ -65,8 +65,7 @@ class Words:
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:
         """The BM25 score of these passages, 0 for those that share no word with the query, (n,)."""
-        known = {hit.id: hit.score for hit in self.index.search(query, len(self.passages))}
-        return np.array([known.get(self.passages.ids[place], 0.0) for place in places], dtype=np.float64)
+        return self.index.scores(query, [self.passages.ids[place] for place in places])
 
 
 def found(ranked: Ranked, row: int) -> Listed:
