@@ -280,8 +280,9 @@ def test_two_clients_load_the_same_vectors_at_once(stub, opened, corpus, queries
     np.testing.assert_array_equal(one.search(queries, 3).indices, other.search(queries, 3).indices)
 
 
-def test_a_server_that_is_stopped_is_one_clear_error(stub, opened, corpus, queries):
-    """It is named, with what to do; once it is back the same index goes on."""
+def test_a_server_that_is_stopped_is_one_clear_error(stub, opened, corpus, queries, monkeypatch, capfd):
+    """It is named, with what to do, and the client's log stays away; once it is back the same index goes on."""
+    monkeypatch.setattr(logging.root, "handlers", [])
     index = opened(corpus)
     before = index.search(queries, 5)
     stub.stop()
@@ -292,6 +293,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(stub, opened, corpus, queri
             call()
         assert "\n" not in str(error.value)
         assert "Start it again" in error.value.mend
+    assert capfd.readouterr().err == ""
     stub.start()
     np.testing.assert_array_equal(index.search(queries, 5).indices, before.indices)
 

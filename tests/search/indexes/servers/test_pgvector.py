@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -232,8 +233,9 @@ def test_whoever_waits_finds_what_was_made_meanwhile(opened, corpus, beforehand,
     assert sorted(one.facts.found for one in made) == [False, True]
 
 
-def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, server):
-    """It is named, with what to do; once it is back the same index goes on."""
+def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, server, monkeypatch, capfd):
+    """It is named, with what to do, and the client's log stays away; once it is back the same index goes on."""
+    monkeypatch.setattr(logging.root, "handlers", [])
     index = opened(corpus)
     before = index.search(queries, 5)
     server.stop()
@@ -244,6 +246,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, se
         assert "Start it again" in error.value.mend
     with pytest.raises(ModelError, match="does not answer"):
         open_index("pgvector", corpus)
+    assert capfd.readouterr().err == ""
     server.start()
     after = index.search(queries, 5)
     np.testing.assert_array_equal(before.indices, after.indices)

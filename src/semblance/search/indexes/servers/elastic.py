@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from semblance.errors import ModelError, UsageError
 from semblance.search.indexes.servers.address import ServerAddress
 from semblance.search.indexes.servers.dense_vectors import first_reason
+from semblance.search.indexes.servers.quiet import keep_quiet
 
 _PORTS = {"http": 9200, "https": 443}
 _SECONDS = 60
@@ -28,6 +29,7 @@ class Elastic:
 
     def __init__(self, address: ServerAddress, key: str | None = None, ca_certs: str | None = None) -> None:
         elasticsearch = _library()
+        keep_quiet("elastic_transport")
         self._address, api_key = _with_key(address, key)
         url, self.place = _complete(address)
         given = {"api_key": api_key, "ca_certs": ca_certs}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from semblance.errors import ModelError, UsageError
 from semblance.search.indexes.servers.address import ServerAddress
+from semblance.search.indexes.servers.quiet import keep_quiet
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -24,6 +26,8 @@ _USUAL = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
+_WHERE = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
+"""What the client puts before the reason, and our message has said."""
 _AGAIN = "Start it again and repeat the command: what is finished is kept."
 
 
@@ -36,6 +40,7 @@ class Postgres:
     """
 
     def __init__(self, address: ServerAddress, prepare: Work[None]) -> None:
+        keep_quiet("psycopg")
         self._address = address
         self._parameters = _parameters(address)
         self._prepare = prepare
@@ -96,7 +101,7 @@ class Postgres:
     def _told(self, error: Exception, *, lost: bool) -> ModelError:
         from psycopg import OperationalError
 
-        said = self._address.redacted(error)
+        said = _WHERE.sub("", self._address.redacted(error))
         away = lost and isinstance(error, OperationalError)
         mend = self._mend(said) or (_AGAIN if away else "")
         return ModelError(
