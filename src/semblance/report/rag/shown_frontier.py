@@ -17,11 +17,13 @@ class Spot:
 
 
 def shown_frontier(part: Part, asked: Asked) -> tuple[Spot, ...]:
-    """The rows of the main frontier, fastest first. For equal ones stands the recommended one, else that of the
-    smallest K: they differ in what these queries never reach."""
+    """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
+    off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
+    queries never reach."""
     chosen = part.recommendation.stack
+    ids = dict.fromkeys([*part.frontiers[0].stacks, *([chosen] if chosen else [])])
     groups: list[list[StackFacts]] = []
-    for one in (part.stack(id) for id in part.frontiers[0].stacks):
+    for one in sorted((part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)):
         same = next((group for group in groups if _equal(group[0], one, asked)), None)
         if same is None:
             groups.append([one])

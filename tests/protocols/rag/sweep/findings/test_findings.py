@@ -189,7 +189,10 @@ def test_a_sweep_of_one_stack_and_one_query() -> None:
     part = findings_of(one, resamples=10).parts[0]
     assert part.recommendation.share == 1.0
     assert part.stacks[0].quality[0].value.reason == "no interval from one query"
-    assert not (part.steps or part.effects or part.routes or part.indexes)
+    assert not (part.steps)
+    assert not (part.effects)
+    assert not (part.routes)
+    assert not (part.indexes)
 
 
 def _row() -> Any:
@@ -271,7 +274,7 @@ def _printed(value: Any) -> set[str]:
         return set()
     size = abs(value)
     forms = [
-        numbers.score(size), numbers.percent(size), numbers.percent(size, 1), percent(size), ms(size), usd(size), f"{size:g}",
-        f"{size:,}", numbers.score(1 - size) if size < 1 else "",
+        numbers.score(size), numbers.score(size, 1), numbers.percent(size), numbers.percent(size, 1), percent(size),
+        ms(size), usd(size), f"{size:g}", f"{size:,}",
     ]  # fmt: skip
     return {number for form in forms for number in re.findall(r"\d[\d,]*(?:\.\d+)?", form)}

@@ -107,19 +107,19 @@ def _switched(ground: Ground, line: str, axis: str, off: object, needs: str) -> 
 
 
 def pool(ground: Ground) -> Advice:
-    """That a hybrid pool raises the ceiling where the ceiling is low."""
+    """A hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
     pairs = pairs_alike(ground, "mode", "hybrid", "dense")
     if not pairs or not has_ceiling(ground, measure):
         return untested(line, "needs dense and hybrid, and PROC")
     gain = difference_of(ground, measure, pairs, ceiling=True)
-    text = f"A hybrid pool raises PROC of {measure} by {told(gain, signed=True)}."
+    text = f"A hybrid pool changes PROC of {measure} by {told(gain, signed=True)}."
     return judged(line, status(gain), text, gain)
 
 
 def ordering(ground: Ground) -> Advice:
-    """That a reranker, which cannot change the pool, raises %PROC."""
+    """A reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
     measure, strong = ground.rules.measure, strong_reranker(ground)
     pairs = pairs_alike(ground, "reranker", strong, NONE) if strong else []
@@ -127,5 +127,5 @@ def ordering(ground: Ground) -> Advice:
         return untested(line, "needs stacks with and without a reranker, and PROC")
     gain = reached_difference(ground, measure, pairs)
     low, high = (0.0 if end is None else end for end in (gain.low, gain.high))
-    text = f"{strong} raises %PROC of {measure} by {points(gain.value or 0.0)} ({points(low)} to {points(high)})."
+    text = f"{strong} changes %PROC of {measure} by {points(gain.value or 0.0)} ({points(low)} to {points(high)})."
     return judged(line, status(gain), text, gain)

@@ -81,7 +81,19 @@ class Ground:
 
     @cached_property
     def prompt_tokens(self) -> Floats:
-        return self.mean(lambda one: self.rules.passages * one.passage_tokens)
+        """Tokens of the passages that the generator gets, (stacks,).
+
+        The same for all stacks of one chunking: what their candidates happen to measure in the mean is no reason to
+        prefer one of two equal stacks.
+        """
+        chunks = [one.chunk for one in self.configurations]
+        means = []
+        for rows in self.rows.values():
+            sizes: dict[str, list[float]] = {}
+            for chunk, one in zip(chunks, rows, strict=True):
+                sizes.setdefault(chunk, []).append(one.passage_tokens)
+            means.append([float(np.mean(sizes[chunk])) for chunk in chunks])
+        return np.asarray(self.rules.passages * np.mean(means, axis=0))
 
     @cached_property
     def latency_replicates(self) -> Floats:

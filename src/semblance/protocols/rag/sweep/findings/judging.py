@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import Figure
 from semblance.protocols.rag.sweep.configuration import NONE
 from semblance.protocols.rag.sweep.findings.effects import mean_difference
 from semblance.protocols.rag.sweep.findings.families import Pairs, at_cutoff
 from semblance.protocols.rag.sweep.findings.ground import Ground, figure
 from semblance.protocols.rag.sweep.findings.record import Advice
-from semblance.protocols.rag.sweep.findings.words import ms, percent
+from semblance.protocols.rag.sweep.findings.words import ms
 
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "These queries do not tell."}
 
@@ -101,7 +102,7 @@ def has_ceiling(ground: Ground, measure: str) -> bool:
 
 def points(value: float) -> str:
     """A difference of percentages."""
-    return f"{'−' if value < 0 else '+'}{percent(abs(value))[:-1]} points"
+    return f"{numbers.change(100 * value, 1)} points"
 
 
 def signed_percent(value: Figure) -> str:
@@ -115,9 +116,11 @@ def signed_percent(value: Figure) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{'−' if round(value, 3) < 0 else '+'}{percent(abs(value))}"
+    """A share in percent with its sign; what rounds to zero has none."""
+    return f"{numbers.change(100 * value, 1)}%"
 
 
 def ms_change(value: Figure) -> str:
     """A difference of times with its sign."""
-    return f"{'−' if (value.value or 0.0) < 0 else '+'}{ms(abs(value.value or 0.0))}"
+    size = value.value or 0.0
+    return f"{numbers.MINUS if size < 0 else '+'}{ms(abs(size))}"

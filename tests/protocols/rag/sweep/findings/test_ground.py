@@ -1,0 +1,106 @@
+"""Means, intervals and times over queries, datasets and resamples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from semblance.protocols.rag.sweep.configuration import Configuration
+from semblance.protocols.rag.sweep.findings import findings_of, timing
+from semblance.protocols.rag.sweep.findings.ground import Ground, defined_means, figure
+from semblance.protocols.rag.sweep.measured import Rules, Sweep
+
+from ..sweeps import constant, drawn
+
+times = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 9)), elements=st.floats(0.01, 1e4))
+AXES = {"encoder": ("wordllama", "minilm"), "k": (50, 100)}
+
+
+def ground(sweep: Sweep, *datasets: str, resamples: int = 200) -> Ground:
+    return Ground(sweep, datasets or tuple(sweep.queries), resamples)
+
+
+@given(times)
+def test_a_resample_that_draws_every_query_once_is_the_sample(samples: np.ndarray) -> None:
+    every = np.arange(samples.shape[1])[None, :]
+    for percentile in (50.0, 95.0):
+        found = timing.resampled(samples, percentile, every)
+        assert found[0] == pytest.approx(timing.percentile_of(samples, percentile))
+
+
+@given(times)
+def test_a_slow_session_moves_p95_and_not_p50(samples: np.ndarray) -> None:
+    """Of three equal sessions one is slowed down a thousand times."""
+    equal = np.repeat(1 + samples[:1] / 1e4, 3, axis=0)
+    slow = equal * np.array([[1.0], [1.0], [1000.0]])
+    assert timing.percentile_of(slow, 50.0) == timing.percentile_of(equal, 50.0)
+    assert timing.percentile_of(slow, 95.0) > timing.percentile_of(equal, 95.0)
+
+
+def test_means_leave_out_what_is_undefined() -> None:
+    found = defined_means(np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.nan]]))
+    assert found[:2].tolist() == [2.0, 5.0]
+    assert np.isnan(found[2])
+
+
+def test_datasets_weigh_the_same_whatever_their_size() -> None:
+    sweep = drawn({"sea": 10, "river": 90}, axes=AXES)
+    whole, parts = ground(sweep), [ground(sweep, name) for name in ("sea", "river")]
+    assert whole.quality("RA-nWG@10") == pytest.approx(
+        np.mean([one.quality("RA-nWG@10") for one in parts], axis=0)
+    )
+    replicates = [one.quality_replicates("RA-nWG@10") for one in parts]
+    assert whole.quality_replicates("RA-nWG@10") == pytest.approx(np.mean(replicates, axis=0))
+
+
+def test_differences_are_paired() -> None:
+    """A stack that is always 0.1 better is so in every resample, however much the queries differ."""
+    rows = [
+        (Configuration("a"), 0.0, 1.0, {"RA-nWG@10": 0.0}),
+        (Configuration("b"), 0.0, 1.0, {"RA-nWG@10": 0.0}),
+    ]
+    sweep = constant(rows, Rules(), queries=30)
+    values = np.random.default_rng(0).uniform(0, 0.9, 30)
+    made = tuple(
+        replace(one, quality={"RA-nWG@10": values + 0.1 * place}) for place, one in enumerate(sweep.measured)
+    )
+    found = ground(replace(sweep, measured=made))
+    columns = found.columns("RA-nWG@10")["paper"]
+    [difference] = found.figures({"paper": columns[:, [1]] - columns[:, [0]]})
+    assert (difference.low, difference.value, difference.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert found.quality_replicates("RA-nWG@10").std(axis=0) == pytest.approx(np.full(2, 0.047), abs=0.02)
+
+
+def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:
+    found = figure(1e-17, np.array([1e-17, -1e-17, 0.0]), 3)
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+
+
+def test_equal_stacks_are_not_told_apart_by_what_their_candidates_weigh() -> None:
+    """The prompt of one chunking is one size: else the longer list with shorter passages would win a tie."""
+    rows = [(Configuration("a", k=k), 0.0, 5.0, {"RA-nWG@10": 0.5}) for k in (50, 100)]
+    sweep = constant(rows, Rules())
+    first, second = sweep.measured
+    lighter = replace(sweep, measured=(first, replace(second, passage_tokens=first.passage_tokens / 2)))
+    tokens = ground(lighter).prompt_tokens
+    assert tokens[0] == tokens[1]
+    cut = replace(second, configuration=replace(second.configuration, chunk="sentences"), passage_tokens=10.0)
+    assert (
+        findings_of(replace(sweep, measured=(first, cut)), resamples=10)
+        .parts[0]
+        .recommendation.stack.endswith("chunk=sentences")
+    )
+
+
+def test_a_measure_that_one_stack_lacks_is_not_compared() -> None:
+    sweep = drawn({"sea": 8}, axes=AXES)
+    first, *others = sweep.measured
+    fewer = {name: values for name, values in first.quality.items() if name != "RA-nWG@30"}
+    found = findings_of(replace(sweep, measured=(replace(first, quality=fewer), *others)), resamples=10)
+    assert "RA-nWG@30" not in found.measures
+    assert found.parts[0].stacks[0].average is None
