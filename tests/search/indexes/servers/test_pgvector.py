@@ -252,6 +252,41 @@ def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, se
     np.testing.assert_array_equal(before.indices, after.indices)
 
 
+def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeypatch):
+    """The same error; nothing is left of the table, and the next one loads it all."""
+    from semblance.search.indexes.servers import tables
+
+    copied = tables.copy_rows
+
+    def stop(vectors, kind):
+        yield from copied(vectors, kind)
+        server.stop()
+        yield from copied(vectors, kind)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "copy_rows", stop)
+        with pytest.raises(ModelError, match=r"PostgreSQL at .+:5432 does not answer: .*\.") as error:
+            opened(corpus)
+    assert "Start it again" in error.value.mend
+    server.start()
+    assert server.tables() == set()
+    index = opened(corpus)
+    assert server.ask(f"SELECT count(*) FROM semblance.{index._table}") == [(600,)]
+
+
+def test_a_full_disk_is_no_absence(opened, corpus, queries):
+    """The server answers with a no: it is not to be started again."""
+    import psycopg
+
+    index = opened(corpus)
+
+    def full(connection):
+        raise psycopg.errors.DiskFull("could not extend file: No space left on device\nHINT: free some")
+
+    with pytest.raises(ModelError, match=r"refuses: could not extend file: No space left on device\.$"):
+        index._server.do(full)
+
+
 def test_a_restart_between_two_searches_is_not_noticed(opened, corpus, queries, server):
     """The connection is broken, the server is not."""
     index = opened(corpus, "pgvector?kind=hnsw")
@@ -326,7 +361,7 @@ def test_a_user_without_rights(opened, corpus, queries, server, monkeypatch):
 def test_a_database_that_is_not_there(server, corpus, monkeypatch):
     """The server's own words, and where the name stands."""
     monkeypatch.setenv("ELSEWHERE", server.url.replace("/postgres?", "/elsewhere?"))
-    with pytest.raises(ModelError, match='database "elsewhere" does not exist') as error:
+    with pytest.raises(ModelError, match='refuses: database "elsewhere" does not exist') as error:
         open_index("pgvector:ELSEWHERE", corpus)
     assert "ELSEWHERE" in error.value.mend
 

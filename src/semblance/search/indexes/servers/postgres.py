@@ -12,6 +12,7 @@ from semblance.search.indexes.servers.address import ServerAddress
 from semblance.search.indexes.servers.quiet import keep_quiet
 
 if TYPE_CHECKING:
+    import psycopg
     from psycopg import Connection
 
 T = TypeVar("T")
@@ -64,10 +65,10 @@ class Postgres:
                 # Somebody removed what this connection was prepared for.
                 connection.close()
             if connection is None or not connection.closed:
-                raise self._told(error, lost=connection is None) from error
+                raise self._told(error) from error
             self._drop(connection)
             if kept is None:
-                raise self._told(error, lost=True) from error
+                raise self._told(error) from error
         return self.do(work)
 
     def close(self) -> None:
@@ -98,14 +99,13 @@ class Postgres:
             if connection in self._all:
                 self._all.remove(connection)
 
-    def _told(self, error: Exception, *, lost: bool) -> ModelError:
-        from psycopg import OperationalError
-
-        said = _WHERE.sub("", self._address.redacted(error))
-        away = lost and isinstance(error, OperationalError)
-        mend = self._mend(said) or (_AGAIN if away else "")
+    def _told(self, error: psycopg.Error) -> ModelError:
+        said = self._address.redacted(error)
+        away = _is_away(error, said)
+        said = _WHERE.sub("", said)
         return ModelError(
-            f"PostgreSQL at {self.place} {'does not answer' if away else 'refuses'}: {said}.", mend=mend
+            f"PostgreSQL at {self.place} {'does not answer' if away else 'refuses'}: {said}.",
+            mend=self._mend(said) or (_AGAIN if away else ""),
         )
 
     def _mend(self, said: str) -> str:
@@ -114,6 +114,17 @@ class Postgres:
         if "database" in said and "does not exist" in said:
             return f"Create the database, or name another in {self._address.origin}."
         return _of_rights(said)
+
+
+def _is_away(error: psycopg.Error, said: str) -> bool:
+    """Whether the server is down, going down or coming up, or cannot be reached; not that it answers with a no."""
+    from psycopg import OperationalError
+
+    if not isinstance(error, OperationalError):
+        return False
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith(("08", "57P"))
+    return "FATAL:" not in said or "the database system is" in said
 
 
 def _of_rights(said: str) -> str:
