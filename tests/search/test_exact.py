@@ -58,11 +58,12 @@ def test_shards_are_searched_as_if_stacked(seed, cuts, k, block, spread):
     corpus = corpus.astype(np.float32)
     queries = unit(rng, 3, 24)
     ends = [0, *sorted(cuts), 600]
-    shards = (corpus[start:end] for start, end in pairwise(ends))
-    found = exact_search_shards(queries, shards, k, block=block)
     expected = brute_force(queries, corpus, k)
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_array_equal(found.scores, expected.scores)
+    for longest in (None, module.longest_of(corpus)):
+        shards = (corpus[start:end] for start, end in pairwise(ends))
+        found = exact_search_shards(queries, shards, k, block=block, longest=longest)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.scores, expected.scores)
 
 
 def test_long_vectors_are_refused_before_they_overflow():

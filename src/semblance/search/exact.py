@@ -12,7 +12,7 @@ from semblance.errors import ModelError, UsageError
 from semblance.search.blockwise import blocks, stack
 from semblance.search.candidates import SCORE_DECIMALS, Candidates, room
 
-__all__ = ["SCORE_DECIMALS", "exact_search", "exact_search_shards"]
+__all__ = ["SCORE_DECIMALS", "exact_search", "exact_search_shards", "longest_of"]
 
 _QUERY_BLOCK = 1024
 _PRODUCTS = 2**22
@@ -38,10 +38,16 @@ def exact_search(queries: Floats, corpus: Floats, k: int, *, block: int | None =
 
 
 def exact_search_shards(
-    queries: Floats, shards: Iterable[Floats], k: int, *, block: int | None = None
+    queries: Floats,
+    shards: Iterable[Floats],
+    k: int,
+    *,
+    block: int | None = None,
+    longest: float | None = None,
 ) -> Ranked:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
-    when the next is asked for, so that only one has to be in memory."""
+    when the next is asked for, so that only one has to be in memory. `longest` is `longest_of` all shards where it is
+    known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check(queries, queries, k)
     found = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
@@ -58,6 +64,7 @@ def exact_search_shards(
                 ),
                 lengths[rows],
                 block,
+                longest,
             )
             for rows in blocks(len(queries), size)
         ]
@@ -66,15 +73,27 @@ def exact_search_shards(
     return found
 
 
-def _search(candidates: Candidates, lengths: NDArray[np.float64], block: int | None) -> Ranked:
+def longest_of(vectors: Floats) -> float:
+    """A bound on the length of the longest row, for `exact_search_shards`. ModelError for values that are not finite.
+
+    >>> longest_of(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
+    True
+    """
+    return max((float(_lengths(vectors[rows]).max()) for rows in blocks(len(vectors), 16_384)), default=0.0)
+
+
+def _search(
+    candidates: Candidates, lengths: NDArray[np.float64], block: int | None, known: float | None
+) -> Ranked:
     """One block of queries against one array: filtered in float32, decided in float64."""
     queries, vectors = candidates.queries, candidates.vectors
     size = block or max(1024, _PRODUCTS // len(queries))
     buffer = np.empty(len(queries) * min(size, len(vectors)), dtype=np.float32)
-    longest = 0.0
+    longest = known or 0.0
     for columns in blocks(len(vectors), size):
         rows = vectors[columns]
-        longest = max(longest, float(_lengths(rows).max()))
+        if known is None:
+            longest = max(longest, float(_lengths(rows).max()))
         # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of its
         # product, or by half a unit once decided.
         candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _product_error(

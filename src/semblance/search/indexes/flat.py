@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from semblance.contracts import IndexFacts, Ranked
 from semblance.errors import UsageError
 from semblance.search.blockwise import blocks
-from semblance.search.exact import exact_search_shards
+from semblance.search.exact import exact_search_shards, longest_of
 from semblance.search.indexes.mapped import forget
 from semblance.search.indexes.vectors import Floats, Vectors, shape_of, shards_of
 
@@ -21,7 +21,7 @@ class Flat:
 
     With a limit of `memory`, in bytes, half of it is for vectors, which are read piece by piece and, where they are a
     memory map, given back to the system; a quarter is for products, the rest for candidates. What is found does not
-    depend on it. UsageError for less than 32 MiB."""
+    depend on it. UsageError for less than 32 MiB, ModelError for values that are not finite."""
 
     def __init__(self, vectors: Vectors, *, memory: int | None = None, name: str = "flat") -> None:
         if memory is not None and memory < LEAST_MEMORY:
@@ -33,6 +33,8 @@ class Flat:
         self._vectors: Vectors | None = vectors
         self._memory = memory
         n, dim = shape_of(vectors)
+        # Under a limit the vectors are read anew for every search, and this is found on the way.
+        self._longest = max(map(longest_of, shards_of(vectors))) if memory is None else None
         held = 4 * n * dim
         self.facts = IndexFacts(
             n,
@@ -47,7 +49,7 @@ class Flat:
         if self._vectors is None:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
         if self._memory is None:
-            return exact_search_shards(queries, shards_of(self._vectors), k)
+            return exact_search_shards(queries, shards_of(self._vectors), k, longest=self._longest)
         block = min(_WIDEST_BLOCK, self._memory // (16 * _QUERIES))
         return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 2), k, block=block)
 
