@@ -1,0 +1,61 @@
+"""`semblance cache` over all three caches."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from semblance.contracts import Completion, Usage
+from semblance.runs.answer_cache import AnswerCache
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.pair_cache import PairCache
+
+KEY = b"k" * 32
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A folder of caches with something of one encoder, one language model and two rerankers; as environment."""
+    folder = tmp_path / "caches"
+    vectors = EmbeddingCache.open(folder / EmbeddingCache.file)
+    vectors.write(KEY, "e:1", np.ones((3, 2), dtype=np.float32))
+    answers = AnswerCache.open(folder / AnswerCache.file)
+    answers.write(KEY, "m:1", Completion("four", None, Usage(), "m", "stop"))
+    pairs = PairCache.open(folder / PairCache.file)
+    pairs.write("r:1", {KEY: np.ones(1, dtype=np.float32)})
+    pairs.write("s:1", {b"2" * 32: np.ones(5, dtype=np.float32)})
+    for one in (vectors, answers, pairs):
+        one.close()
+    return {"SEMBLANCE_CACHE": str(folder)}
+
+
+def kept(semblance, env):
+    found = json.loads(semblance("cache", "info", "--json", env=env).stdout)
+    return found["encoders"], found["answers"]["models"], found["pairs"]["rerankers"]
+
+
+def test_info_tells_what_each_holds(semblance, filled):
+    """By model, in figures and for people."""
+    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+    out = semblance("cache", "info", env=filled).stdout
+    for line in ("3 texts  e:1", "1 answers  m:1", "1 scores  r:1", "5 scores  s:1", "2 entries"):
+        assert line in out
+
+
+def test_clear_empties_what_is_named_or_all(semblance, filled):
+    """One reranker's scores, an encoder's vectors and a model's answers, then the rest."""
+    assert "MB freed" in semblance("cache", "clear", "--reranker", "s", env=filled).stdout
+    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1})
+    semblance("cache", "clear", "--encoder", "e", "--llm", "m", env=filled)
+    assert kept(semblance, filled) == ({}, {}, {"r:1": 1})
+    semblance("cache", "clear", env=filled)
+    assert kept(semblance, filled) == ({}, {}, {})
+
+
+def test_clearing_what_is_not_there_is_a_mistake(semblance, filled):
+    """And nothing else is cleared."""
+    done = semblance("cache", "clear", "--encoder", "e", "--reranker", "x", env=filled, check_code=2)
+    assert "nothing of 'x' (--reranker)" in done.stderr
+    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
