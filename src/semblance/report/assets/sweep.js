@@ -16,7 +16,7 @@ $$(".sweep").forEach((box, place) => {
     else { least((row) => row[2], jitter); least((row) => row[1], 1e-9); }
     const [id, cost, time, quality, x, y] = best[0];
     said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(quality)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${cost ? fixed(cost, cost < 0.00995 ? 4 : 2) : 0} per 1,000 queries.`);
-    points.forEach((point, i) => point.classList.toggle("over", rows[i][1] > usd));
+    rows.forEach((row) => points[row[6]].classList.toggle("over", row[1] > usd));
     const mark = $(".pick", box), band = $(".band", box), shade = $(".shade", box);
     const at = (value) => left + wide * Math.min(1, Math.max(0, Math.log(Math.max(value, 1e-9) / low) / Math.log(high / low)));
     const span = (rect, from, to) => { rect.setAttribute("x", `${from}%`); rect.setAttribute("width", `${to - from}%`); };

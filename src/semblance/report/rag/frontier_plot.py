@@ -66,11 +66,11 @@ def log_scale(values: Iterable[float]) -> LogScale:
 @dataclass(frozen=True)
 class FrontierPlot:
     """The drawing, what it says, and what the script needs: of each stack (as ties are decided) its id, price, time,
-    quality and place; the scale; the rule."""
+    quality, place and number among the points; the scale."""
 
     svg: Markup
     summary: str
-    rows: tuple[tuple[str, float, float, float, float, float], ...]
+    rows: tuple[tuple[str, float, float, float, float, float, int], ...]
     scale: tuple[float, float, float, float]
 
 
@@ -81,12 +81,14 @@ def frontier_plot(part: Part, asked: Asked, order: Sequence[str]) -> FrontierPlo
     x = log_scale([end for one in known for end in (one.latency, _p95(one))])
     y = scale_of([_q(one, asked) for one in known] + [end for one in shown for end in _ends(one, asked)])
     ties = sorted(known, key=lambda one: (one.prompt_tokens, one.cost, one.latency, one.id))
+    # What is on a frontier is drawn last, over the rings.
+    drawn = sorted(ties, key=lambda one: ("latency" in one.on, part.frontiers[0].name in one.on))
     parts = [
         _limits(part, asked, x), _grid(x, y, asked), _steps(part, asked, x, y), _whiskers(shown, asked, x, y),
-        *(_point(one, part, asked, x, y) for one in ties), _numbers(part, asked, order, x, y),
+        *(_point(one, part, asked, x, y) for one in drawn), _numbers(part, asked, order, x, y),
         _pick(part, asked, x, y),
     ]  # fmt: skip
-    rows = tuple(_row(one, asked, x, y) for one in ties)
+    rows = tuple((*_row(one, asked, x, y), drawn.index(one)) for one in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
     return FrontierPlot(svg, _summary(part, asked, order), rows, (x.low, x.high, LEFT, WIDE))
 

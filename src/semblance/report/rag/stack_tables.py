@@ -194,8 +194,8 @@ def index_table(part: Part) -> Matrix | None:
     cutoffs = list(dict.fromkeys(k for one in part.indexes for k in one.recall))
     measures = list(dict.fromkeys(name for one in part.indexes for name in one.changes))
     columns = (
-        *(f"recall@{k}" for k in cutoffs), *measures, "Retrieval", "Memory",
-        "Within 2%",
+        *(f"recall@{k}" for k in cutoffs), *measures, "Search", "Memory",
+        "≤ 2%",
     )  # fmt: skip
     lines = tuple(_index(one, cutoffs, measures) for one in part.indexes)
     return Matrix("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
@@ -231,14 +231,16 @@ def _memory(one: Memory) -> Entry:
     """What was measured over what the formula says."""
     parts = (one.vectors, one.graph)
     formula = None if None in parts else sum(value or 0.0 for value in parts)
-    small = "" if formula is None else f"formula {_mib(formula)}"
+    small = "" if formula is None else f"formula {_size(formula)}"
     if one.memory is None:
         return Entry("n/a", small, why="the index does not tell")
-    return Entry(_mib(one.memory), small, f"{one.memory}")
+    return Entry(_size(one.memory), small, f"{one.memory}")
 
 
-def _mib(value: float) -> str:
-    return f"{numbers.score(value / MIB, 1)} MiB"
+def _size(value: float) -> str:
+    """Bytes, in the unit that suits them."""
+    unit, name = (MIB, "MiB") if value >= MIB / 10 else (1024, "KiB")
+    return f"{numbers.score(value / unit, 1)} {name}"
 
 
 def every_stack(part: Part, findings: Findings, most: int) -> Matrix:

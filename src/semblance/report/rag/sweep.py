@@ -162,7 +162,7 @@ def _data(plot: FrontierPlot, asked: Asked) -> str:
 
 def _facts(findings: Findings) -> tuple[str, ...]:
     part, asked = findings.parts[0], findings.asked
-    prices = ", ".join(f"{name} {usd(price)}" for name, price in sorted(findings.asked.prices.items()))
+    prices = ", ".join(f"{name} {usd(price)}" for name, price in sorted(asked.prices.items()) if price)
     facts = (
         "RAG sweep",
         numbers.counted(len(part.stacks), "stack"),
