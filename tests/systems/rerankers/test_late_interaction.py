@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
@@ -62,12 +63,18 @@ def static_tokens(text):
     return table[tokenizer.encode(text, add_special_tokens=False).ids]
 
 
+@cache
+def plain_model(folder):
+    from transformers import AutoModel, AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+
+
 def contextual_tokens(folder, text, before=0):
     """MiniLM's last hidden states from transformers, one text at a time, less [CLS], `before` tokens, and [SEP]."""
     import torch
-    from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    tokenizer, model = plain_model(folder)
     with torch.no_grad():
         found = model(**tokenizer(text, return_tensors="pt", truncation=True, max_length=256))
     return found.last_hidden_state[0, 1 + before : -1].double().numpy()
@@ -115,7 +122,7 @@ def test_minilm_against_transformers(minilm_folder):
     pytest.importorskip("sentence_transformers")
     query = contextual_tokens(minilm_folder, QUERY)
     tokens = [contextual_tokens(minilm_folder, one) for one in DOCUMENTS]
-    assert len(tokens[-1]) == 254  # cut
+    assert len(tokens[-1]) == 254, "cut"
     expected = [by_definition(query, one) for one in tokens]
     for spec in ("maxsim:minilm", f"maxsim:onnx:{minilm_folder}", f"maxsim:st:{minilm_folder}?device=cpu"):
         assert opened(spec).score(QUERY, DOCUMENTS) == pytest.approx(expected, abs=1e-5), spec

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -28,6 +30,23 @@ class Server:
 
     def start(self) -> None:
         self._postgres.ensure_postgres_running()
+
+    @contextmanager
+    def password_for(self, user: str, password: str) -> Iterator[str]:
+        """A user who may do all and must show the password, which others need not; the URL without one."""
+        self.ask(f"CREATE ROLE {user} LOGIN SUPERUSER PASSWORD '{password}'")
+        rules = Path(self.ask("SHOW hba_file")[0][0])
+        before = rules.read_text()
+        rules.write_text(f"local all {user} scram-sha-256\n{before}")
+        self.ask("SELECT pg_reload_conf()")
+        try:
+            yield self.url.replace("//postgres:@", f"//{user}@")
+        finally:
+            rules.write_text(before)
+            self.ask("SELECT pg_reload_conf()")
+            self.ask("DROP SCHEMA IF EXISTS semblance CASCADE")
+            self.ask(f"DROP OWNED BY {user}")
+            self.ask(f"DROP ROLE {user}")
 
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """The statement's rows, if it has any, over a connection of its own."""

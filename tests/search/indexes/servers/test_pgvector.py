@@ -338,6 +338,26 @@ def test_values_that_the_server_does_not_take(opened, corpus, bad, kind, server)
     assert server.tables() == set()
 
 
+def test_a_password_opens_the_server_and_is_never_shown(server, corpus, queries, monkeypatch, capfd):
+    """The right one works, the wrong one is told by its variable; neither is in a name, a repr, a message or a log."""
+    import traceback
+
+    monkeypatch.setattr(logging.root, "handlers", [])
+    with server.password_for("careful", "right-Word"):
+        for word in ("right-Word", "wrong-Word"):
+            monkeypatch.setenv("MY_PG", server.url.replace("//postgres:@", f"//careful:{word}@"))
+            if word == "right-Word":
+                index = open_index("pgvector:MY_PG", corpus)
+                assert index.search(queries, 1).indices[0, 0] == 7
+                assert word not in repr(index) + repr(vars(index)) + index.name
+                index.close()
+                continue
+            with pytest.raises(ModelError, match="refuses: password authentication failed") as error:
+                open_index("pgvector:MY_PG", corpus)
+            assert "MY_PG" in error.value.mend
+            assert word not in "".join(traceback.format_exception(error.value)) + capfd.readouterr().err
+
+
 def test_a_user_without_rights(opened, corpus, queries, server, monkeypatch):
     """To make the table they need them, and are told; to search one that is there, reading is enough."""
     server.ask("DROP ROLE IF EXISTS reader")
