@@ -187,3 +187,10 @@ def test_changes_of_an_index_against_flat() -> None:
     speeds = [round(100 * (one.retrieve_ms / one.retrieve_ms_flat - 1), 1) for one in (f32, int8)]
     assert speeds == [-25.6, -26.5]
     assert (f32.within, int8.within) == (True, False)
+
+
+def test_every_cutoff_is_an_objective_of_its_own() -> None:
+    """`small` is no better than `push` at 30 and no cheaper, but better at 10."""
+    found = part().frontier("cost, latency, every cutoff")
+    assert found is not None
+    assert set(found.stacks) == {SCENARIO[name] for name in ("base", "saver", "push", "small")}

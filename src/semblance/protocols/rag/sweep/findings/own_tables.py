@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from semblance.protocols.rag.golden.summary import Figure
-from semblance.protocols.rag.sweep.findings.record import Findings
+from semblance.protocols.rag.sweep.findings.record import Findings, Memory, StackFacts
 from semblance.protocols.rag.sweep.findings.table_columns import (
     MEASURED,
     STACK,
@@ -36,13 +36,43 @@ def own(findings: Findings) -> Iterator[ColumnTable]:
 
 
 def _stacks(findings: Findings) -> ColumnTable:
-    columns = (*STACK, *named(findings, MEASURED), Column("Frontiers", "text"))
+    parts = sorted({name for part in findings.parts for one in part.stacks for name in one.usd})
+    columns = (
+        *STACK, *named(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
+        Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text"),
+    )  # fmt: skip
     rows = [
-        (*of_stack(part, one), *measured(findings, one), "; ".join(one.on))
+        (
+            *of_stack(part, one), *measured(findings, one), *(one.usd.get(name) for name in parts), one.average,
+            *_together(one), *_memory(one.memory), "; ".join(one.on),
+        )
         for part in findings.parts
         for one in part.stacks
-    ]
-    return ColumnTable("rag_stacks", "Every stack", columns, tuple(rows))
+    ]  # fmt: skip
+    note = "USD by part, per 1,000 queries; what a generator reads decides nothing. Bytes over all datasets together."
+    return ColumnTable("rag_stacks", "Every stack", columns, tuple(rows), note)
+
+
+TOGETHER = (
+    Column("At once", decimals=0),
+    Column("p50 ms at once", decimals=1),
+    Column("p95 ms at once", decimals=1),
+)
+MEMORY = tuple(
+    Column(name, decimals=0)
+    for name in ("Vector bytes, formula", "Graph bytes, formula", "Disk bytes", "Memory bytes")
+)
+
+
+def _together(one: StackFacts) -> Row:
+    """Times with several queries in flight, where they were taken."""
+    return (
+        (None, None, None) if one.together is None else (one.concurrency, one.together.p50, one.together.p95)
+    )
+
+
+def _memory(one: Memory) -> Row:
+    return one.vectors, one.graph, one.disk, one.memory
 
 
 def _frontiers(findings: Findings) -> ColumnTable:

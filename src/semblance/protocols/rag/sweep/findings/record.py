@@ -101,8 +101,8 @@ class StackFacts:
 
 @dataclass(frozen=True)
 class Frontier:
-    """The stacks that no other one dominates, by cost, latency or both against a measure; `slo_ms` where only stacks of
-    at most that latency take part."""
+    """The stacks that no other one dominates, by cost, latency or both against a measure, or several of them;
+    `slo_ms` where only stacks of at most that latency take part."""
 
     name: str
     measure: str
