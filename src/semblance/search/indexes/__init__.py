@@ -57,14 +57,14 @@ INDEXES.add(
 INDEXES.add(
     "pq",
     "semblance.search.indexes.product:pq",
-    "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=65536",
+    "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="semblance[ann]",
 )
 INDEXES.add(
     "opq",
     "semblance.search.indexes.product:opq",
-    "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=65536",
+    "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="semblance[ann]",
 )

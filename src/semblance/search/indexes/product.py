@@ -15,10 +15,12 @@ from semblance.randomness import generator
 from semblance.search.indexes.faiss_index import FaissIndex, faiss_library, one_thread, recipe_of, stacked
 from semblance.search.indexes.vectors import Floats, Vectors, shape_of
 
-SAMPLE = 65_536
+SAMPLE = 16_384
+"""Vectors to learn from: 64 for each of 256 values; with more, learning takes longer and finds hardly more."""
 _VALUES_PER_PART = 8
-_ROUNDS, _ROTATIONS = 25, 10
-"""Of k-means; and of learning the rotation and the parts in turn: more changes little and takes minutes."""
+_ROUNDS = 25
+_ROTATIONS = 10
+"""Of learning the rotation and the parts in turn, where faiss takes 50: more changes little and takes minutes."""
 
 
 def pq(
@@ -79,7 +81,7 @@ def _built(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, 
         rotation.niter, rotation.max_train_points = _ROTATIONS, sample
         parts = faiss.ProductQuantizer(vectors.shape[1], m, nbits)
         _set(parts.cp, len(vectors))
-        parts.cp.niter = 4  # in each of the rotation's rounds, from where the last one ended
+        rotation.niter_pq_0, rotation.niter_pq = 10, 4
         rotation.pq = parts
         index = faiss.IndexPreTransform(rotation, codes)
     with one_thread(faiss):
