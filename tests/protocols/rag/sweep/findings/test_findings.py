@@ -148,7 +148,13 @@ def test_limits_that_nothing_keeps() -> None:
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
     assert found.misses == pytest.approx({"milliseconds": 32.9, "usd": 0.25})
     assert part.verdict == "No stack keeps the limits"
-    assert "It would take 32.9 ms and $0.25 per 1,000 queries more than asked." in part.lede
+    assert "It would take 32.9 ms and $0.25 per 1,000 queries more." in part.lede
+
+
+def test_a_target_that_nothing_reaches() -> None:
+    part = findings_of(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
+    assert part.recommendation.stack == ""
+    assert "It would take 32.9 ms more and a target 0.096 lower." in part.lede
 
 
 def test_the_folder_has_the_record_and_tables(sweep: Sweep, tmp_path: Path) -> None:
@@ -212,6 +218,15 @@ def test_a_measure_that_is_defined_for_no_query() -> None:
     undefined = replace(one, quality={"RA-nWG@10": np.full(4, np.nan)})
     with pytest.raises(UsageError, match="defined for no query"):
         findings_of(replace(sweep, measured=(undefined,)), resamples=5)
+
+
+def test_a_dataset_without_any_value_is_left_out_and_said() -> None:
+    sweep = drawn({"sea": 8, "river": 9}, axes={"encoder": ("wordllama",)})
+    sea, river = sweep.measured
+    blank = replace(river, quality={name: np.full(9, np.nan) for name in river.quality})
+    found = findings_of(replace(sweep, measured=(sea, blank)), resamples=5)
+    assert [one.dataset for one in found.parts] == ["sea"]
+    assert found.parts[0].notes[-1] == "RA-nWG@10 is defined for no query of river, which is left out."
 
 
 def test_nothing_measured_is_said() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
+import numpy as np
+
 from semblance.errors import DataError
 from semblance.protocols.rag.sweep.findings.effects import effects
 from semblance.protocols.rag.sweep.findings.facts import stack_facts
@@ -60,24 +62,33 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
             "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
             mend="Look at the reasons of what was skipped, and run the sweep again.",
         )  # fmt: skip
-    scopes = [[name] for name in measured]
-    if len(measured) > 1 and _shared(sweep, measured):
-        scopes.insert(0, measured)
+    blank = [name for name in measured if not _is_defined(sweep, name)]
+    decided = [name for name in measured if name not in blank] or measured
+    scopes = [[name] for name in decided]
+    if len(decided) > 1 and _shared(sweep, decided):
+        scopes.insert(0, decided)
     grounds = [Ground(sweep, names, resamples) for names in scopes]
     rules = {one.name: getattr(sweep.rules, one.name) for one in fields(Rules)}
     asked = Asked(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples
     )
     left = tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped)
-    return Findings(
-        asked, grounds[0].measures, tuple(_part(ground, asked, left) for ground in grounds), left,
-        asdict(sweep.counts),
-    )  # fmt: skip
+    first, *others = (_part(ground, asked, left) for ground in grounds)
+    said = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
+    if blank != measured:
+        first = replace(first, notes=(*first.notes, *said))
+    return Findings(asked, grounds[0].measures, (first, *others), left, asdict(sweep.counts))
 
 
 def result_rows(findings: Findings) -> list[Result]:
     """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
     return [row for part in findings.parts for stack in part.stacks for row in _rows(findings, part, stack)]
+
+
+def _is_defined(sweep: Sweep, dataset: str) -> bool:
+    """Whether the measure that decides has a value there; where it was not measured that is said elsewhere."""
+    found = [one.quality.get(sweep.rules.measure) for one in sweep.measured if one.dataset == dataset]
+    return any(values is None or not np.isnan(values).all() for values in found)
 
 
 def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
@@ -87,7 +98,7 @@ def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
 
 
 def _part(ground: Ground, asked: Asked, left: Sequence[Left]) -> Part:
-    recommendation, _ = recommend(ground)
+    recommendation = recommend(ground)
     found = tuple(frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = Part(

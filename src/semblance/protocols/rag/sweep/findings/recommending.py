@@ -18,8 +18,8 @@ def limits_of(ground: Ground) -> Limits:
     return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
-def recommend(ground: Ground) -> tuple[Recommendation, Choice]:
-    """The recommendation, and the choice behind it. UsageError where the measure that decides is nowhere defined."""
+def recommend(ground: Ground) -> Recommendation:
+    """The recommendation. UsageError where the measure that decides is nowhere defined."""
     measure, limits = ground.rules.measure, limits_of(ground)
     stacks = decidable(ground, measure)
     choice = choose(stacks, measure, limits, jitter_ms=ground.rules.jitter_ms)
@@ -53,7 +53,7 @@ def recommend(ground: Ground) -> tuple[Recommendation, Choice]:
         runners=runners(winners, ids, chosen.id if chosen else ""),
         by_axis=by_axis(winners, [ground.configurations[i] for i in places]),
         alternatives=tuple(_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
-    ), choice  # fmt: skip
+    )  # fmt: skip
 
 
 def decidable(ground: Ground, *measures: str) -> list[Stack]:

@@ -164,7 +164,15 @@ def _infeasible(part: Part, asked: Asked) -> Iterator[str]:
         f"The nearest is {found.nearest}: {_quality(stack, found.measure)}. {_time(stack, asked)}, and costs "
         f"{_price(stack, asked)}."
     )
-    yield f"It would take {_misses(found.misses)} more than asked."
+    yield _takes(found.misses)
+
+
+def _takes(misses: Mapping[str, float]) -> str:
+    """What the limits would have to be for the nearest stack."""
+    limits = {name: value for name, value in misses.items() if name != "quality"}
+    more = [f"{_misses(limits)} more"] if limits else []
+    lower = [f"a target {numbers.score(misses['quality'])} lower"] if "quality" in misses else []
+    return f"It would take {' and '.join([*more, *lower])}."
 
 
 def _misses(misses: Mapping[str, float]) -> str:
