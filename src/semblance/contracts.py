@@ -192,7 +192,11 @@ class Index(Protocol):
 
 
 class Reranker(Protocol):
-    """Orders the documents found for a query. Higher scores are better; only their order within a call counts."""
+    """Orders the documents found for a query. Higher scores are better; only their order within a call counts.
+
+    Where a document's score does not depend on the others of the call, the reranker says so by an attribute `pairwise`
+    that is True, and its scores are kept for each pair (`CachedReranker` knows more such attributes).
+    """
 
     @property
     def name(self) -> str:
