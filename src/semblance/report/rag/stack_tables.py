@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from semblance.protocols import numbers
-from semblance.protocols.rag.golden.summary import Figure
 from semblance.protocols.rag.sweep.findings.record import (
     Asked,
     Findings,
     IndexQuality,
-    Memory,
     Part,
     Route,
     StackFacts,
@@ -21,51 +17,16 @@ from semblance.protocols.rag.sweep.findings.record import (
 from semblance.protocols.rag.sweep.findings.words import ms, percent, usd
 from semblance.report.matrix import Entry, Line, Matrix
 from semblance.report.rag.shown_frontier import Spot, shown_frontier
-
-MIB = 2**20
-
-
-def named(id: str, place: int | None = None) -> Markup:
-    """A stack by its id, which breaks between its parts only; with its number on the frontier."""
-    parts = Markup("/<wbr>").join(Markup("<span>{}</span>").format(part) for part in id.split("/"))
-    return parts if place is None else Markup("{} {}").format(place, parts)
-
-
-def figure_entry(value: Figure | None, *, signed: bool = False, factor: float = 1.0, sign: str = "") -> Entry:
-    """A figure over its interval; why there is none."""
-    if value is None or value.value is None:
-        return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
-    decimals = 1 if factor == 100 else 3
-    text = (numbers.change if signed else numbers.score)(value.value * factor, decimals)
-    ends = (value.low, value.high) if value.low is not None and value.high is not None else ()
-    small = "no interval"
-    if ends:
-        small = numbers.interval(ends[0] * factor, ends[1] * factor, decimals) + sign
-    return Entry(text + sign, small, ",".join(f"{one * factor:.6g}" for one in (value.value, *ends)))
-
-
-def ms_entry(value: float | None, few: bool = False) -> Entry:
-    """A time; `few` samples stand behind it."""
-    if value is None:
-        return Entry("n/a", why="not timed")
-    return Entry(ms(value), "few samples" if few else "", f"{value:.6g}")
-
-
-def usd_entry(value: float) -> Entry:
-    """A price per 1,000 queries."""
-    return Entry(usd(value), exact=f"{value:.6g}")
-
-
-def _times(one: StackFacts) -> tuple[Entry, Entry]:
-    total = one.time("total")
-    if total is None:
-        return ms_entry(None), ms_entry(None)
-    return ms_entry(total.p50), ms_entry(total.p95, total.few)
-
-
-def _reached(one: StackFacts, measure: str) -> Entry:
-    found = one.measured(measure)
-    return figure_entry(found.reached if found is not None else None, factor=100, sign="%")
+from semblance.report.rag.stack_entries import (
+    change_entry,
+    figure_entry,
+    memory_entry,
+    named,
+    reached_entry,
+    score_entry,
+    time_entries,
+    usd_entry,
+)
 
 
 def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) -> Matrix:
@@ -75,8 +36,8 @@ def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) 
         one = part.stack(spot.stack)
         found = one.measured(asked.measure)
         entries = (
-            *_times(one), usd_entry(one.cost), figure_entry(found.value if found is not None else None),
-            _reached(one, asked.measure), Entry("; ".join(filter(None, (_said(one, part, asked), _equal(spot))))),
+            *time_entries(one), usd_entry(one.cost), figure_entry(found.value if found is not None else None),
+            reached_entry(one, asked.measure), Entry("; ".join(filter(None, (_said(one, part, asked), _equal(spot))))),
         )  # fmt: skip
         lines.append(Line(named(one.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "Limits")
@@ -206,41 +167,13 @@ def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -
     return Line(
         f"{one.encoder}{dims} {one.index}",
         (
-            *(_score(one.recall.get(k)) for k in cutoffs),
-            *(_percent(one.changes.get(name)) for name in measures),
+            *(score_entry(one.recall.get(k)) for k in cutoffs),
+            *(change_entry(one.changes.get(name)) for name in measures),
             Entry(ms(one.retrieve_ms), f"flat {ms(one.retrieve_ms_flat)}", f"{one.retrieve_ms:.6g}"),
-            _memory(one.memory),
+            memory_entry(one.memory),
             Entry("yes" if one.within else "no"),
         ),
     )
-
-
-def _score(value: float | None) -> Entry:
-    if value is None:
-        return Entry("n/a", why="not measured")
-    return Entry(numbers.score(value), exact=f"{value:.6g}")
-
-
-def _percent(value: float | None) -> Entry:
-    if value is None:
-        return Entry("n/a", why="flat search finds nothing")
-    return Entry(f"{numbers.change(value, 1)}%", exact=f"{value:.6g}")
-
-
-def _memory(one: Memory) -> Entry:
-    """What was measured over what the formula says."""
-    parts = (one.vectors, one.graph)
-    formula = None if None in parts else sum(value or 0.0 for value in parts)
-    small = "" if formula is None else f"formula {_size(formula)}"
-    if one.memory is None:
-        return Entry("n/a", small, why="the index does not tell")
-    return Entry(_size(one.memory), small, f"{one.memory}")
-
-
-def _size(value: float) -> str:
-    """Bytes, in the unit that suits them."""
-    unit, name = (MIB, "MiB") if value >= MIB / 10 else (1024, "KiB")
-    return f"{numbers.score(value / unit, 1)} {name}"
 
 
 def every_stack(part: Part, findings: Findings, most: int) -> Matrix:
@@ -265,9 +198,9 @@ def _stack(one: StackFacts, asked: Asked, names: Sequence[str], place: int | Non
         named(one.id),
         (
             figure_entry(found.value if found is not None else None),
-            *(_score(one.value(name)) for name in others),
+            *(score_entry(one.value(name)) for name in others),
             Entry("n/a", why="no ceiling") if share is None else Entry(percent(share), exact=f"{100 * share:.6g}"),
-            *_times(one),
+            *time_entries(one),
             usd_entry(one.cost),
             Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
                 numbers.score(second, 2), exact=f"{second:.6g}"),

@@ -12,7 +12,7 @@ from semblance.protocols.rag.sweep.findings.record import Asked, Effect, Part, S
 from semblance.protocols.rag.sweep.findings.words import dollars_more, ms, ms_more
 from semblance.report.marks import difference_mark, percent
 from semblance.report.rag.shown_frontier import shown_frontier
-from semblance.report.rag.stack_tables import named
+from semblance.report.rag.stack_entries import named
 from semblance.report.scale import Scale, scale_of
 
 SHADES = {"embed": "q2", "retrieve": "q3", "fuse": "q4", "rerank": "q5"}

@@ -94,7 +94,8 @@ def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[
     if hidden:
         yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
     if equal:
-        yield f"{numbers.counted(equal, 'stack')} more on the frontier equal one of these in price, time and quality."
+        more = numbers.counted(equal, "more stack")
+        yield f"{more} on the frontier: of the same price, time and quality as one of these."
     yield from (one.text for one in part.recommendation.alternatives if one.text)
     for other in findings.parts[1:]:
         found = other.recommendation

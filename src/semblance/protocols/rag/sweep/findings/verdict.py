@@ -153,7 +153,7 @@ def _alike(found: Recommendation) -> str:
         return f"{text}; the cheapest of them, {cheap.stack}, costs {usd(-cheap.usd)} less."
     if fast is not None:
         return f"{text}; the fastest of them, {fast.stack}, takes {ms(-fast.milliseconds)} less."
-    return f"{text}, and none of them is cheaper or faster."
+    return f"{text}, and none of them is cheaper, or faster by more than jitter."
 
 
 def _infeasible(part: Part, asked: Asked) -> Iterator[str]:
