@@ -1,4 +1,4 @@
-"""The demo's RAG part: a golden set by the recorded judge, and the bundled systems scored with it."""
+"""The demo's RAG part: a golden set by the recorded judge, runs scored with it, a sweep and both probes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.cli.demo import _run_rag
+from semblance.cli.demo import _run_probes, _run_rag, _run_sweep
 from semblance.cli.running import Display
 from semblance.runs.folder import RunFolder
 
@@ -40,3 +40,20 @@ def test_rag_on_the_sample(
     judged = [line.split("\t") for line in qrels]
     assert len(judged) > 80
     assert all(recorded[query, doc] == int(grade) for query, doc, grade in judged)
+
+
+def test_sweep_and_probes_on_the_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stack is recommended, and both probes have margins of 0 where every author is masked."""
+    monkeypatch.setattr("semblance.cli.demo.BUNDLES", 6)
+    _run_sweep(("wordllama",), tmp_path / "sweep", Display(False, False))
+    _run_probes(("wordllama",), tmp_path, Display(False, False))
+    said = capsys.readouterr().out
+    assert "Use wordllama/" in said
+    assert "With every author masked the margin is exactly 0" in " ".join(said.split())
+    for name in ("sweep", "names", "noise"):
+        manifest = RunFolder(tmp_path / name).read_manifest()
+        assert manifest is not None
+        assert (manifest["protocol"], manifest["status"]) == ("rag", "finished")
+        assert {one["status"] for one in manifest["cells"]} == {"done"}
