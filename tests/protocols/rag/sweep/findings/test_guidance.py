@@ -159,5 +159,12 @@ def test_memory_by_formula(index: str, vectors: float, graph: float) -> None:
     assert [None if one is None else one / GIB for one in found] == pytest.approx([vectors, graph], abs=1e-6)
 
 
+def test_a_product_code_has_parts_of_eight_values_unless_told() -> None:
+    one = IndexFacts(1000, 64, 0.0, None, None)
+    assert estimate("pq", one) == estimate("pq?m=8", one) == (1000 * 8 + 256 * 64 * 4, 0.0)
+    assert estimate("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
+    assert estimate("pq?nbits=4", one)[0] is None
+
+
 def test_no_formula_for_a_server() -> None:
     assert estimate("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)

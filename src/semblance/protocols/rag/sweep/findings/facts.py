@@ -20,10 +20,11 @@ from semblance.protocols.rag.tradeoffs import (
     vector_bytes,
 )
 from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
+from semblance.search.indexes.product import nearest_divisor
 from semblance.spec import QUERY
 
-LINKS, CODES = 16, 48
-"""Links of a node and bytes of a product code where the name of an index does not say."""
+LINKS, PART = 16, 8
+"""Links of a node, and values of a part of a product code, where the name of an index does not say."""
 
 
 def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
@@ -123,10 +124,10 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
     """
     spec = QUERY.parse(index)
     m = spec.params.get("m")
-    links = m if isinstance(m, int) and not isinstance(m, bool) else LINKS
+    links = m if isinstance(m, int) and not isinstance(m, bool) else None
     if spec.name in ("pq", "opq"):
-        parts = m if isinstance(m, int) and not isinstance(m, bool) else CODES
-        if facts.dim % parts:
+        parts = links or nearest_divisor(facts.dim, max(1, facts.dim // PART))
+        if facts.dim % parts or spec.params.get("nbits", 8) != 8:
             return None, 0.0
         return product_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
     whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
@@ -137,7 +138,7 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
     if spec.name not in known:
         return None, None
     vectors, graph = known[spec.name]
-    return vectors, graph_bytes(facts.n, m=links) if graph is None else graph
+    return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
