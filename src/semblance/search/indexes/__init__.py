@@ -88,7 +88,7 @@ def open_index(
     text: str,
     vectors: Vectors,
     *,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     digest: str = "",
     memory: int | None = None,
 ) -> Index:
@@ -113,7 +113,7 @@ def open_index(
         spec,
         vectors=vectors,
         digest=digest,
-        folder=folder,
+        folder=None if folder is None else Path(folder),
         memory=memory,
         name=INDEXES.format(spec),
     )
