@@ -9,14 +9,16 @@ from typing import Any
 from semblance.protocols.outcome import Run
 from semblance.protocols.rag.probes.cost import forecast, wanted
 from semblance.protocols.rag.probes.names import outcome as names_outcome
+from semblance.protocols.rag.probes.names import tables as names_tables
 from semblance.protocols.rag.probes.names import work as names_work
 from semblance.protocols.rag.probes.names.request import NamesRequest
 from semblance.protocols.rag.probes.noise import outcome as noise_outcome
+from semblance.protocols.rag.probes.noise import tables as noise_tables
 from semblance.protocols.rag.probes.noise import work as noise_work
 from semblance.protocols.rag.probes.noise.request import NoiseRequest
 from semblance.protocols.rag.probes.noise.rewriting import Rewritings
 from semblance.protocols.rag.probes.plan import Plan, plan_names, plan_noise, settings_of
-from semblance.protocols.rag.probes.tables import tables
+from semblance.protocols.rag.probes.rows import Rows
 from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import (
     Conclusion,
@@ -135,7 +137,12 @@ class _Probe:
         return cell_rows("rag", record, self.headline, lang=lang, seed=plan.request.seed)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
-        return Conclusion(tables=tables(plan.task, plan.request, [one.name for one in plan.systems], rows))
+        found, systems = Rows(rows), [one.name for one in plan.systems]
+        if plan.task == names_outcome.TASK:
+            made = names_tables.tables(found, systems, plan.request)
+        else:
+            made = noise_tables.tables(found, systems)
+        return Conclusion(tables=tuple(table for table in made if table.rows))
 
 
 def _check_prices(plan: Plan, max_usd: float | None) -> None:

@@ -11,7 +11,7 @@ from semblance.protocols import numbers
 from semblance.protocols.numbers import Unit
 from semblance.protocols.rag.probes.names.conditions import CONDITIONS
 from semblance.protocols.rag.probes.names.outcome import ABSOLUTE, EXCLUDED, HEADLINE, OF_MEANS, PERCENT
-from semblance.protocols.rag.probes.tables import GROUPS
+from semblance.protocols.rag.probes.names.tables import GROUPS
 from semblance.report.marks import difference_mark
 from semblance.report.rag.probes.where import Where
 from semblance.report.record import System
