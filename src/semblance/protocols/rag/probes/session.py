@@ -11,13 +11,15 @@ from semblance.protocols.rag.probes.cost import forecast, wanted
 from semblance.protocols.rag.probes.names import outcome as names_outcome
 from semblance.protocols.rag.probes.names import tables as names_tables
 from semblance.protocols.rag.probes.names import work as names_work
+from semblance.protocols.rag.probes.names.plan import plan_names
 from semblance.protocols.rag.probes.names.request import NamesRequest
 from semblance.protocols.rag.probes.noise import outcome as noise_outcome
 from semblance.protocols.rag.probes.noise import tables as noise_tables
 from semblance.protocols.rag.probes.noise import work as noise_work
+from semblance.protocols.rag.probes.noise.plan import plan_noise
 from semblance.protocols.rag.probes.noise.request import NoiseRequest
 from semblance.protocols.rag.probes.noise.rewriting import Rewritings
-from semblance.protocols.rag.probes.plan import Plan, plan_names, plan_noise, settings_of
+from semblance.protocols.rag.probes.plan import Plan
 from semblance.protocols.rag.probes.rows import Rows
 from semblance.protocols.rows import cell_rows
 from semblance.protocols.session import (
@@ -109,7 +111,7 @@ def carry_out(
         lock(folder, held)
         command = command or f"semblance.rag.probe_{plan.task}({list(request.systems)!r}, out={str(out)!r})"
         session = Session(folder, plan, _Probe(plan.task), accounts, workers=workers, command=command)
-        session.extra = settings_of(plan)
+        session.extra = plan.settings
         session.begin(listener)
         try:
             _rewrite(session, plan, listener)

@@ -5,39 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from semblance.protocols import numbers
 from semblance.protocols.numbers import SCORE, Unit
 from semblance.protocols.rag.probes.found import MEASURES, RECALL
-from semblance.protocols.rag.probes.noise.levels import LEVELS
 from semblance.protocols.rag.probes.noise.measured import COSINE, OVERLAP, TAU
 from semblance.protocols.rag.probes.noise.outcome import ACROSS, HEADLINE, RECOVERED, SHARE
 from semblance.protocols.rag.probes.noise.wordings import NOISIEST, level_name
-from semblance.records import Result
 from semblance.report.board import Board
-from semblance.report.lines import Series, lines
 from semblance.report.matrix import Entry, Line, Matrix, entry
 from semblance.report.names import labels
+from semblance.report.rag.probes.curves import Curves, curves
 from semblance.report.rag.probes.links import links
 from semblance.report.rag.probes.where import Where
-from semblance.report.record import Record, System
-from semblance.report.sage.curves import MOST_LINES
-from semblance.report.scale import scale_of
+from semblance.report.record import Record
 from semblance.report.verdict import Sentence, Verdict
 
 PERCENTS = Unit(1.0, 1, 1)
-CHARTS = 4
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The curves of a dataset: drawing, title and what it says in a sentence."""
-
-    title: str
-    chart: Markup
-    summary: str
-    left_out: int
 
 
 @dataclass(frozen=True)
@@ -59,7 +42,7 @@ def noise_page(record: Record, _: Board) -> NoisePage:
     return NoisePage(
         facts=_facts(where),
         verdict=noise_verdict(record, _),
-        curves=tuple(_curves(where)),
+        curves=tuple(curves(where)),
         drops=drops(where),
         retrieval=tuple(_retrieval(where)),
         links=links(
@@ -85,20 +68,9 @@ def noise_verdict(record: Record, _: Board) -> Verdict:
     return Verdict((heading,), tuple(_lede(where)))
 
 
-def rewriters(where: Where) -> tuple[str, ...]:
-    """The rewriters of the run, in order."""
-    return tuple(
-        dict.fromkeys(
-            key[3].partition(":")[2]
-            for key in where.record.rows
-            if ":" in key[3] and key[3].startswith("level=")
-        )
-    )
-
-
 def _lede(where: Where) -> Iterator[Sentence]:
-    called = labels(rewriters(where))
-    for rewriter in rewriters(where):
+    called = labels(where.rewriters)
+    for rewriter in where.rewriters:
         back = _spread(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
         if back:
             low, high = (numbers.percent(one) for one in (min(back), max(back)))
@@ -140,56 +112,11 @@ def _range(percents: list[float]) -> str:
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def _curves(where: Where) -> Iterator[Curves]:
-    """A drawing per dataset: the systems as asked; with one or two systems, as rewritten too."""
-    for dataset, lang in where.datasets[:CHARTS]:
-        series = _series(where, dataset)
-        if not series:
-            continue
-        ends = [
-            end for one in series[:MOST_LINES] for _, row in one.points
-            for end in (row.value, row.ci_low, row.ci_high) if end is not None
-        ]  # fmt: skip
-        ticks = [(level / NOISIEST, str(level)) for level in range(len(LEVELS))]
-        said = "; ".join(f"{one.name} from {_at(one, 0)} to {_at(one, -1)}" for one in series[:MOST_LINES])
-        name = where.said(dataset, lang)
-        yield Curves(
-            name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {said}.",
-            max(0, len(series) - MOST_LINES),
-        )  # fmt: skip
-
-
-def _at(one: Series, place: int) -> str:
-    return SCORE.text(one.points[place][1].value or 0.0)
-
-
-def _series(where: Where, dataset: str) -> list[Series]:
-    systems = [
-        system for system in where.systems if where.value(dataset, system.name, "", HEADLINE) is not None
-    ]
-    models = [system for system in systems if system.kind == "embedding"] or systems
-    ways = ("", *rewriters(where)[:1]) if len(models) <= 2 else ("",)
-    called = labels(rewriters(where))
-    return [
-        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points)
-        for way in ways
-        for system in models
-        if (points := tuple(_points(where, dataset, system, way)))
-    ]
-
-
-def _points(where: Where, dataset: str, system: System, rewriter: str) -> Iterator[tuple[float, Result]]:
-    for level in range(len(LEVELS)):
-        row = where.find(dataset, system.name, level_name(level, rewriter), COSINE)
-        if row is not None and row.value is not None:
-            yield level / NOISIEST, row
-
-
 def drops(where: Where) -> Matrix:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
-    lines, called = [], labels(rewriters(where))
+    lines, called = [], labels(where.rewriters)
     for dataset, said, system in where.each():
-        for rewriter in ("", *rewriters(where)):
+        for rewriter in ("", *where.rewriters):
             variant = level_name(NOISIEST, rewriter)
             cells = [
                 entry(where.find(dataset, system.name, level_name(0, rewriter), COSINE), SCORE),
@@ -206,14 +133,14 @@ def drops(where: Where) -> Matrix:
 
 def _retrieval(where: Where) -> Iterator[Matrix]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
-    called = labels(rewriters(where))
+    called = labels(where.rewriters)
     for place, measure in enumerate(MEASURES):
         lines = []
         for dataset, said, system in where.each():
             clean = where.find(dataset, system.name, level_name(0), measure)
             if clean is None:
                 continue
-            for rewriter in ("", *rewriters(where)):
+            for rewriter in ("", *where.rewriters):
                 variant = level_name(NOISIEST, rewriter)
                 p = where.value(dataset, system.name, variant, f"p({measure} change)")
                 cells = (

@@ -19,7 +19,6 @@ from semblance.report.gathered import gathered
 from semblance.report.names import labels
 from semblance.report.notes import notes_of
 from semblance.report.overview import run_verdict
-from semblance.report.rag.probes.noise import rewriters
 from semblance.report.rag.probes.where import Where
 from semblance.report.record import read_record
 from semblance.report.textual import Column, folded, render_table
@@ -105,9 +104,9 @@ def _noise(where: Where) -> tuple[tuple[Column, ...], list[Cells]]:
 
 
 def _noise_rows(where: Where) -> Iterator[Cells]:
-    called = labels(rewriters(where))
+    called = labels(where.rewriters)
     for dataset, said, system in where.each():
-        for rewriter in ("", *rewriters(where)):
+        for rewriter in ("", *where.rewriters):
             clean, noisy = level_name(0, rewriter), level_name(NOISIEST, rewriter)
             found = [
                 where.value(dataset, system.name, *one)

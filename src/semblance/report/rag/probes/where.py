@@ -50,6 +50,12 @@ class Where:
                 if any(key[1] == dataset and key[4] == system.name for key in self._keys):
                     yield dataset, self.said(dataset, lang), system
 
+    @cached_property
+    def rewriters(self) -> tuple[str, ...]:
+        """The rewriters of a noise probe, in order."""
+        found = (key[3].partition(":")[2] for key in self.record.rows if key[3].startswith("level="))
+        return tuple(dict.fromkeys(one for one in found if one))
+
     def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:
         """The row, or None."""
         return self.record.find(self.task, system, measure, dataset=dataset, variant=variant)
