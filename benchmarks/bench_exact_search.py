@@ -82,7 +82,7 @@ def speed(n: int, queries: int, data: Path, repeats: int) -> list[Comparison]:
     rows = [
         compare(
             f"{queries:,} queries together in {n:,} x {corpus.shape[1]}",
-            lambda: exact_search(asked, corpus, K),
+            lambda: opened.search(asked, K),
             lambda: index.search(asked, K),
             repeats,
         ),
@@ -93,7 +93,7 @@ def speed(n: int, queries: int, data: Path, repeats: int) -> list[Comparison]:
             repeats,
         ),
     ]
-    print(in_one_thread(lambda: exact_search(asked, corpus, K), lambda: index.search(asked, K), repeats))
+    print(in_one_thread(lambda: opened.search(asked, K), lambda: index.search(asked, K), repeats))
     return rows
 
 
