@@ -80,11 +80,11 @@ def run_sweep(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `session.carry_out` takes besides."""
+    """Carry out a request; `how` is what `api.carry_out` takes besides."""
     from semblance.cli.running import carry_out
-    from semblance.protocols.rag.sweep import session
+    from semblance.protocols.rag.sweep import api
 
-    do = partial(session.carry_out, request, **how)
+    do = partial(api.carry_out, request, **how)
     carry_out(do, out, display=display, report=report, once=ONCE, show=_show, max_usd=max_usd)
 
 

@@ -52,7 +52,7 @@ class Shaky(Flat):
     """Exact search that goes away when it is told to."""
 
     def __init__(self, vectors, name="shaky"):
-        super().__init__(vectors, name)
+        super().__init__(vectors, name=name)
 
     def search(self, queries, k) -> Ranked:
         if BROKEN.get("shaky"):

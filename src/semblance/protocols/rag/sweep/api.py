@@ -7,12 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from semblance.errors import UsageError
 from semblance.protocols.outcome import Run
 from semblance.protocols.rag.sweep.checks import with_rules
 from semblance.protocols.rag.sweep.config import read_config, request_of
+from semblance.protocols.rag.sweep.parts import Parts
+from semblance.protocols.rag.sweep.plan import plan_of
+from semblance.protocols.rag.sweep.prices import price_list
 from semblance.protocols.rag.sweep.request import SweepRequest
-from semblance.protocols.rag.sweep.session import carry_out
-from semblance.protocols.session import Silent
+from semblance.protocols.rag.sweep.session import SweepSession
+from semblance.protocols.rag.sweep.stacks import TASK
+from semblance.protocols.session import Silent, check_prices, check_same_arguments, lock, opened
+from semblance.runs.folder import RunFolder
 
 
 def sweep(
@@ -51,3 +57,39 @@ def overridden(request: SweepRequest, *, limit: int | None, seed: int | None, **
         ),
         **rules,
     )
+
+
+def carry_out(
+    request: SweepRequest,
+    out: Path,
+    *,
+    force: bool = False,
+    listener: Silent,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """Measure a request's stacks into the folder `out`; what is finished there is kept, unless `force` redoes it."""
+    prices = price_list(request)
+    with opened(out, request, max_usd, check=_check) as (folder, accounts, held):
+        parts = Parts(request, accounts.ledger, listener)
+        plan = plan_of(parts)
+        check_prices(plan.systems, max_usd)
+        lock(folder, held)
+        session = SweepSession(folder, plan, parts, prices, accounts, command or _python_call(out))
+        session.begin(force=force)
+        try:
+            session.do()
+        finally:
+            session.end()
+    return Run(out)
+
+
+def _check(folder: RunFolder, request: Any) -> None:
+    said = folder.read_manifest()
+    if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
+        raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
+    check_same_arguments(folder, request)
+
+
+def _python_call(out: Path) -> str:
+    return f"semblance.rag.sweep(..., out={str(out)!r})"

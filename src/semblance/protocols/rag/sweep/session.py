@@ -7,66 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from semblance.errors import ModelError, UsageError
 from semblance.protocols.manifest import manifest, moment, sessions, spent
-from semblance.protocols.outcome import Run
 from semblance.protocols.rag.sweep.bench import Bench, Encoded
 from semblance.protocols.rag.sweep.cell import IndexedBench, skipped_all
 from semblance.protocols.rag.sweep.configuration import NONE, Configuration
 from semblance.protocols.rag.sweep.counting import Counting
 from semblance.protocols.rag.sweep.findings import conclude, result_rows
 from semblance.protocols.rag.sweep.parts import Parts
-from semblance.protocols.rag.sweep.plan import CellJob, SweepPlan, plan_of
-from semblance.protocols.rag.sweep.prices import PriceList, price_list
+from semblance.protocols.rag.sweep.plan import CellJob, SweepPlan
+from semblance.protocols.rag.sweep.prices import PriceList
 from semblance.protocols.rag.sweep.reading import TIMINGS, is_whole, read_sweep
-from semblance.protocols.rag.sweep.request import SweepRequest
 from semblance.protocols.rag.sweep.stacks import TASK, Found, write_found
 from semblance.protocols.rag.sweep.stopwatch import Stopwatch
-from semblance.protocols.session import Accounts, Silent, check_prices, check_same_arguments, lock, opened
+from semblance.protocols.session import Accounts
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.folder import RunFolder
 from semblance.runs.memory import PeakMemory
 from semblance.runs.store import cache_folder
 from semblance.search.indexes import INDEXES
-
-
-def carry_out(
-    request: SweepRequest,
-    out: Path,
-    *,
-    force: bool = False,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """Measure a request's stacks into the folder `out`; what is finished there is kept, unless `force` redoes it."""
-    prices = price_list(request)
-    with opened(out, request, max_usd, check=_check) as (folder, accounts, held):
-        parts = Parts(request, accounts.ledger, listener)
-        plan = plan_of(parts)
-        check_prices(plan.systems, max_usd)
-        lock(folder, held)
-        session = SweepSession(folder, plan, parts, prices, accounts, command or _python_call(out))
-        session.begin(force=force)
-        try:
-            session.do()
-        finally:
-            session.end()
-    return Run(out)
-
-
-def _check(folder: RunFolder, request: Any) -> None:
-    said = folder.read_manifest()
-    if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
-        raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
-    check_same_arguments(folder, request)
-
-
-def _python_call(out: Path) -> str:
-    return f"semblance.rag.sweep(..., out={str(out)!r})"
 
 
 @dataclass
