@@ -19,9 +19,10 @@ _QUERIES = 1024
 class Flat:
     """The vectors themselves, under the rules of `exact_search`. Nothing is built and nothing is kept.
 
-    With a limit of `memory`, in bytes, half of it is for vectors, which are read piece by piece and, where they are a
-    memory map, given back to the system; a quarter is for products, the rest for candidates. What is found does not
-    depend on it. UsageError for less than 32 MiB, ModelError for values that are not finite."""
+    With a limit of `memory`, in bytes, a quarter of it is for vectors, which are read piece by piece and, where they
+    are a memory map, given back to the system; an eighth is for products, the rest for candidates and for what the
+    matrix product needs itself. What is found does not depend on it. UsageError for less than 32 MiB, ModelError for
+    values that are not finite."""
 
     def __init__(self, vectors: Vectors, *, memory: int | None = None, name: str = "flat") -> None:
         if memory is not None and memory < LEAST_MEMORY:
@@ -50,8 +51,8 @@ class Flat:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
         if self._memory is None:
             return exact_search_shards(queries, shards_of(self._vectors), k, longest=self._longest)
-        block = min(_WIDEST_BLOCK, self._memory // (16 * _QUERIES))
-        return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 2), k, block=block)
+        block = min(_WIDEST_BLOCK, self._memory // (32 * _QUERIES))
+        return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 4), k, block=block)
 
     def _pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
         rows = max(1, size // (4 * self.facts.dim))
