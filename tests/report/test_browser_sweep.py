@@ -54,7 +54,7 @@ def go(browser: Any, run: Path) -> Iterator[Go]:
 def chosen(found: Findings, ms: float | None, usd: float | None) -> tuple[bool, str]:
     """Whether a stack keeps the limits, and which the library takes or finds nearest."""
     stacks = [
-        Stack(one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.prompt_tokens)
+        Stack(one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens)
         for one in found.parts[0].stacks
     ]
     choice = choose(stacks, MEASURE, Limits(ms, usd, found.asked.target))

@@ -73,7 +73,7 @@ def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Find
     part = findings.parts[0]
     rows = json.loads(page_of(findings).scopes[0].data)["rows"]
     stacks = [part.stack(row[0]) for row in rows]
-    keys = [(one.prompt_tokens, one.cost, one.latency, one.id) for one in stacks]
+    keys = [(one.tie_tokens, one.cost, one.latency, one.id) for one in stacks]
     assert keys == sorted(keys)
     assert [row[1:4] for row in rows] == [
         [pytest.approx(one.cost), pytest.approx(one.latency, abs=1e-4), pytest.approx(one.value("RA-nWG@10"))]

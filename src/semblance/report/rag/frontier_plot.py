@@ -80,7 +80,7 @@ def frontier_plot(part: Part, asked: Asked, order: Sequence[str]) -> FrontierPlo
     shown = [one for one in known if one.id in order]
     x = log_scale([end for one in known for end in (one.latency, _p95(one))])
     y = scale_of([_q(one, asked) for one in known] + [end for one in shown for end in _ends(one, asked)])
-    ties = sorted(known, key=lambda one: (one.prompt_tokens, one.cost, one.latency, one.id))
+    ties = sorted(known, key=lambda one: (one.tie_tokens, one.cost, one.latency, one.id))
     # What is on a frontier is drawn last, over the rings.
     drawn = sorted(ties, key=lambda one: ("latency" in one.on, part.frontiers[0].name in one.on))
     parts = [
@@ -197,11 +197,12 @@ def _point(one: StackFacts, part: Part, asked: Asked, x: LogScale, y: Scale) -> 
 def _numbers(part: Part, asked: Asked, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [(_at(one, x), _down(y, _q(one, asked))) for one in (part.stack(id) for id in order)]
-    picked = part.recommendation.stack or part.recommendation.nearest
+    picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
+    ring = (_at(picked, x), _down(y, _q(picked, asked)))
     taken: list[tuple[float, float]] = []
     parts = []
     for place, (across, down) in enumerate(spots, start=1):
-        for right, under in RINGED if order[place - 1] == picked else MOVES:
+        for right, under in RINGED if _near((across, down), ring) else MOVES:
             spot = (across * PIXELS + right, down + under - 5)
             if all(math.dist(spot, one) >= NEAR for one in taken):
                 taken.append(spot)
@@ -209,6 +210,11 @@ def _numbers(part: Part, asked: Asked, order: Sequence[str], x: LogScale, y: Sca
                 parts.append(f'<text class="name" {place_at} text-anchor="middle">{place}</text>')
                 break
     return "".join(parts)
+
+
+def _near(spot: tuple[float, float], ring: tuple[float, float]) -> bool:
+    """Whether a number beside the point would stand in the ring."""
+    return math.hypot((spot[0] - ring[0]) * PIXELS, spot[1] - ring[1]) < NEAR
 
 
 def _pick(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:

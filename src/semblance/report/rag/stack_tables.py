@@ -40,7 +40,7 @@ def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) 
             reached_entry(one, asked.measure), Entry("; ".join(filter(None, (_said(one, part, asked), _equal(spot))))),
         )  # fmt: skip
         lines.append(Line(named(one.id, number), entries))
-    columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "Limits")
+    columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
     return Matrix(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
 
@@ -65,18 +65,32 @@ def _said(one: StackFacts, part: Part, asked: Asked) -> str:
         return "recommended"
     if over:
         return ", ".join(over)
-    return "cannot be told apart" if one.id in part.recommendation.alike else "kept"
+    if one.id in part.recommendation.alike:
+        return "cannot be told apart"
+    return (
+        "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
+    )
 
 
-def families(part: Part) -> frozenset[str]:
-    """The families of the stacks on the frontier and of the recommended one: those that a reader may choose."""
-    ids = {*part.frontiers[0].stacks, part.recommendation.stack}
+def families(part: Part, asked: Asked) -> frozenset[str]:
+    """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
+    best: dict[tuple[str, str], StackFacts] = {}
+    for one in part.stacks:
+        kind = (one.axes["mode"], one.axes["reranker"])
+        if kind not in best or _quality(one, asked) > _quality(best[kind], asked):
+            best[kind] = one
+    ids = {*part.frontiers[0].stacks, *(one.id for one in best.values())}
     return frozenset(one.family for one in part.steps if one.less in ids or one.more in ids)
+
+
+def _quality(one: StackFacts, asked: Asked) -> float:
+    value = one.value(asked.measure)
+    return -1.0 if value is None else value
 
 
 def step_table(part: Part, asked: Asked) -> Matrix | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
-    shown = families(part)
+    shown = families(part, asked)
     found = [one for one in part.steps if one.measure == asked.measure and one.family in shown]
     deep = {(one.less, one.more): one for one in part.steps if one.measure == _at_30(asked)}
     if not found:
@@ -106,7 +120,7 @@ def _step(one: Step, other: Step | None) -> Line:
 
 def route_table(part: Part, asked: Asked) -> Matrix | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
-    shown = families(part)
+    shown = families(part, asked)
     routes = [one for one in part.routes if one.family in shown and _saves(one, asked)]
     if not routes:
         return None

@@ -81,20 +81,23 @@ def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_equal_stacks_are_not_told_apart_by_what_their_candidates_weigh() -> None:
-    """The prompt of one chunking is one size: else the longer list with shorter passages would win a tie."""
-    rows = [(Configuration("a", k=k), 0.0, 5.0, {"RA-nWG@10": 0.5}) for k in (50, 100)]
+def test_a_tie_goes_to_the_smaller_k_and_not_to_what_candidates_weigh() -> None:
+    """The passages of one chunking have one size: else the longer list, with shorter passages, could win a tie."""
+    rows = [(Configuration("a", k=k), 0.0, 5.0, {"RA-nWG@10": 0.5}) for k in (100, 50)]
     sweep = constant(rows, Rules())
-    first, second = sweep.measured
-    lighter = replace(sweep, measured=(first, replace(second, passage_tokens=first.passage_tokens / 2)))
-    tokens = ground(lighter).prompt_tokens
-    assert tokens[0] == tokens[1]
-    cut = replace(second, configuration=replace(second.configuration, chunk="sentences"), passage_tokens=10.0)
-    assert (
-        findings_of(replace(sweep, measured=(first, cut)), resamples=10)
-        .parts[0]
-        .recommendation.stack.endswith("chunk=sentences")
-    )
+    more, less = sweep.measured
+    lighter = replace(sweep, measured=(replace(more, passage_tokens=1.0), less))
+    assert ground(lighter).tie_tokens.tolist() == [100 * 215.5, 50 * 215.5]
+    assert findings_of(lighter, resamples=10).parts[0].recommendation.stack == "a/flat/k50/dense"
+
+
+def test_a_tie_goes_to_the_shorter_chunks() -> None:
+    sweep = constant([(Configuration("a"), 0.0, 5.0, {"RA-nWG@10": 0.5})] * 2, Rules())
+    whole, other = sweep.measured
+    cut = replace(other, configuration=replace(other.configuration, chunk="sentences"), passage_tokens=10.0)
+    found = findings_of(replace(sweep, measured=(whole, cut)), resamples=10).parts[0]
+    assert found.recommendation.stack == "a/flat/k50/dense/chunk=sentences"
+    assert found.stack(found.recommendation.stack).prompt_tokens == 100.0
 
 
 def test_a_measure_that_one_stack_lacks_is_not_compared() -> None:

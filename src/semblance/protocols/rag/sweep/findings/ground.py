@@ -80,8 +80,8 @@ class Ground:
         return self.mean(lambda one: timing.percentile_of(one.times.total, self.rules.percentile))
 
     @cached_property
-    def prompt_tokens(self) -> Floats:
-        """Tokens of the passages that the generator gets, (stacks,).
+    def passage_tokens(self) -> Floats:
+        """Mean tokens of a passage, (stacks,).
 
         The same for all stacks of one chunking: what their candidates happen to measure in the mean is no reason to
         prefer one of two equal stacks.
@@ -93,7 +93,12 @@ class Ground:
             for chunk, one in zip(chunks, rows, strict=True):
                 sizes.setdefault(chunk, []).append(one.passage_tokens)
             means.append([float(np.mean(sizes[chunk])) for chunk in chunks])
-        return np.asarray(self.rules.passages * np.mean(means, axis=0))
+        return np.asarray(np.mean(means, axis=0))
+
+    @cached_property
+    def tie_tokens(self) -> Floats:
+        """K times the tokens of a passage, (stacks,): what ties go by first (spec rag 3.5, item 4 of 6)."""
+        return self.passage_tokens * [one.k for one in self.configurations]
 
     @cached_property
     def latency_replicates(self) -> Floats:
@@ -170,7 +175,7 @@ class Ground:
         means = {name: self.quality(name) for name in measures}
         return [
             Stack(id, float(self.cost[i]), float(self.latency[i]), {name: float(means[name][i]) for name in measures},
-                  float(self.prompt_tokens[i]))
+                  float(self.tie_tokens[i]))
             for i, id in enumerate(self.ids)
             if not any(np.isnan(means[name][i]) for name in measures)
         ]  # fmt: skip

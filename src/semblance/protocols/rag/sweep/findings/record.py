@@ -60,8 +60,9 @@ class Memory:
 class StackFacts:
     """A configuration: its axes, what it costs, how long it takes (at the percentile of the rules) and how good it is.
 
-    `on` are the names of the frontiers that it is on; `average` is the mean of the four measures of AvgPerf,
-    `per_rerank_second` and `per_second` that over the seconds of reranking and of the whole query.
+    `prompt_tokens` are those of the passages that a generator gets, `tie_tokens` those of its K candidates, by which
+    ties go first. `on` are the names of the frontiers that it is on; `average` is the mean of the four measures of
+    AvgPerf, `per_rerank_second` and `per_second` that over the seconds of reranking and of the whole query.
     """
 
     id: str
@@ -83,6 +84,7 @@ class StackFacts:
     average: float | None = None
     per_rerank_second: float | None = None
     per_second: float | None = None
+    tie_tokens: float = 0.0
     on: tuple[str, ...] = ()
 
     def measured(self, measure: str) -> Quality | None:

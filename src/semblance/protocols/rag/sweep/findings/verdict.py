@@ -44,7 +44,7 @@ def lede(part: Part, asked: Asked) -> Iterator[str]:
     yield f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
     yield _sure(found)
     if found.alike:
-        yield _alike(found)
+        yield _alike(found, asked)
 
 
 def told_alternatives(found: Recommendation, asked: Asked) -> tuple[Alternative, ...]:
@@ -144,8 +144,9 @@ def _sure(found: Recommendation) -> str:
     return text + "."
 
 
-def _alike(found: Recommendation) -> str:
-    others = f"{len(found.alike)} of the {found.feasible - 1} other stacks that keep the limits"
+def _alike(found: Recommendation, asked: Asked) -> str:
+    limited = any(one is not None for one in (asked.sla_ms, asked.budget, asked.target))
+    others = f"{len(found.alike)} of the {found.feasible - 1} other stacks{' that keep the limits' if limited else ''}"
     text = f"{others} cannot be told apart from it"
     cheap = next((one for one in found.alternatives if one.kind == "cheapest alike"), None)
     fast = next((one for one in found.alternatives if one.kind == "fastest alike"), None)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from semblance.protocols import numbers
 from semblance.protocols.rag.golden.summary import Figure
 
+HARDLY = 0.00005
+"""Dollars that print as none."""
+
 
 def ms(value: float) -> str:
     """Milliseconds per query, finer where they are few.
@@ -43,7 +46,7 @@ def dollars_more(value: float) -> str:
     >>> dollars_more(1.25), dollars_more(0.0)
     ('$1.25 more', 'at the same price')
     """
-    if abs(value) < 1e-9:
+    if abs(value) < HARDLY:
         return "at the same price"
     return f"{usd(abs(value))} {'more' if value > 0 else 'less'}"
 
