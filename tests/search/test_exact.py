@@ -124,6 +124,22 @@ def test_a_corpus_on_disk_is_searched(tmp_path):
     assert found.indices[:, 0].tolist() == [0, 1, 2, 3]
 
 
+def test_ids_are_those_of_faiss_but_in_ties():
+    """Where an id is another than faiss's flat index has there, the true scores of both are within 1e-6."""
+    faiss = pytest.importorskip("faiss")
+    rng = np.random.default_rng(6)
+    corpus, queries = unit(rng, 5000, 64), unit(rng, 40, 64)
+    corpus[2500:] = corpus[:2500] + 1e-7 * unit(rng, 2500, 64)
+    index = faiss.IndexFlatIP(64)
+    index.add(corpus)
+    theirs = index.search(queries, 100)[1]
+    ours = exact_search(queries, corpus, 100).indices
+    rows, places = np.nonzero(ours != theirs)
+    truth = queries.astype(float) @ corpus.astype(float).T
+    assert np.abs(truth[rows, ours[rows, places]] - truth[rows, theirs[rows, places]]).max() < 1e-6
+    assert len(rows) < ours.size
+
+
 def test_refuses_what_does_not_fit():
     """Other dimensions, other axes, k below 1, values that are not finite."""
     with pytest.raises(UsageError, match=r"vectors \(3, 5\) for queries \(2, 4\)"):
