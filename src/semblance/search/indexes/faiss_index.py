@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +92,7 @@ def faiss_library(kind: str) -> Any:
 
 def recipe_of(kind: str, parameters: Mapping[str, Any], digest: str) -> Recipe:
     """What an index of faiss depends on."""
-    faiss_library(kind)
-    return Recipe(kind, parameters, f"faiss {version('faiss-cpu')}", digest)
+    return Recipe(kind, parameters, f"faiss {faiss_library(kind).__version__}", digest)
 
 
 @contextmanager
