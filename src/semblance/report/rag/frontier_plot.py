@@ -23,13 +23,14 @@ LEFT, WIDE = 7.0, 90.0
 """Percent of the figure: where the plot begins, and how wide it is."""
 PIXELS = 7.0
 """Pixels of a percent across, about: to see which numbers would stand on each other."""
-NEAR = 15.0
+NEAR, CLEAR = 15.0, 17.0
+"""Pixels between the middles of two numbers, and of a number and the ring."""
 MOVES = ((0, -9), (0, 20), (12, 5), (-12, 5))
 """Where a number may stand beside its point: pixels across and down."""
 
 
 RINGED = ((0, -14), (0, 25), (17, 5), (-17, 5))
-"""The same around the ring of the recommended one."""
+"""The same where that would be in the ring of the recommended one."""
 
 
 @dataclass(frozen=True)
@@ -198,23 +199,18 @@ def _numbers(part: Part, asked: Asked, order: Sequence[str], x: LogScale, y: Sca
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [(_at(one, x), _down(y, _q(one, asked))) for one in (part.stack(id) for id in order)]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    ring = (_at(picked, x), _down(y, _q(picked, asked)))
+    ring = (_at(picked, x) * PIXELS, _down(y, _q(picked, asked)))
     taken: list[tuple[float, float]] = []
     parts = []
     for place, (across, down) in enumerate(spots, start=1):
-        for right, under in RINGED if _near((across, down), ring) else MOVES:
+        for right, under in (*MOVES, *RINGED):
             spot = (across * PIXELS + right, down + under - 5)
-            if all(math.dist(spot, one) >= NEAR for one in taken):
+            if math.dist(spot, ring) >= CLEAR and all(math.dist(spot, one) >= NEAR for one in taken):
                 taken.append(spot)
                 place_at = f'x="{across}%" dx="{right}" y="{down + under:g}"'
                 parts.append(f'<text class="name" {place_at} text-anchor="middle">{place}</text>')
                 break
     return "".join(parts)
-
-
-def _near(spot: tuple[float, float], ring: tuple[float, float]) -> bool:
-    """Whether a number beside the point would stand in the ring."""
-    return math.hypot((spot[0] - ring[0]) * PIXELS, spot[1] - ring[1]) < NEAR
 
 
 def _pick(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:

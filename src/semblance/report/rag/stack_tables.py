@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from semblance.protocols import numbers
 from semblance.protocols.rag.sweep.findings.record import (
     Asked,
@@ -70,6 +72,22 @@ def _said(one: StackFacts, part: Part, asked: Asked) -> str:
     return (
         "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
     )
+
+
+def scenario_table(part: Part, asked: Asked) -> Matrix:
+    """The stacks that stand for ways to choose."""
+    lines = []
+    for one in part.scenarios:
+        stack = part.stack(one.stack or one.nearest)
+        found = stack.measured(asked.measure)
+        words = named(stack.id) if one.stack else Markup("none; nearest {}").format(named(stack.id))
+        entries = (
+            Entry(words), figure_entry(found.value if found is not None else None), time_entries(stack)[0],
+            usd_entry(stack.cost), Entry(one.how),
+        )  # fmt: skip
+        lines.append(Line(one.name, entries))
+    columns = ("Stack", asked.measure, "p50", "$ per 1,000", "How it is found")
+    return Matrix("sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sorted=True)
 
 
 def families(part: Part, asked: Asked) -> frozenset[str]:

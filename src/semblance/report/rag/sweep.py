@@ -27,6 +27,7 @@ from semblance.report.rag.stack_tables import (
     frontier_table,
     index_table,
     route_table,
+    scenario_table,
     step_table,
 )
 from semblance.report.rag.stage_bars import Bars, Forest, effect_forests, stage_bars
@@ -68,6 +69,7 @@ class SweepPage:
     asked: Asked
     scopes: tuple[Scope, ...]
     alternatives: tuple[Alternative, ...]
+    scenarios: Matrix
     bars: Bars
     steps: Matrix | None
     routes: Matrix | None
@@ -116,6 +118,7 @@ def page_of(findings: Findings) -> SweepPage:
         asked=asked,
         scopes=tuple(_scope(one, asked, i) for i, one in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
+        scenarios=scenario_table(part, asked),
         bars=stage_bars(part, asked),
         steps=step_table(part, asked),
         routes=route_table(part, asked),
