@@ -11,6 +11,8 @@ import time
 import polars as pl
 import pytest
 
+from stub import StubServer
+
 CONFIG = """\
 datasets: sample
 encoder: wordllama
@@ -139,3 +141,22 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, config):
     values = [pl.read_parquet(path) for path in broken.glob("items/**/*.parquet")]
     assert all(len(one) for one in values)
     assert json.loads((broken / "manifest.json").read_text())["status"] == "finished"
+
+
+def test_a_limit_of_cost_stops_and_resumes(semblance, config):
+    """Prices of the config count; what is paid for is kept, and a higher limit ends the sweep."""
+    pytest.importorskip("openai")
+    with StubServer() as stub:
+        encoder = f"openai:stub-model?base_url={stub.url}/v1&dims=64"
+        reranker = f"jina:stub-reranker?base_url={stub.url}/jina/v1"
+        text = CONFIG.replace("dims: [64, full]", "dims: full").replace("wordllama", f"'{encoder}'")
+        text = text.replace("{overlap: 0.05}", f"{{'{reranker}': 0.05}}, embed: {{'{encoder}': 1}}")
+        config.write_text(text.replace("overlap", f"'{reranker}'").replace("[20, 50]", "[10]"))
+        command = ("rag", "sweep", config, "--out", "run")
+        key = {"OPENAI_API_KEY": "of-openai", "JINA_API_KEY": "of-jina"}
+        done = semblance(*command, "--max-cost", "0.001", env=key, check_code=5)
+        assert "Resume with a higher --max-cost: semblance rag sweep" in done.stderr
+        said = json.loads(semblance(*command, "--max-cost", "1", "--json", env=key).stdout)
+    systems = {row["system"] for row in said["results"] if row["measure"] == "RA-nWG@10"}
+    assert len(systems) == 4
+    assert any("jina" in name for name in systems)
