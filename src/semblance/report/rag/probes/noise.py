@@ -123,7 +123,9 @@ def drops(where: Where) -> Matrix:
                 entry(where.find(dataset, system.name, variant, COSINE), SCORE),
                 entry(where.find(dataset, system.name, variant, HEADLINE), SCORE),
                 entry(where.find(dataset, system.name, variant, SHARE), PERCENTS),
-                entry(where.find(dataset, system.name, variant, RECOVERED), SCORE) if rewriter else Entry(""),
+                entry(where.find(dataset, system.name, variant, RECOVERED), SCORE)
+                if rewriter
+                else Entry(numbers.NONE, why="as asked"),
             ]
             label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
             lines.append(Line(label, tuple(cells), system.kind))
