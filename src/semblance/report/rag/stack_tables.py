@@ -125,7 +125,7 @@ def _at_30(asked: Asked) -> str:
 
 def _step(one: Step, other: Step | None) -> Line:
     return Line(
-        named(f"{one.family}, K {one.k} to {one.next_k}"),
+        Markup("{}, K {} to {}").format(named(one.family), one.k, one.next_k),
         (
             figure_entry(one.gain, signed=True),
             figure_entry(other.gain if other is not None else None, signed=True),
@@ -170,7 +170,7 @@ def _route(one: Route, keys: Sequence[tuple[str, int]]) -> Line:
     between = f"{usd(one.usd_less)}–{usd(one.usd_more)}"
     slow = f"{numbers.score(one.milliseconds_less, 1)}–{numbers.score(one.milliseconds_more, 1)}"
     return Line(
-        named(f"{one.family}, {one.signal}"),
+        Markup("{}, {}").format(named(one.family), one.signal),
         (
             figure_entry(one.escalated, factor=100, sign="%"),
             Entry(usd(one.usd), between, f"{one.usd:.6g}"),
