@@ -54,6 +54,18 @@ def test_a_wrong_name_suggests_the_nearest() -> None:
     assert "semblance list test systems" in caught.value.mend
 
 
+def test_a_kind_is_spelled_as_english_spells_it() -> None:
+    """Of an index there are indexes, and what lacks something is told what an index has."""
+    registry: Registry[Any] = Registry("index", makes=[["search"]])
+    registry.add("flat", typed)
+    assert (registry.plural, registry.group) == ("indexes", "semblance.indexes")
+    with pytest.raises(
+        UsageError, match="makes the index 'flat' of the type tuple, which has no search"
+    ) as caught:
+        registry.build("flat")
+    assert caught.value.mend == "An index has search."
+
+
 def test_a_far_name_suggests_nothing() -> None:
     """A name like no other gets no misleading suggestion."""
     with pytest.raises(UsageError) as caught:

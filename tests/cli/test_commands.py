@@ -16,7 +16,9 @@ def test_help_names_the_commands(semblance):
         assert command in out
 
 
-@pytest.mark.parametrize("what", ["systems", "datasets", "tasks", "measures", "perturbations", "tokenizers"])
+@pytest.mark.parametrize(
+    "what", ["systems", "datasets", "tasks", "measures", "perturbations", "tokenizers", "indexes"]
+)
 def test_list(semblance, what):
     """Each list prints a table, and an array with --json."""
     rows = json.loads(semblance("list", what, "--json").stdout)
