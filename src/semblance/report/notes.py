@@ -53,7 +53,8 @@ def notes_of(record: Record) -> tuple[Note, ...]:
 
         return tuple(Note(*parts) for parts in rag_notes(record))
     return (
-        *_failed(record), *_waiting(record), *_no_overall(record), *_of_protocol(record), *_truncated(record),
+        *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
+        *_truncated(record),
         *_small(record),
         *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
     )  # fmt: skip
@@ -72,6 +73,18 @@ def _failed(record: Record) -> Iterator[Note]:
             f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
             "The system is not ranked where a value is missing.",
             "The same command tries again.",
+        )
+
+
+def _unwritten(record: Record) -> Iterator[Note]:
+    """Noisy questions that a rewriter of a probe made nothing of."""
+    for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
+        what = numbers.counted(failed["texts"], "noisy question")
+        yield Note(
+            "lost",
+            f"{what} could not be rewritten by {name} ({failed['first']}).",
+            "They are left out, before and after rewriting; over 5% there is no value.",
+            "The same command asks again.",
         )
 
 

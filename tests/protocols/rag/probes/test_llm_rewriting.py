@@ -11,6 +11,7 @@ import pytest
 
 import semblance as sb
 from semblance.errors import BudgetExceeded, UsageError
+from semblance.report.rag.probes.terminal import render_probe
 from stub import StubServer
 from stub.wire import Problem
 
@@ -62,6 +63,8 @@ def test_what_failed_is_asked_for_again_and_its_cells_are_done_again(tmp_path: P
         assert all(cell["counts"]["rewritings_missing"] > 0 for cell in first.manifest["cells"])
         lost = first.results.filter(pl.col("reason").str.contains("have no rewriting"))
         assert lost.height > 0
+        shown = " ".join(render_probe(tmp_path / "run").plain.split())
+        assert "could not be rewritten by" in shown
         broken[0] = False
         second = probe(tmp_path / "run", server)
     assert second.manifest["rewriting_failures"] == {}

@@ -106,7 +106,7 @@ def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
     else:
         references = [NEEDS[lang].replace("{A}", one.author.name).replace("{T}", one.topic) for one in own]
     grades = [{int(p): int(row[p]) for p in np.flatnonzero(row > 1)} for row in corpus.grades]
-    fingerprint = digest([lang, [(one.author.name, one.topic) for one in own], request.seed])
+    fingerprint = digest([lang, [one.name for one in of.people], list(of.topics), size, request.seed])
     name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
     return Questions(
         name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
