@@ -24,7 +24,7 @@ def real_vectors(
 
     MiniLM's vectors of `base` distinct real texts of at most 200 characters, recombined: each is w a + (1 - w) b of two
     of them, w uniform in [0.5, 1], plus noise of length 0.2 in a random direction. Queries are made in the same way,
-    so each has a few hundred vectors that share its main text. The texts' vectors are kept in the user's cache.
+    so each has a few dozen vectors that share its main text. The texts' vectors are kept in the user's cache.
     """
     encoder = CachedEncoder(MiniLM(), EmbeddingCache.open())
     real = encoder.encode(real_texts(base, data, longest=_LONGEST))
