@@ -366,3 +366,16 @@ def test_an_index_that_cannot_be_made_is_no_failure(tmp_path):
     assert [one.configuration.index for one in sweep.measured] == ["flat"]
     assert [(one.failed, "64 dimensions into 48" in one.reason) for one in sweep.skipped] == [(False, True)]
     assert run.manifest["status"] == "finished"
+
+
+def test_stacks_that_differ_in_one_part_differ_in_its_time_alone(done):
+    """Samples are shared wherever the stage is the same: the reranker's over dims, the index's over rerankers."""
+    by_id = {one.configuration: one.times.stages for one in read_sweep(done).measured}
+    for key, stages in by_id.items():
+        if key.reranker == "overlap":
+            plain, less = by_id[replace(key, reranker="none")], by_id[replace(key, dims=64)]
+            assert all(np.array_equal(stages[name], plain[name]) for name in plain if name != "total")
+            assert np.array_equal(stages["rerank"], less["rerank"])
+            assert np.array_equal(stages["embed"], less["embed"])
+            if key.dims is None:
+                assert not np.array_equal(stages["retrieve"], less["retrieve"])

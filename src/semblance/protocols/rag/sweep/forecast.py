@@ -126,13 +126,12 @@ def _pairs(configurations: list[Configuration], one: Collection) -> int:
 def _timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
     """Pairs that are scored afresh for the clock."""
     keys = {
-        (each.encoder, each.mode, each.k, each.deduplicate, each.boost, each.chunk, each.rewrite)
-        for each in configurations
+        (each.mode, each.k, each.deduplicate, each.boost, each.chunk, each.rewrite) for each in configurations
     }
     latency = request.latency
     calls = latency.repeats * (latency.warmup + queries)
     loaded = {each for each in configurations if each.dims is None and each.index == request.index[0]}
-    return sum(key[2] for key in keys) * calls + sum(each.k for each in loaded) * (queries + latency.warmup)
+    return sum(key[1] for key in keys) * calls + sum(each.k for each in loaded) * (queries + latency.warmup)
 
 
 def _candidate_tokens(one: Collection, parts: Parts) -> float:

@@ -1,9 +1,9 @@
 """How long the stages of a stack take: one query at a time, by a monotonic clock, warm-up calls dropped.
 
 A stage is timed once for what it depends on: embedding for an encoder (and rewriting), retrieval for an index at a
-depth, search by words with fusion for a dataset, reranking for a reranker, k, and the candidates of an encoder and
-mode at full dimensions from exact search. Totals are sums per query and session. Samples are kept as they are taken:
-a run that resumes has those of its finished parts. Source: spec rag 3.2.
+depth, search by words with fusion for a dataset, reranking for a reranker, k and mode, on the candidates that exact
+search finds at full dimensions with the first encoder. Totals are sums per query and session. Samples are kept as they
+are taken: a run that resumes has those of its finished parts. Source: spec rag 3.2.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Timing:
             names["fuse"] = watch.alone({"stage": "fuse", **what}, timed, self._fuse())
         if one.reranker != NONE or one.deduplicate:
             done = {
-                "stage": "rerank", **encoder, "mode": one.mode, "k": one.k, "reranker": one.reranker,
+                "stage": "rerank", **what, "mode": one.mode, "k": one.k, "reranker": one.reranker,
                 "deduplicate": one.deduplicate, "boost": one.boost,
             }  # fmt: skip
             with self.bench.parts.charged(one.reranker):
@@ -73,7 +73,8 @@ class Timing:
         return lambda query: words.fused(exact[query], words.hits(queries[query]))
 
     def _rerank(self, one: Configuration, depth: int) -> Callable[[int], Any]:
-        """The end of a stack on what exact search finds at full dimensions, whatever the index of the stack finds."""
+        """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
+        index or encoder changes which texts are scored, not how many."""
         bench, ending = self.bench, ending_of(self.bench, one, cached=False)
         exact = self.encoded.exact(None, depth)
         given: dict[int, Listed] = {}
