@@ -49,7 +49,7 @@ class SweepForecast:
         )
         yield (
             "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
-            "Pairs are the most there can be: stacks share most of theirs."
+            "Pairs are an estimate: how many of them stacks share is known when they are found."
         )
 
 
@@ -114,13 +114,15 @@ def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[For
 
 
 def _pairs(configurations: list[Configuration], one: Collection) -> int:
-    """The most pairs that can differ: for every encoder its deepest list, and one of words beside it; a pair that
-    several indexes find is scored once."""
-    deepest: dict[tuple[str, int | None, str], int] = {}
+    """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
+    dimensions and indexes find nearly the same passages, and a pair is scored once."""
+    lists: dict[tuple[str, str, str], int] = {}
     for each in configurations:
-        key = each.encoder, each.dims, f"{each.mode} {each.chunk} {each.rewrite}"
-        deepest[key] = max(deepest.get(key, 0), each.k)
-    return min(sum(deepest.values()), len(one.ids)) * len(one.query_ids)
+        sources = [each.encoder, *(["words"] if each.mode == "hybrid" else [])]
+        for source in sources:
+            key = source, each.chunk, each.rewrite
+            lists[key] = max(lists.get(key, 0), each.k)
+    return min(sum(lists.values()), len(one.ids)) * len(one.query_ids)
 
 
 def _timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
@@ -145,7 +147,7 @@ def _seconds(one: Collection, name: str, parts: Parts) -> float | None:
     try:
         reranker = parts.reranker(name).reranker
         texts = list(one.texts[:_SAMPLE])
-        reranker.score(one.queries[0], texts[:2])
+        reranker.score(one.queries[0], texts)
         began = perf_counter()
         reranker.score(one.queries[0], texts)
         return (perf_counter() - began) / len(texts)
