@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from semblance.compiled import compiled
 
 Counts = NDArray[np.int64]
 Groups = NDArray[np.int64]
 
 
-@njit(cache=True)
+@compiled
 def spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float64]:
     """Rank correlation of every row of counts; `x` and `y` are the items' places among the distinct values."""
     values = np.empty(len(counts))
@@ -25,7 +26,7 @@ def spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float
     return values
 
 
-@njit(cache=True)
+@compiled
 def _centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> float:
     """Write each group's mean rank less the mean of all into `ranks`, and return the sum of their squares."""
     ranks[:] = 0.0
@@ -42,7 +43,7 @@ def _centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> 
     return squares
 
 
-@njit(cache=True)
+@compiled
 def average_precision_of_counts(
     order: NDArray[np.int64], last: NDArray[np.bool_], labels: NDArray[np.bool_], counts: Counts
 ) -> NDArray[np.float64]:

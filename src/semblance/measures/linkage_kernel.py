@@ -8,14 +8,15 @@ distances only grow. `nearest` keeps it, -1 where it has to be looked for.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from semblance.compiled import compiled
 
 Distances = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 
-@njit(cache=True)
+@compiled
 def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
     """Of each item the nearest other (the lowest of several), its distance, and whether all are finite."""
     nearest = np.full(n, -1, dtype=np.int64)
@@ -36,7 +37,7 @@ def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, b
     return nearest, near, finite
 
 
-@njit(cache=True)
+@compiled
 def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[Places, Places, Distances]:
     """The n - 1 merges in the order the nearest-neighbour chain finds them: lower place, upper place (which
     the merged cluster takes) and height. All three arguments are overwritten."""
@@ -75,7 +76,7 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
     return lower, upper, heights
 
 
-@njit(cache=True)
+@compiled
 def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> tuple[int, np.float32]:
     """The nearest of the clusters `left`, the lowest of several, and its distance."""
     at = np.searchsorted(left, place)
@@ -92,7 +93,7 @@ def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> 
     return nearest, near
 
 
-@njit(cache=True)
+@compiled
 def _merge(distances: Distances, starts: Places, left: Places, low: int, high: int) -> tuple[int, np.float32]:
     """Give `high` the larger of its distance and that of `low` to every other cluster; the nearest of them,
     the lowest of several, and its distance."""

@@ -6,36 +6,27 @@ interpreter lock, and each row is the work of one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., Any])
+from semblance.compiled import compiled
+
 Array = NDArray[Any]
 
 _STRIDE = 64
 """So many products are compared at once before any of them is looked at."""
 
 
-def _compiled(function: F) -> F:
-    try:
-        return cast(F, njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        # numba found no folder to keep the machine code in (a read-only installation without a home).
-        return cast(F, njit(nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _rounded_down(value: float) -> Any:
     """The highest float32 that is not above `value`."""
     near = np.float32(value)
     return np.nextafter(near, np.float32(-np.inf)) if near > value else near
 
 
-@_compiled
+@compiled
 def _any_reaches(stride: Array, bar: float) -> bool:
     """Whether one of `_STRIDE` products is at least `bar`: a loop of fixed length and integers as wide as the products,
     so that it is compiled to vector instructions."""
@@ -45,7 +36,7 @@ def _any_reaches(stride: Array, bar: float) -> bool:
     return bool(passing > 0)
 
 
-@_compiled
+@compiled
 def narrow(columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
     there are fewer."""
@@ -62,7 +53,7 @@ def narrow(columns: Array, scores: Array, counts: Array, row: int, k: int, margi
     return float(kth)
 
 
-@_compiled
+@compiled
 def narrow_all(candidates: tuple[Array, ...], k: int) -> None:
     """`narrow` in every row of `candidates` (see `scan`)."""
     columns, scores, counts, best, margins = candidates
@@ -70,7 +61,7 @@ def narrow_all(candidates: tuple[Array, ...], k: int) -> None:
         best[row] = max(best[row], narrow(columns, scores, counts, row, k, margins[row]))
 
 
-@_compiled
+@compiled
 def scan(products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int) -> None:
     """Add to each row's candidates the `products` (rows, block) that are not more than its margin below its k-th best.
 
@@ -104,7 +95,7 @@ def scan(products: Array, first: int, places: Array, candidates: tuple[Array, ..
         places[row], counts[row] = place, count
 
 
-@_compiled
+@compiled
 def products_of_pairs(left: Array, rows: Array, right: Array, out: Array) -> None:
     """The inner product of `left[rows[i]]` and `right[i]` in float64, always summed in the same order."""
     dim = left.shape[1]

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from functools import lru_cache
+from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from semblance.errors import DataError
+
 T = TypeVar("T")
+
+
+def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) -> T:
+    """The record, called `what`, that a JSON file of a run holds; DataError, with the `mend`, if it holds none or one
+    of another schema."""
+    try:
+        plain = json.loads(path.read_text("utf-8"))
+        found = plain["schema"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"the record of {what} cannot be read", path=path, found=str(error), mend=mend
+        ) from error
+    if found != schema:
+        raise DataError(
+            f"the record of {what} was written by another version of Semblance", path=path,
+            expected=f"schema {schema}", found=f"schema {found}", mend=mend,
+        )  # fmt: skip
+    try:
+        return made(cls, plain)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"the record of {what} is not whole", path=path, found=str(error), mend=mend
+        ) from error
 
 
 def made(cls: type[T], plain: Mapping[str, Any]) -> T:

@@ -7,25 +7,16 @@ are the caller's: numba's own default pool ends the process when two threads ent
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from numba import njit
 from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., Any])
+from semblance.compiled import compiled
+
 Array = NDArray[Any]
 
 
-def _compiled(function: F) -> F:
-    try:
-        return cast(F, njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        # numba found no folder to keep the machine code in (a read-only installation without a home).
-        return cast(F, njit(nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     """The first place in `rows[start:end]`, ascending, that holds more than `lowest`; `end` if none does."""
     while start < end:
@@ -37,7 +28,7 @@ def _first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     return start
 
 
-@_compiled
+@compiled
 def add_overlaps(
     starts: Array, terms: Array, counts: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_counts: Array, out: Array,
@@ -51,7 +42,7 @@ def add_overlaps(
                 out[r, index_rows[p]] += min(count, index_counts[p])
 
 
-@_compiled
+@compiled
 def add_products(
     starts: Array, terms: Array, weights: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_weights: Array, out: Array,
@@ -65,7 +56,7 @@ def add_products(
                 out[r, index_rows[p]] += weight * index_weights[p]
 
 
-@_compiled
+@compiled
 def pair_overlaps(
     starts: Array, terms: Array, a_counts: Array, b_counts: Array, a: Array, b: Array, out: Array
 ) -> None:
@@ -83,7 +74,7 @@ def pair_overlaps(
                 j += 1
 
 
-@_compiled
+@compiled
 def pair_products(
     starts: Array, terms: Array, a_weights: Array, b_weights: Array, a: Array, b: Array, out: Array
 ) -> None:

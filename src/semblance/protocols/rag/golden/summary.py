@@ -6,14 +6,12 @@ in seconds, money in US dollars; None is what could not be measured, with a `rea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from semblance.errors import DataError
-from semblance.protocols.rag.plain import made
+from semblance.protocols.rag.plain import read_record
 from semblance.runs.files import to_json, write_atomic
 
 SCHEMA = 1
@@ -261,21 +259,4 @@ def write_golden(path: Path, golden: Golden) -> None:
 def read_golden(path: Path) -> Golden:
     """The record in a `golden.json`; DataError if it holds none, or one of another schema."""
     mend = "Run the same `semblance rag golden` command again: it writes the record anew."
-    try:
-        plain = json.loads(path.read_text("utf-8"))
-        schema = plain["schema"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            "the record of the golden set cannot be read", path=path, found=str(error), mend=mend
-        ) from error
-    if schema != SCHEMA:
-        raise DataError(
-            "this golden set was written by another version of Semblance", path=path,
-            expected=f"schema {SCHEMA}", found=f"schema {schema}", mend="Use the version that wrote it.",
-        )  # fmt: skip
-    try:
-        return made(Golden, plain)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            "the record of the golden set is not whole", path=path, found=str(error), mend=mend
-        ) from error
+    return read_record(path, Golden, schema=SCHEMA, what="the golden set", mend=mend)

@@ -5,17 +5,14 @@ Every number stands here once. `score.json` in the folder of a run is `Score.as_
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
-from semblance.errors import DataError
+from semblance.protocols.rag.plain import read_record
 from semblance.runs.files import to_json, write_atomic
 
-T = TypeVar("T")
 SCHEMA = 1
 
 
@@ -247,37 +244,5 @@ def write_score(path: Path, score: Score) -> None:
 
 def read_score(path: Path) -> Score:
     """The record in a `score.json`; DataError if it holds none, or one of another schema."""
-    try:
-        plain = json.loads(path.read_text("utf-8"))
-        schema = plain["schema"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            "the record of the scoring cannot be read", path=path, found=str(error),
-            mend="Run `semblance rag score` again with this --out.",
-        ) from error  # fmt: skip
-    if schema != SCHEMA:
-        raise DataError(
-            "this scoring was written by another version of Semblance", path=path,
-            expected=f"schema {SCHEMA}", found=f"schema {schema}", mend="Score the runs again.",
-        )  # fmt: skip
-    try:
-        return _made(Score, plain)
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            "the record of the scoring is not whole", path=path, found=str(error),
-            mend="Run `semblance rag score` again with this --out.",
-        ) from error  # fmt: skip
-
-
-def _made(cls: type[T], plain: Mapping[str, Any]) -> T:
-    """A dataclass from its plain values; lists become tuples, and mappings the dataclasses they stand for."""
-    hints = get_type_hints(cls)
-    return cls(**{name: _value(hints[name], value) for name, value in plain.items()})
-
-
-def _value(hint: Any, value: Any) -> Any:
-    if get_origin(hint) is tuple:
-        return tuple(_value(get_args(hint)[0], one) for one in value)
-    if isinstance(hint, UnionType) or not isinstance(hint, type) or not hasattr(hint, "__dataclass_fields__"):
-        return value
-    return _made(hint, value)
+    mend = "Run `semblance rag score` again with this --out."
+    return read_record(path, Score, schema=SCHEMA, what="the scoring", mend=mend)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from semblance.compiled import compiled
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
 
 NODES: Floats = np.polynomial.hermite_e.hermegauss(7)[0]
@@ -32,7 +32,7 @@ def drop_in_border_errors(
     return _drops(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
 
 
-@njit(cache=True)
+@compiled
 def _drops(
     mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
     windows: Positions, update: Floats,
@@ -62,7 +62,7 @@ def _drops(
     return drops
 
 
-@njit(cache=True)
+@compiled
 def _expected_wrong(distance: float, learned: float, after: float) -> float:
     """How probably a pair is wrong once an answer has moved its difference by N(0, learned) and left it N(., after),
     the pair being put in the order that then looks right: by Gauss-Hermite quadrature."""
@@ -73,7 +73,7 @@ def _expected_wrong(distance: float, learned: float, after: float) -> float:
     return expected
 
 
-@njit(cache=True)
+@compiled
 def _tail(x: float) -> float:
     """The chance of a standard normal to exceed x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from semblance.compiled import compiled
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats
 
 
@@ -56,7 +56,7 @@ def _in_top(scores: Floats, top: int) -> NDArray[np.bool_]:
     return np.asarray(scores >= np.partition(scores, n - top, axis=1)[:, n - top, None])
 
 
-@njit(cache=True)
+@compiled
 def _agreeing_pairs(drawn: Floats) -> int:
     """In how many pairs, over all draws, the one that stands first has the higher score."""
     agreeing = 0

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from semblance.compiled import compiled
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
 from semblance.protocols.rag.ranking.bayes.orthant import log_orthant
 
@@ -25,7 +25,7 @@ NOISE = 4 / math.sqrt(4 * math.pi)
 """Standard deviation of the normal noise: 1 / (2 sqrt(pi) NOISE), its slope for a pair, is the logistic's 1/4."""
 
 
-@njit(cache=True)
+@compiled
 def log_prediction(
     x: Floats, factor: Floats, order: Positions, place: Floats, random: float, steps: Floats
 ) -> float:

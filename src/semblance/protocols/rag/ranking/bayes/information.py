@@ -15,9 +15,9 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from semblance.compiled import compiled
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions
 
 LISTED = 5
@@ -58,7 +58,7 @@ def listed(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
     return _listed(scores, windows, tree.parents, tree.choices)
 
 
-@njit(cache=True)
+@compiled
 def _listed(
     scores: Floats, windows: Positions, parents: Positions, choices: Positions
 ) -> tuple[Floats, Floats]:
@@ -94,7 +94,7 @@ def _listed(
     return information, fisher
 
 
-@njit(cache=True)
+@compiled
 def _subsets(score: Floats, share: Floats, reached: Floats) -> float:
     """Write the chance of each item to be first of each subset, and of each subset to be what is left at some time;
     return the entropy of an answer in nats."""
@@ -124,7 +124,7 @@ def _subsets(score: Floats, share: Floats, reached: Floats) -> float:
     return entropy
 
 
-@njit(cache=True)
+@compiled
 def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
     """Add the Fisher information of an answer: of each choice among a subset, as often as it has to be made."""
     m = len(fisher)
@@ -137,7 +137,7 @@ def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
                 fisher[i, j] -= mass * one[j]
 
 
-@njit(cache=True)
+@compiled
 def sampled(scores: Floats, windows: Positions, noise: Floats) -> Floats:
     """As the Fisher information of `listed`, from one simulated answer per draw: `noise` (draws, m) is standard Gumbel,
     and scores with such noise, put in order, are a Plackett-Luce answer."""

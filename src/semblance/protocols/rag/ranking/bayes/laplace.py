@@ -8,8 +8,8 @@ summation on another machine.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from semblance.compiled import compiled
 from semblance.protocols.rag.ranking.bayes.evidence import log_prediction
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats, Positions, add_answers, log_likelihood
 
@@ -21,7 +21,7 @@ SURE_ENOUGH = 0.5
 left then is of the order of its square; below `SURE_ENOUGH` it takes steps without looking whether they overshoot."""
 
 
-@njit(cache=True)
+@compiled
 def learn_last(
     modes: Floats, means: Floats, precisions: Floats, orders: Positions, places: Floats, random: float
 ) -> Floats:
@@ -44,7 +44,7 @@ def learn_last(
     return logs
 
 
-@njit(cache=True)
+@compiled
 def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, random: float) -> Floats:
     """The upper triangular U with U'U = H, the negative Hessian of the log posterior at x."""
     d = len(x)
@@ -56,7 +56,7 @@ def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, r
     return factor
 
 
-@njit(cache=True)
+@compiled
 def solve_upper(factor: Floats, sides: Floats) -> Floats:
     """The X with U X = `sides` (d, columns), for an upper triangular U. Standard normal columns become draws."""
     d, columns = sides.shape
@@ -71,7 +71,7 @@ def solve_upper(factor: Floats, sides: Floats) -> Floats:
     return solved
 
 
-@njit(cache=True)
+@compiled
 def _climb(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     here: tuple[float, Floats, Floats],
@@ -102,7 +102,7 @@ def _climb(
         value = _ascent(x, mean, precision, orders, places, random, slope, factor)
 
 
-@njit(cache=True)
+@compiled
 def _ascent(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     slope: Floats, curvature: Floats,
@@ -115,7 +115,7 @@ def _ascent(
     return add_answers(x, orders, places, random, slope, curvature) + _log_prior(x, mean, precision)
 
 
-@njit(cache=True)
+@compiled
 def _log_prior(x: Floats, mean: Floats, precision: Floats) -> float:
     total = 0.0
     for i in range(len(x)):
@@ -123,7 +123,7 @@ def _log_prior(x: Floats, mean: Floats, precision: Floats) -> float:
     return total
 
 
-@njit(cache=True)
+@compiled
 def _cholesky(matrix: Floats) -> None:
     """Overwrite the upper half of a positive definite matrix by the U with U'U = matrix; the lower half is left."""
     d = len(matrix)
@@ -138,7 +138,7 @@ def _cholesky(matrix: Floats) -> None:
                     matrix[i, k] -= times * matrix[j, k]
 
 
-@njit(cache=True)
+@compiled
 def _solve(factor: Floats, side: Floats, solved: Floats) -> None:
     """Write the x with U'U x = side."""
     d = len(side)

@@ -12,14 +12,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from semblance.compiled import compiled
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 
-@njit(cache=True)
+@compiled
 def add_answers(
     x: Floats, orders: Positions, places: Floats, random: float, slope: Floats, curvature: Floats
 ) -> float:
@@ -64,7 +65,7 @@ def add_answers(
     return total
 
 
-@njit(cache=True)
+@compiled
 def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) -> float:
     """The log likelihood of all answers: what `add_answers` returns, without the slopes."""
     calls, m = orders.shape
@@ -81,7 +82,7 @@ def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) 
     return total
 
 
-@njit(cache=True)
+@compiled
 def _stages(x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats) -> float:
     """The log probability of one answer. Written: the scores, and the log-sum-exp of each place's score and later ones
     (summed from the tail, so that scores of hundreds neither overflow nor vanish)."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from semblance.compiled import compiled
 from semblance.protocols.rag.ranking.bayes.likelihood import Floats
 
 SWEEPS = 12
@@ -20,7 +20,7 @@ FAR = -25.0
 """Below this many standard deviations the tail is taken by its asymptote."""
 
 
-@njit(cache=True)
+@compiled
 def log_orthant(mean: Floats, covariance: Floats) -> float:
     """The log probability that all of N(mean, covariance) are positive; `mean` (p,), `covariance` (p, p) definite."""
     p = len(mean)
@@ -64,7 +64,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
     return total
 
 
-@njit(cache=True)
+@compiled
 def _tail(z: float) -> tuple[float, float]:
     """log Phi(z) and phi(z) / Phi(z) of a standard normal."""
     if z < FAR:

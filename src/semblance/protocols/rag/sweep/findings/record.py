@@ -6,16 +6,14 @@ Times are milliseconds per query, money is US dollars per 1,000 queries, sizes a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from semblance.errors import DataError
 from semblance.protocols.rag.golden.summary import Figure
-from semblance.protocols.rag.plain import made
+from semblance.protocols.rag.plain import read_record
 from semblance.runs.files import to_json, write_atomic
 
 SCHEMA = 1
@@ -381,22 +379,5 @@ def read_findings(path: Path) -> Findings:
 @lru_cache(maxsize=2)
 def _read(path: Path, _written: int, _size: int) -> Findings:
     """Once for the same file: several pages of a report are made from it."""
-    again = "Run `semblance rag sweep` again with this --out."
-    try:
-        plain = json.loads(path.read_text("utf-8"))
-        schema = plain["schema"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            "the record of the sweep cannot be read", path=path, found=str(error), mend=again
-        ) from error
-    if schema != SCHEMA:
-        raise DataError(
-            "this sweep was written by another version of Semblance", path=path,
-            expected=f"schema {SCHEMA}", found=f"schema {schema}", mend=again,
-        )  # fmt: skip
-    try:
-        return made(Findings, plain)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            "the record of the sweep is not whole", path=path, found=str(error), mend=again
-        ) from error
+    mend = "Run `semblance rag sweep` again with this --out."
+    return read_record(path, Findings, schema=SCHEMA, what="the sweep", mend=mend)

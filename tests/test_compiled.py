@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from semblance.systems.lexical import kernels
+from semblance import compiled
 
 
 def test_compiles_without_a_folder_to_keep_the_result(monkeypatch):
     """A read-only installation without a home compiles anew instead of failing."""
-    compile_anew = kernels.njit
+    compile_anew = compiled.njit
 
     def njit(*, nogil, cache=False):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return compile_anew(nogil=nogil)
 
-    monkeypatch.setattr(kernels, "njit", njit)
+    monkeypatch.setattr(compiled, "njit", njit)
 
     def double(values, out):
         for i in range(len(values)):
             out[i] += 2 * values[i]
 
     out = np.zeros(3)
-    kernels._compiled(double)(np.arange(3.0), out)
+    compiled.compiled(double)(np.arange(3.0), out)
     assert out.tolist() == [0, 2, 4]
