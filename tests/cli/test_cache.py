@@ -1,4 +1,4 @@
-"""`semblance cache` over all three caches."""
+"""`semblance cache` over all caches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from semblance.contracts import Completion, Usage
 from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.runs.pair_cache import PairCache
+from semblance.search.indexes import open_index
 
 KEY = b"k" * 32
 
@@ -58,4 +59,15 @@ def test_clearing_what_is_not_there_is_a_mistake(semblance, filled):
     """And nothing else is cleared."""
     done = semblance("cache", "clear", "--encoder", "e", "--reranker", "x", env=filled, check_code=2)
     assert "nothing of 'x' (--reranker)" in done.stderr
+    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+
+
+def test_indexes_are_shown_and_cleared_by_themselves(semblance, filled, tmp_path):
+    """By kind; what else is kept stays."""
+    vectors = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
+    pytest.importorskip("faiss")
+    open_index("hnsw-f32", vectors, folder=tmp_path / "caches" / "indexes").close()
+    assert "1 of kind hnsw-f32" in semblance("cache", "info", env=filled).stdout
+    assert "MB freed" in semblance("cache", "clear", "--indexes", env=filled).stdout
+    assert "0 indexes, 0.0 MB" in semblance("cache", "info", env=filled).stdout
     assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from semblance.runs.store import Store
 
 app = typer.Typer(
-    help="The caches of embeddings, of language models' answers and of rerankers' scores.",
+    help="The caches of embeddings, of language models' answers, of rerankers' scores and of indexes.",
     no_args_is_help=True, rich_markup_mode=None,
 )  # fmt: skip
 
@@ -27,16 +27,23 @@ def info(json: Json = False) -> None:
     from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
     from semblance.runs.pair_cache import PairCache
+    from semblance.runs.store import index_folder
+    from semblance.search.indexes.kept import kept_indexes
 
+    indexes = kept_indexes(index_folder())
     found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
     pairs = PairCache.open(None).info()
     if json:
-        told, *others = ({**asdict(one), "path": str(one.path)} for one in (found, answers, pairs))
-        typer.echo(dumps({**told, "answers": others[0], "pairs": others[1]}))
+        all_of_them = (found, answers, pairs, indexes)
+        told, *others = ({**asdict(one), "path": str(one.path)} for one in all_of_them)
+        typer.echo(dumps({**told, "answers": others[0], "pairs": others[1], "indexes": others[2]}))
         return
     _show(found, "chunks", "texts", found.encoders)
     _show(answers, "answers", "answers", answers.models)
     _show(pairs, "entries", "scores", pairs.rerankers)
+    typer.echo(f"{indexes.path}\n{sum(indexes.kinds.values()):,} indexes, {indexes.bytes / 1e6:,.1f} MB")
+    for kind, count in sorted(indexes.kinds.items()):
+        typer.echo(f"  {count:>12,} of kind {kind}")
 
 
 def _show(found: Any, entries: str, of: str, owners: Any) -> None:
@@ -50,22 +57,32 @@ def clear(
     encoder: Annotated[str | None, typer.Option("--encoder", help="Only this encoder's vectors.")] = None,
     llm: Annotated[str | None, typer.Option("--llm", help="Only this language model's answers.")] = None,
     reranker: Annotated[str | None, typer.Option("--reranker", help="Only this reranker's scores.")] = None,
+    indexes: Annotated[
+        bool, typer.Option("--indexes", help="Only the indexes that sweeps have built.")
+    ] = False,
 ) -> None:
     """Empty the caches; runs that are finished keep their results."""
     from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
     from semblance.runs.pair_cache import PairCache
+    from semblance.runs.store import index_folder
+    from semblance.search.indexes.kept import clear_indexes
 
     asked: list[tuple[str, str | None, type[Store]]] = [
         ("encoder", encoder, EmbeddingCache),
         ("llm", llm, AnswerCache),
         ("reranker", reranker, PairCache),
     ]
-    chosen = [one for one in asked if one[1] is not None] or asked
+    chosen = [one for one in asked if one[1] is not None]
+    everything = not chosen and not indexes
+    if everything:
+        chosen = asked
     opened = [(option, name, cache.open(None)) for option, name, cache in chosen]
     for option, name, store in opened:
         _check_kept(option, name, store)
     freed = sum(store.clear(name) for _, name, store in opened)
+    if indexes or everything:
+        freed += clear_indexes(index_folder())
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 

@@ -27,6 +27,11 @@ def cache_folder() -> Path:
     return user_cache_path("semblance")
 
 
+def index_folder() -> Path:
+    """Where built indexes are kept between runs."""
+    return cache_folder() / "indexes"
+
+
 def seal(key: bytes, content: bytes | memoryview) -> bytes:
     """16 bytes that hold for this content under this key only."""
     return hashlib.blake2b(content, digest_size=16, key=key).digest()

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -193,3 +194,30 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+@dataclass(frozen=True)
+class KeptIndexes:
+    """The built indexes in `path`: how many of each kind, and their bytes."""
+
+    path: Path
+    kinds: Mapping[str, int]
+    bytes: int
+
+
+def kept_indexes(folder: Path) -> KeptIndexes:
+    """What is kept in a folder; nothing where there is none."""
+    files = sorted(folder.glob("*.index"))
+    kinds = Counter(file.name.rpartition("-")[0] for file in files)
+    return KeptIndexes(folder, dict(kinds), sum(file.stat().st_size for file in files))
+
+
+def clear_indexes(folder: Path) -> int:
+    """Delete what is kept in a folder, also what a killed build left; gives the bytes freed. An index that is open goes
+    on being read."""
+    freed = 0
+    for file in folder.glob("*"):
+        if file.is_file():
+            freed += file.stat().st_size
+            file.unlink()
+    return freed

@@ -26,7 +26,7 @@ from semblance.protocols.session import Accounts
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.folder import RunFolder
 from semblance.runs.memory import PeakMemory
-from semblance.runs.store import cache_folder
+from semblance.runs.store import index_folder
 from semblance.search.indexes import INDEXES
 
 
@@ -114,7 +114,7 @@ class SweepSession:
     @contextmanager
     def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
         self.parts.check("index", job.head.index)
-        kept = cache_folder() / "indexes"
+        kept = index_folder()
         try:
             bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
         except UsageError as error:
