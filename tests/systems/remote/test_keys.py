@@ -18,6 +18,13 @@ def test_the_first_that_is_set(monkeypatch):
     assert redacted("with bbbbbbbb and mmmmmmmm") == "with [key] and [key]"
 
 
+def test_a_short_key_is_not_taken_out_of_words(monkeypatch):
+    """Local servers are told any letter for a key."""
+    monkeypatch.setenv("SHORT_KEY", "k")
+    read_key("V", ["SHORT_KEY"])
+    assert redacted("thinking needs k, key=k") == "thinking needs [key], key=[key]"
+
+
 def test_no_key(monkeypatch):
     """Is an error that says which variable to set; a server on this machine needs none."""
     monkeypatch.delenv("A_KEY", raising=False)

@@ -16,6 +16,7 @@ _LIKE_A_KEY = re.compile(
     r"|(?<=Bearer )\S+|(?<=[?&]key=)[^&\s\"']+"
 )
 _DUMMY = "none-needed"
+_SHORT = 8
 _read: set[str] = set()
 """Every key this process has read, so that none is ever shown."""
 _needed: ContextVar[bool] = ContextVar("needed", default=True)
@@ -56,6 +57,10 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     )
 
 
+def _alone(secret: str) -> str:
+    return rf"(?<!\w){re.escape(secret)}(?!\w)"
+
+
 def redacted(text: str) -> str:
     """`text` without any key this process has read, and without what looks like one.
 
@@ -63,5 +68,6 @@ def redacted(text: str) -> str:
     'Incorrect API key provided: [key]'
     """
     for secret in sorted(_read, key=len, reverse=True):
-        text = text.replace(secret, "[key]")
+        # A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words.
+        text = re.sub(_alone(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
     return _LIKE_A_KEY.sub("[key]", text)
