@@ -42,7 +42,7 @@ PROMISED = {
     "semblance.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
     "semblance.measures": [
         *("ami", "ari", "average_precision", "ndcg", "precision", "recall", "reciprocal_rank", "v_measure"),
-        *("edit_distance", "krippendorff_alpha", "MEASURES"),
+        *("edit_distance", "fleiss_kappa", "cohen_kappa", "krippendorff_alpha", "MEASURES"),
         *("ra_nwg", "n_recall", "harm", "proc", "hit", "evaluate_graded", "sensitivity_grid"),
     ],
     "semblance.stats": [

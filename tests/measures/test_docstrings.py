@@ -12,6 +12,7 @@ import pytest
     "name",
     [
         *("judged", "ranking", "registry", "clusters", "correlation", "choices", "edit", "agreement"),
+        *("raters", "kappa", "marks", "bands"),
         *("calls", "grading", "rarity", "summary", "flagged", "lists", "spellings"),
     ],
 )

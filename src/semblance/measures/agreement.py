@@ -1,8 +1,8 @@
-"""How well raters agree on the same items."""
+"""How well raters agree on the same items: Krippendorff's alpha, for any scale and with gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Literal
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from semblance.errors import UsageError
 from semblance.measures.judged import Values
+from semblance.measures.raters import Ratings, rating_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
 Floats = NDArray[np.float64]
-Ratings = Sequence[Sequence[Hashable | None]] | NDArray[np.generic]
 
 
 def krippendorff_alpha(
@@ -44,12 +44,7 @@ def krippendorff_alpha(
 def _coded(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct values in their order (their positions where they are nominal), and every rating as its position
     there, -1 where it is missing, (raters, items)."""
-    rows = [[None if _is_missing(value) else value for value in row] for row in ratings]
-    if len({len(row) for row in rows}) != 1:
-        raise UsageError(
-            f"The raters have {[len(row) for row in rows]} items.",
-            mend="Give every rater a rating or None per item.",
-        )
+    rows = rating_rows(ratings)
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"The level is {level!r}.", mend="Use nominal, ordinal or interval.")
     known = dict.fromkeys(value for row in rows for value in row if value is not None)
@@ -57,10 +52,6 @@ def _coded(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     codes = [[-1 if value is None else places[value] for value in row] for row in rows]
     values = range(len(places)) if level == "nominal" else places
     return np.array(list(values), dtype=np.float64), np.array(codes, dtype=np.int64)
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or value != value
 
 
 def _sorted(known: dict[Hashable, None]) -> list[float]:
