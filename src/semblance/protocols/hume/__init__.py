@@ -1,0 +1,1 @@
+"""HUME: how would people do on the same items, and how well do they agree?"""

@@ -1,0 +1,68 @@
+"""One row of table 8 per pair: people with interval and agreement, the best model, and whether it lies outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from semblance.protocols.hume.published.evaluations import Evaluation, of_human
+from semblance.protocols.hume.published.interval import human_interval, outside
+from semblance.protocols.hume.published.matrix import by_pair, score_matrix
+from semblance.protocols.hume.published.standing import Standing, standings
+from semblance.protocols.hume.published.study import Family, Pair, Study, paper_study
+from semblance.stats.estimate import Estimate
+
+AGREEMENT_METRIC: dict[Family, str] = {
+    "classification": "kappa", "clustering": "ARI", "reranking": "rho", "sts": "rho"
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """`annotators` are the scores of single people (one: the pair's own score), `agreement` None for one annotator.
+
+    `outside` says whether the best model lies outside the interval, on unrounded values. The paper prints it as
+    p < .05; it is no test, since the model's own uncertainty plays no part (spec hume, ambiguity 13).
+    """
+
+    standing: Standing
+    interval: Estimate
+    annotators: tuple[float, ...]
+    agreement: float | None
+    agreement_metric: str
+    outside: bool
+
+    @property
+    def pair(self) -> Pair:
+        """The pair it is of."""
+        return self.standing.pair
+
+    @property
+    def total_annotations(self) -> int:
+        """Items times annotators."""
+        return self.pair.n_items * len(self.annotators)
+
+
+def pair_summaries(evaluations: Iterable[Evaluation], study: Study | None = None) -> tuple[PairSummary, ...]:
+    """The rows of table 8, in its order. DataError as `score_matrix`. Source: spec hume 7; FINDINGS, HUME 5 and 6."""
+    study, every = study or paper_study(), list(evaluations)
+    human = by_pair(of_human(every, study))
+    return tuple(
+        _summary(standing, human[standing.pair.dataset, standing.pair.lang])
+        for standing in standings(score_matrix(every, study))
+    )
+
+
+def _summary(standing: Standing, human: Evaluation) -> PairSummary:
+    # A file lists annotators only where there are several.
+    annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
+    interval = human_interval(standing.pair, standing.human, annotators)
+    agreement = human.headline_agreement
+    return PairSummary(
+        standing=standing,
+        interval=interval,
+        annotators=annotators,
+        agreement=agreement,
+        agreement_metric=AGREEMENT_METRIC[standing.pair.family] if agreement is not None else "",
+        outside=outside(standing.best, interval),
+    )
