@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semblance.errors import UsageError
-from semblance.stats import fisher_z, wilson
+from semblance.stats import fisher_z, observed_range, wilson
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,24 @@ def test_fisher_at_its_ends() -> None:
     assert fisher_z(-0.5, 10).low == pytest.approx(-fisher_z(0.5, 10).high)
 
 
+def test_bonett_wright() -> None:
+    """HUME section 7; never narrower than Fisher's, and as wide for no correlation."""
+    result = fisher_z(0.826478, 40, error="bonett-wright")
+    assert (result.low, result.high) == pytest.approx((0.666108, 0.913806), abs=1e-6)
+    assert result.method == "95% Bonett-Wright"
+    assert fisher_z(0.0, 20, error="bonett-wright").low == fisher_z(0.0, 20).low
+    assert fisher_z(1.0, 20, error="bonett-wright").low == 1.0
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=6))
+def test_range(values: list[float]) -> None:
+    """Least and greatest, the mean between them."""
+    result = observed_range(values, 30, "annotators")
+    assert (result.low, result.high, result.n) == (min(values), max(values), 30)
+    assert result.low - 1e-12 <= result.estimate <= result.high + 1e-12
+    assert result.method == f"range of {len(values)} annotators"
+
+
 def test_refused() -> None:
     """Values outside their range, too few items, NaN."""
     for p, n in ((1.1, 10), (-0.1, 10), (math.nan, 10), (0.5, 0)):
@@ -67,5 +85,9 @@ def test_refused() -> None:
     for r, n in ((1.1, 10), (math.nan, 10), (0.5, 3)):
         with pytest.raises(UsageError, match="has no interval"):
             fisher_z(r, n)
+    with pytest.raises(UsageError, match="error is 'jackknife'"):
+        fisher_z(0.5, 10, error="jackknife")
+    with pytest.raises(UsageError, match="not finite"):
+        observed_range([0.5, math.nan], 10)
     with pytest.raises(UsageError, match="confidence is 1"):
         wilson(0.5, 10, confidence=1)

@@ -8,7 +8,7 @@ from semblance.stats.bootstrap import (
     stratified_means,
 )
 from semblance.stats.estimate import Estimate, Significance
-from semblance.stats.intervals import fisher_z, wilson
+from semblance.stats.intervals import fisher_z, observed_range, wilson
 from semblance.stats.mixed import MixedMean, mixed_mean
 from semblance.stats.multiple import holm
 from semblance.stats.randomization import randomization_test
@@ -28,6 +28,7 @@ __all__ = [
     "holm",
     "kendall_tau",
     "mixed_mean",
+    "observed_range",
     "paired_bootstrap",
     "percentile_interval",
     "randomization_test",
