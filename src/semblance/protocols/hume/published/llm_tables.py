@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from semblance.protocols.hume.published.correlated import Correlation, correlated
 from semblance.protocols.hume.published.llm_scores import AVERAGE, LlmScores
 from semblance.protocols.hume.published.matrix import HUMAN, Matrix
 from semblance.protocols.hume.published.study import FAMILIES, Family, Pair
@@ -19,13 +19,10 @@ AVERAGE_LLM = "average of all LLMs"
 
 @dataclass(frozen=True)
 class SameDifficulty:
-    """Spearman's correlation of people's and an LLM's scores over `pairs` pairs, with the two-sided p of the t
-    approximation; both None where either is constant or there are fewer than three pairs."""
+    """How the scores of people and of an LLM go together over pairs."""
 
     llm: str
-    rho: float | None
-    p: float | None
-    pairs: int
+    correlation: Correlation
 
 
 def same_difficulty(scores: LlmScores) -> tuple[SameDifficulty, ...]:
@@ -34,22 +31,15 @@ def same_difficulty(scores: LlmScores) -> tuple[SameDifficulty, ...]:
     Source: spec hume 8.1; FINDINGS, HUME 9.
     """
     series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, scores.values.mean(axis=0))]
-    return tuple(_correlated(name, scores.human, values) for name, values in series)
-
-
-def _correlated(llm: str, human: NDArray[np.float64], values: NDArray[np.float64]) -> SameDifficulty:
-    from scipy.stats import spearmanr
-
-    n = len(human)
-    if n < 3 or np.ptp(human) == 0 or np.ptp(values) == 0:
-        return SameDifficulty(llm, None, None, n)
-    found = spearmanr(human, values)
-    return SameDifficulty(llm, float(found.statistic), float(found.pvalue), n)
+    return tuple(SameDifficulty(name, correlated(scores.human, values)) for name, values in series)
 
 
 def difficulty_table(scores: LlmScores) -> ColumnTable:
     """Table 13."""
-    rows = tuple((one.llm, one.rho, one.p, one.pairs) for one in same_difficulty(scores))
+    rows = tuple(
+        (one.llm, one.correlation.rho, one.correlation.p, one.correlation.n)
+        for one in same_difficulty(scores)
+    )
     columns = (
         Column("llm", "text"),
         Column("spearman_rho"),

@@ -70,7 +70,8 @@ def _document(path: Path) -> Any:
 
 def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     """A file of one task as entries of a collection; the folders say which system it is of."""
-    revision, model = (folder.name for folder in path.resolve().parents[:2])
+    folder = path.resolve().parent
+    revision, model = folder.name, folder.parent.name
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
         raise DataError("Its test split is no list", path=path, found=type(entries).__name__, mend=_MEND)

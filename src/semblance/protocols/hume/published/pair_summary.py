@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from semblance.protocols.hume.published.correlated import Correlation, correlated
 from semblance.protocols.hume.published.evaluations import Evaluation, of_human
 from semblance.protocols.hume.published.interval import human_interval, outside
 from semblance.protocols.hume.published.matrix import by_pair, score_matrix
@@ -51,6 +52,15 @@ def pair_summaries(evaluations: Iterable[Evaluation], study: Study | None = None
         _summary(standing, human[standing.pair.dataset, standing.pair.lang])
         for standing in standings(score_matrix(every, study))
     )
+
+
+def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
+    """Agreement of people against best model minus people, over the pairs that have an agreement.
+
+    Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
+    """
+    known = [(one.agreement, -one.standing.gap()) for one in summaries if one.agreement is not None]
+    return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
 def _summary(standing: Standing, human: Evaluation) -> PairSummary:

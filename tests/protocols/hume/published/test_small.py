@@ -1,0 +1,289 @@
+"""The same functions on a small study whose answers can be seen by eye."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import DataError, UsageError
+from semblance.protocols.hume.published.evaluations import Evaluation, long_frame
+from semblance.protocols.hume.published.every_table import every_table
+from semblance.protocols.hume.published.interval import human_interval, outside
+from semblance.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
+from semblance.protocols.hume.published.mteb_results import read_results
+from semblance.protocols.hume.published.pair_summary import pair_summaries
+from semblance.protocols.hume.published.rounding import fraction_first, percent_first, plain
+from semblance.protocols.hume.published.standing import (
+    percent_of_human,
+    places,
+    standings,
+    win_rates,
+)
+from semblance.protocols.hume.published.study import MULTILINGUAL, Pair, Study, paper_study
+from semblance.protocols.hume.published.tables import (
+    dataset_table,
+    datasets_table,
+    human_leads,
+    main_table,
+    models_table,
+    pair_table,
+)
+
+
+def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:
+    """System and revision are of the folders, the dataset is the study's, languages are ISO 639-3."""
+    assert {(one.system, one.revision) for one in small} == {
+        ("one/alpha", "first"), ("two/beta", "first"), ("baseline/Human", "first")
+    }  # fmt: skip
+    assert {one.dataset for one in small} == {"Feelings", "Topics", "Likeness"}
+    assert {one.lang for one in small} == {"eng", "dan", "ara", "fra"}
+    human = next(one for one in small if (one.short, one.dataset, one.lang) == ("Human", "Likeness", "eng"))
+    assert (human.per_experiment, human.headline_agreement) == ((0.7, 0.6), 0.65)
+
+
+def test_a_folder_below_reads_the_same(
+    small_folder: Path, small_study: Study, small: tuple[Evaluation, ...]
+) -> None:
+    """The model's folder, its revision's and a single file know their system as the whole does."""
+    for path in (small_folder / "one__alpha", small_folder / "one__alpha" / "first"):
+        assert read_results(path, small_study) == tuple(one for one in small if one.system == "one/alpha")
+    one = read_results(small_folder / "one__alpha" / "first" / "HUMEFeelings.json", small_study)
+    assert [(e.system, e.revision, e.main_score) for e in one] == [("one/alpha", "first", 0.9)]
+
+
+def test_one_file_of_many_systems(tmp_path: Path) -> None:
+    """Compressed or not, by what it holds and not by its name; other splits are left out, NaN stays NaN."""
+    entry = {"model": "a/b", "revision": "r", "task": "HUMESTS22", "hf_subset": "no", "main_score": 0.5,
+             "scores": {"cosine": 0.5, "list": [1], "flag": True, "bad": math.nan}}  # fmt: skip
+    text = json.dumps(
+        {"results": [entry, {**entry, "split": "train"}, {**entry, "hf_subset": "ru", "main_score": None}]}
+    )
+    for name, raw in (("a.json.gz", gzip.compress(text.encode())), ("b.json.gz", text.encode())):
+        (tmp_path / name).write_bytes(raw)
+        first, second = read_results(tmp_path / name)
+        assert (first.dataset, first.lang, first.subset, first.main_score) == ("STS22", "nob", "no", 0.5)
+        assert set(first.metrics) == {"cosine", "bad"}
+        assert second.lang == "rus"
+        assert math.isnan(second.main_score)
+    frame = long_frame([first])
+    assert frame.filter(metric="bad")["value"].to_list() == [None]
+
+
+@pytest.mark.parametrize(("text", "what"), [
+    ("{", "cannot be read as JSON"), ("[1]", "no file of MTEB results"), ('{"results": [1]}', "Result 1 is no object"),
+    ('{"results": []}', "No results of the test split"), ('{"scores": {"test": 3}}', "no list"),
+    ('{"results": [{"revision": "r", "task": "t"}]}', "has no model"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "no fraction"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 0.8}]}', "does not say its language"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "languages": [3]}]}', "does not say its language"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "scores": [3]}]}', "no object"),
+    ('{"scores": {"test": [{"main_score": 0.8, "languages": ["eng-Latn"]}]}}', "has no task"),
+])  # fmt: skip
+def test_files_that_are_no_results(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(DataError, match=what) as caught:
+        read_results(tmp_path / "x.json")
+    assert caught.value.mend
+
+
+def test_broken_and_missing_files(tmp_path: Path) -> None:
+    (tmp_path / "cut.json.gz").write_bytes(gzip.compress(b'{"results": []}' * 50)[:30])
+    for name, what in (("cut.json.gz", "cannot be read"), ("none", "no such file")):
+        with pytest.raises(DataError, match=what):
+            read_results(tmp_path / name)
+
+
+def test_the_matrix(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    matrix = score_matrix(small, small_study)
+    assert matrix.models == ("alpha", "beta")
+    assert matrix.values.tolist() == [[0.9, 0.4, 0.6, 0.1, 0.8], [0.7, 0.2, 0.5, 0.3, 0.8]]
+    assert matrix.human.tolist() == [0.8, 0.5, 0.5, 0.6, 0.8]
+    assert math.isnan(matrix.means(lambda pair: pair.lang == "swa")["alpha"])
+
+
+def test_a_missing_or_double_pair_is_refused(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    """A mean over fewer pairs, or over two revisions, would not compare; other systems may lack any."""
+    alpha = [one for one in small if one.system == "one/alpha" and one.dataset == "Feelings"]
+    with pytest.raises(DataError, match=r"alpha has no score for 1 of 5 pairs, the first Feelings \(eng\)"):
+        score_matrix([one for one in small if one not in alpha], small_study)
+    with pytest.raises(DataError, match=r"alpha has no score"):
+        score_matrix(
+            [*(one for one in small if one not in alpha), replace(alpha[0], main_score=math.nan)], small_study
+        )
+    with pytest.raises(DataError, match="two results"):
+        score_matrix([*small, replace(alpha[0], revision="second")], small_study)
+    with pytest.raises(DataError, match="Human has no score for 5"):
+        score_matrix(small, replace(small_study, human_revision="other"))
+    added = [*small, replace(alpha[0], system="three/gamma")]
+    assert score_matrix(added, small_study).models == ("alpha", "beta")
+    assert others(added, small_study) == ["three/gamma"]
+
+
+def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    """A tie is no win and no worse rank."""
+    every = standings(score_matrix(small, small_study))
+    assert [one.rank for one in every] == [2, 1, 2, 1, 1]
+    assert [(one.best_model, one.best) for one in every] == [
+        ("alpha", 0.9), ("alpha", 0.4), ("alpha", 0.6), ("beta", 0.3), ("alpha", 0.8)
+    ]  # fmt: skip
+    assert [(one.against, one.wins, one.pairs) for one in win_rates(every)] == [
+        ("best", 2, 5), ("median", 2, 5), ("mean", 2, 5)
+    ]  # fmt: skip
+    by_group = {(one.group, one.against): one.rate for one in win_rates(every, lambda pair: pair.lang)}
+    assert by_group["eng", "best"] == 0
+    assert by_group["ara", "best"] == 1
+    assert every[0].position == pytest.approx(0.5)
+    assert every[4].position is None
+    assert [one.difficulty for one in every] == ["easy", "moderate", "moderate", "moderate", "easy"]
+
+
+def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    assert [(one.system, one.rank) for one in places(score_matrix(small, small_study))] == [
+        (HUMAN, 1), ("alpha", 2), ("beta", 3)
+    ]  # fmt: skip
+    level = Matrix((Pair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5]))
+    assert [(one.system, one.rank) for one in places(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
+
+
+scores = st.floats(0, 1)
+
+
+@given(st.lists(scores, min_size=1, max_size=8), scores)
+def test_standing_holds_together(models: list[float], human: float) -> None:
+    """Best wins imply the others; rank 1 is just what no model exceeds; the position follows the gap."""
+    names = tuple(f"m{i}" for i in range(len(models)))
+    (one,) = standings(
+        Matrix((Pair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
+    )
+    assert one.worst <= one.median <= one.best
+    assert not one.wins("best") or one.wins("median")
+    assert (one.rank == 1) == (one.gap() >= 0)
+    assert one.rank + sum(x <= human for x in models) == one.n_models + 1
+    assert one.position is None or one.spread < 1e-12 or (one.position > 1 + 1e-9) <= one.wins("best")
+
+
+def test_no_model() -> None:
+    with pytest.raises(UsageError, match="no model"):
+        standings(Matrix((Pair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])))
+
+
+def test_percent_of_human() -> None:
+    """The paper's figures, which are of rounded scores (spec hume 8)."""
+    for score, human, expected in (
+        (0.85, 0.458, 185.6),
+        (0.85, 0.872, 97.5),
+        (0.754, 0.458, 164.6),
+        (0.846, 0.492, 172.0),
+    ):
+        assert round(percent_of_human(score, human) or 0, 1) == expected
+    assert percent_of_human(0.5, 0) is None
+    assert percent_of_human(0.5, -0.1) is None
+
+
+@pytest.mark.parametrize(("family", "n", "score", "annotators", "expected"), [
+    ("classification", 48, 22 / 48, (0.3, 0.5), (0.325752, 0.597089)),
+    ("classification", 45, 33 / 45, (0.7,), (0.589612, 0.840351)),
+    ("sts", 40, 0.826478, (0.7, 0.8), (0.693519, 0.904992)),
+    ("reranking", 20, 0.85, (0.868254, 0.836111), (0.836111, 0.868254)),
+])  # fmt: skip
+def test_intervals(
+    family: str, n: int, score: float, annotators: tuple[float, ...], expected: tuple[float, float]
+) -> None:
+    """Check values of spec hume 7."""
+    found = human_interval(Pair("x", "eng", family, n, len(annotators)), score, annotators)  # type: ignore[arg-type]
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-4)
+
+
+def test_one_annotator_has_no_range() -> None:
+    """Wilson's formula on a V-measure, printed as 58.4-87.8."""
+    found = human_interval(Pair("x", "ara", "clustering", 30, 1), 0.760156, [0.760156])
+    assert (percent_first(found.low), percent_first(found.high)) == (58.4, 87.8)
+
+
+def test_the_ends_of_an_interval_are_inside() -> None:
+    found = human_interval(Pair("x", "eng", "clustering", 30, 2), 0.97, (0.95, 1.0))
+    assert not outside(1.0, found)
+    assert not outside(0.95, found)
+    assert outside(0.949, found)
+
+
+@pytest.mark.parametrize(("score", "expected"), [
+    (0.68051462, (68.1, 68.0, 68.1)), (0.922541, (92.3, 92.2, 92.3)), (0.67545242, (67.5, 67.5, 67.6)),
+    (0.8125, (81.2, 81.2, 81.3)), (-0.0012, (-0.1, -0.1, -0.1)), (1.0, (100.0, 100.0, 100.0)),
+])  # fmt: skip
+def test_three_ways_to_round(score: float, expected: tuple[float, float, float]) -> None:
+    assert (plain(score), fraction_first(score), percent_first(score)) == expected
+
+
+def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    matrix = score_matrix(small, small_study)
+    table = main_table(matrix)
+    assert [column.name for column in table.columns] == [
+        "model", "classification_eng", "clustering_dan", "clustering_eng", "sts_ara", "sts_eng", "overall"
+    ]  # fmt: skip
+    assert table.rows[0] == ("n_datasets", "1", "1", "1", "1", "1", "5")
+    assert table.rows[-1] == (HUMAN, 80.0, 50.0, 50.0, 60.0, 80.0, 64.0)
+    assert human_leads(matrix) == ["clustering_dan", "sts_ara"]
+
+
+def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    """alpha's file holds French: 40, 60 and 80; people annotated none."""
+    as_printed = dataset_table("clustering", small, small_study, every_subset=True)
+    corrected = dataset_table("clustering", small, small_study, every_subset=False)
+    assert [row[1] for row in as_printed.rows] == pytest.approx([60, 35, 50])
+    assert [row[1] for row in corrected.rows] == pytest.approx([50, 35, 50])
+    assert "French" in as_printed.note
+    assert as_printed.name != corrected.name
+    with pytest.raises(DataError, match="beta has no result for Topics in dan"):
+        dataset_table("clustering", [one for one in small if (one.short, one.lang) != ("beta", "dan")],
+                      small_study, every_subset=True)  # fmt: skip
+
+
+def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    every = pair_summaries(small, small_study)
+    assert [one.interval.method for one in every] == [
+        "95% Wilson", "95% Wilson", "range of the annotators", "95% Fisher z", "95% Fisher z"
+    ]  # fmt: skip
+    assert [one.annotators for one in every] == [(0.75, 0.8), (0.5,), (0.45, 0.55), (0.6,), (0.7, 0.6)]
+    assert [one.agreement for one in every] == [0.5, None, 0.2, None, 0.65]
+    assert [one.outside for one in every] == [False, False, True, False, False]
+    text = pair_table(every).as_csv().splitlines()
+    assert text[3] == (
+        "clustering,Topics,eng,10,2,20,50.0,45.0,55.0,range of the annotators,ARI,0.2,alpha,60.0,1"
+    )
+
+
+def test_tables_without_language_models(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    """The same tables on other data, less those of language models; what does not exist is empty, not 0."""
+    tables = {table.name: table for table in every_table(small, study=small_study)}
+    assert not {"hume_table2", "hume_table10", "hume_table13"} & set(tables)
+    pairs = tables["hume_pairs"]
+    names = [column.name for column in pairs.columns]
+    row = dict(zip(names, pairs.rows[0], strict=True))
+    assert (row["gap_best"], row["gap_median"], row["model_range"]) == pytest.approx((-10, 0, 20))
+    assert (row["human_rank"], row["difficulty"]) == (2, "easy")
+    assert pairs.rows[4][names.index("position")] is None
+    assert tables["hume_overall"].rows[0][:2] == (1, HUMAN)
+    assert ("language", "ara", "best", 1, 1, 100.0) in tables["hume_win_rates"].rows
+
+
+def test_the_paper_study() -> None:
+    study = paper_study()
+    families = {family: sum(pair.family == family for pair in study.pairs) for family in
+                ("classification", "clustering", "reranking", "sts")}  # fmt: skip
+    assert families == {"classification": 7, "clustering": 7, "reranking": 6, "sts": 6}
+    assert sum(pair.group == MULTILINGUAL for pair in study.pairs) == 14
+    assert sum(pair.n_annotators == 2 for pair in study.pairs) == 16
+    assert study.pair(" wikipedia ", "nob") == study.pair("HUMEWikipediaRerankingMultilingual", "nob")
+    assert study.pair("Wikipedia", "ara") is None
+    assert study.pair("unknown", "eng") is None
+    assert len(datasets_table().rows) == 16
+    assert ("NovaSearch/stella_en_1.5B_v5", None) in models_table().rows
