@@ -16,7 +16,7 @@ from semblance.protocols.hume.scoring.people import pooled_answers, score_people
 from semblance.protocols.hume.study import TaskSpec
 
 
-@pytest.mark.parametrize("name", ["labels", "groups", "marked", "people", "interval"])
+@pytest.mark.parametrize("name", ["agreement", "labels", "groups", "marked", "people", "interval"])
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"semblance.protocols.hume.scoring.{name}"))

@@ -58,7 +58,7 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
             )
         return min(best, key=list(order).index)
     try:
-        return min(best)  # type: ignore[type-var]
+        return min(best)
     except TypeError:
         raise UsageError(
             "Labels that are numbers and texts have no order.", mend="Name the labels of the task in order."

@@ -1,0 +1,95 @@
+"""Agreement by family: the spec's check values, and what is undefined."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from semblance.errors import UsageError
+from semblance.measures import krippendorff_alpha
+from semblance.protocols.hume.scoring.agreement import PeopleAgreement, people_agreement
+
+
+def agreed(family: str, *raters: list) -> PeopleAgreement:
+    """Agreement of raters who all answered items 00, 01, ..., but for those with None."""
+    by_item = [{f"{i:02}": v for i, v in enumerate(values) if v is not None} for values in raters]
+    return people_agreement(family, {f"rater {i}": own for i, own in enumerate(by_item)})
+
+
+def test_classification() -> None:
+    """HUME section 6: both examples."""
+    found = agreed("classification", list("aabbccabca"), list("abbbcaabcc"))
+    assert (found.value, found.extras["cohen_kappa"]) == pytest.approx((0.548872, 0.552239), abs=1e-6)
+    assert found.extras["percent_agreement"] == pytest.approx(0.7)
+    assert found.extras["alpha"] == pytest.approx(1 - (1 - 1 / 20) * (1 - found.value))
+    assert (found.coefficient, found.band, found.reason) == ("fleiss_kappa", "moderate", "")
+    assert (found.annotators, found.items, found.annotations) == (2, 10, 20)
+    poor = agreed(
+        "classification",
+        ["neg", "pos", "pos", "pos", "neu", "neg"],
+        ["neg", "neg", "neu", "pos", "pos", "neu"],
+    )
+    assert (poor.value, poor.extras["cohen_kappa"]) == pytest.approx((-0.021277, 0), abs=1e-6)
+    assert poor.band == "poor"
+
+
+def test_sts() -> None:
+    """HUME section 6."""
+    r1, r2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
+    found = agreed("sts", r1, r2)
+    assert found.value == pytest.approx(0.615854, abs=1e-6)
+    assert (found.coefficient, found.band) == ("spearman", "moderate")
+    assert found.extras["absolute_difference"] == 1.375
+    assert found.extras["alpha"] == krippendorff_alpha([r1, r2], "interval")
+
+
+def test_clustering() -> None:
+    """HUME section 6; annotators' ids are their own."""
+    found = agreed("clustering", list("000111222"), list("555577999"))
+    assert (found.value, found.extras["v_measure"]) == pytest.approx((0.642857, 0.786013), abs=1e-6)
+    assert (found.coefficient, found.band) == ("ari", "substantial")
+
+
+def test_reranking() -> None:
+    """HUME section 6; a query with a constant vector is skipped and counted."""
+    one, other = (1, 1, 1, 0, 0, 0, 0), (1, 1, 0, 1, 0, 0, 0)
+    found = agreed("reranking", [one, one], [other, (0,) * 7])
+    assert [found.value, found.extras["kendall"]] == pytest.approx([0.416667] * 2, abs=1e-6)
+    # Kappa is defined where one vector is constant: 0, no better than chance.
+    assert found.extras["cohen_kappa"] == pytest.approx(0.416667 / 2, abs=1e-6)
+    assert (found.extras["comparisons"], found.extras["skipped"], found.extras["spearman_sd"]) == (1, 1, 0)
+    assert found.band == "moderate"
+
+
+def test_only_shared_items_count() -> None:
+    """Items that one annotator has alone are nothing to agree on."""
+    found = agreed("classification", ["a", "b", "a", None], ["a", "b", None, "b"])
+    assert (found.value, found.items, found.annotations, found.extras["dropped"]) == (1, 2, 4, 2)
+    assert found.band == "excellent"
+
+
+@pytest.mark.parametrize(
+    ("family", "raters", "reason"),
+    [
+        ("classification", [["a", "b"]], "fewer than two annotators"),
+        ("sts", [[1, 2], [None, None]], "fewer than two annotators"),
+        ("classification", [["a", None], [None, "a"]], "no item has two annotators"),
+        ("clustering", [["a", None], [None, "a"]], "no item has two annotators"),
+        ("clustering", [["a", "b"], [None, "a"]], "no two annotators share two items"),
+        ("classification", [["a", "a"], ["a", "a"]], "all answers are the same"),
+        ("sts", [[1, 2], [3, 3]], "answers do not vary"),
+        ("reranking", [[(1, 0)], [(1, 1)]], "answers do not vary"),
+    ],
+)
+def test_undefined_is_na_with_a_reason(family: str, raters: list, reason: str) -> None:
+    """Never 0."""
+    found = agreed(family, *raters)
+    assert math.isnan(found.value)
+    assert (found.band, found.reason) == ("NA", reason)
+
+
+def test_another_family_is_refused() -> None:
+    """With the families there are."""
+    with pytest.raises(UsageError, match="family is 'retrieval'"):
+        agreed("retrieval", [1], [1])
