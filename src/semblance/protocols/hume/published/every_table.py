@@ -11,7 +11,7 @@ from semblance.protocols.hume.published.matrix import score_matrix
 from semblance.protocols.hume.published.pair_summary import pair_summaries
 from semblance.protocols.hume.published.standing import standings
 from semblance.protocols.hume.published.standing_tables import overall_table, pair_standing_table, win_table
-from semblance.protocols.hume.published.study import FAMILIES, Study, paper_study
+from semblance.protocols.hume.published.study import Study, paper_study
 from semblance.protocols.hume.published.tables import (
     DATASET_TABLES,
     dataset_table,
@@ -20,6 +20,7 @@ from semblance.protocols.hume.published.tables import (
     models_table,
     pair_table,
 )
+from semblance.protocols.hume.study import FAMILIES
 from semblance.protocols.tables import ColumnTable
 
 

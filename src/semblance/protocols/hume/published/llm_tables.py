@@ -10,7 +10,8 @@ import numpy as np
 from semblance.protocols.hume.published.correlated import Correlation, correlated
 from semblance.protocols.hume.published.llm_scores import AVERAGE, LlmScores
 from semblance.protocols.hume.published.matrix import HUMAN, Matrix
-from semblance.protocols.hume.published.study import FAMILIES, Family, Pair
+from semblance.protocols.hume.published.study import Pair
+from semblance.protocols.hume.study import FAMILIES, Family
 from semblance.protocols.tables import Column, ColumnTable, Value
 
 LLM_TABLES: dict[Family, int] = {"classification": 10, "reranking": 11, "sts": 12, "clustering": 0}

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from semblance.protocols.hume.published.correlated import Correlation, correlated
 from semblance.protocols.hume.published.evaluations import Evaluation, of_human
-from semblance.protocols.hume.published.interval import human_interval, outside
 from semblance.protocols.hume.published.matrix import by_pair, score_matrix
 from semblance.protocols.hume.published.standing import Standing, standings
-from semblance.protocols.hume.published.study import Family, Pair, Study, paper_study
+from semblance.protocols.hume.published.study import Pair, Study, paper_study
+from semblance.protocols.hume.scoring.interval import human_interval, is_outside
+from semblance.protocols.hume.study import Family
 from semblance.stats.estimate import Estimate
 
 AGREEMENT_METRIC: dict[Family, str] = {
@@ -22,8 +23,8 @@ AGREEMENT_METRIC: dict[Family, str] = {
 class PairSummary:
     """`annotators` are the scores of single people (one: the pair's own score), `agreement` None for one annotator.
 
-    `outside` says whether the best model lies outside the interval, on unrounded values. The paper prints it as
-    p < .05; it is no test, since the model's own uncertainty plays no part (spec hume, ambiguity 13).
+    `outside` says whether the best model lies outside the interval, on unrounded values; None without an interval. The
+    paper prints it as p < .05; it is no test, since the model's own uncertainty plays no part (spec hume, ambiguity 13).
     """
 
     standing: Standing
@@ -31,7 +32,7 @@ class PairSummary:
     annotators: tuple[float, ...]
     agreement: float | None
     agreement_metric: str
-    outside: bool
+    outside: bool | None
 
     @property
     def pair(self) -> Pair:
@@ -66,7 +67,7 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
 def _summary(standing: Standing, human: Evaluation) -> PairSummary:
     # A file lists annotators only where there are several.
     annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
-    interval = human_interval(standing.pair, standing.human, annotators)
+    interval = human_interval(standing.pair.family, standing.human, annotators, standing.pair.n_items)
     agreement = human.headline_agreement
     return PairSummary(
         standing=standing,
@@ -74,5 +75,5 @@ def _summary(standing: Standing, human: Evaluation) -> PairSummary:
         annotators=annotators,
         agreement=agreement,
         agreement_metric=AGREEMENT_METRIC[standing.pair.family] if agreement is not None else "",
-        outside=outside(standing.best, interval),
+        outside=is_outside(standing.best, interval),
     )

@@ -14,8 +14,11 @@ from semblance.protocols.hume.published.study import Pair
 
 Reference = Literal["best", "median", "mean"]
 REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
+Weighting = Literal["pairs", "datasets"]
 Difficulty = Literal["easy", "moderate", "hard"]
 EASY, HARD = 0.7, 0.5
+ROUNDING = 1e-12
+"""What the mean of equal scores can differ by from each of them: less is a tie."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Standing:
 
     def wins(self, name: Reference = "best") -> bool:
         """Whether people are strictly better; a tie is no win."""
-        return self.human > self.reference(name)
+        return self.gap(name) > ROUNDING
 
     @property
     def spread(self) -> float:
@@ -84,7 +87,7 @@ class Wins:
 
 @dataclass(frozen=True)
 class Place:
-    """A system, or Human, by its mean over all pairs; `rank` is 1 + those strictly above."""
+    """A system, or Human, by its mean over pairs or datasets; `rank` is 1 + those strictly above."""
 
     system: str
     overall: float
@@ -129,13 +132,27 @@ def win_rates(standings: Sequence[Standing], by: Callable[[Pair], str] = lambda 
     )
 
 
-def places(matrix: Matrix) -> tuple[Place, ...]:
-    """Models and Human by their mean over all pairs, best first; equals share a rank."""
-    means = matrix.means()
+def places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
+    """Models and Human by their mean, best first; equals share a rank.
+
+    Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
+    Source: spec hume, section 8 and ambiguity 14.
+    """
+    means = matrix.means() if weighting == "pairs" else _means_of_datasets(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
         Place(system, mean, 1 + sum(other > mean for other in means.values())) for system, mean in ranked
     )
+
+
+def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
+    names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
+    each = [matrix.means(_of_dataset(name)) for name in names]
+    return {system: float(np.mean([means[system] for means in each])) for system in each[0]}
+
+
+def _of_dataset(name: str) -> Callable[[Pair], bool]:
+    return lambda pair: pair.dataset == name
 
 
 def difficulty(human: float) -> Difficulty:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal, cast
+from typing import cast
 
-Family = Literal["classification", "clustering", "reranking", "sts"]
-FAMILIES: tuple[Family, ...] = ("classification", "clustering", "reranking", "sts")
+from semblance.protocols.hume.study import Family
+
 MULTILINGUAL, ENGLISH_ONLY = "multilingual datasets", "English-only datasets"
 
 

@@ -13,7 +13,8 @@ from semblance.protocols.hume.published.evaluations import Evaluation, of_human
 from semblance.protocols.hume.published.matrix import HUMAN, Matrix, by_pair
 from semblance.protocols.hume.published.pair_summary import PairSummary
 from semblance.protocols.hume.published.rounding import fraction_first, percent_first
-from semblance.protocols.hume.published.study import FAMILIES, Family, Pair, Study, paper_study
+from semblance.protocols.hume.published.study import Pair, Study, paper_study
+from semblance.protocols.hume.study import FAMILIES, Family
 from semblance.protocols.tables import Column, ColumnTable, Value
 
 DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "reranking": 6, "sts": 7}
@@ -121,9 +122,14 @@ def _pair_row(one: PairSummary) -> tuple[Value, ...]:
     pair, standing, interval = one.pair, one.standing, one.interval
     return (
         pair.family, pair.dataset, pair.lang, pair.n_items, len(one.annotators), one.total_annotations,
-        *(percent_first(value) for value in (standing.human, interval.low, interval.high)), interval.method,
-        one.agreement_metric, one.agreement, standing.best_model, percent_first(standing.best), int(one.outside),
+        *(_printed(value) for value in (standing.human, interval.low, interval.high)), interval.method,
+        one.agreement_metric, one.agreement, standing.best_model, percent_first(standing.best),
+        None if one.outside is None else int(one.outside),
     )  # fmt: skip
+
+
+def _printed(value: float) -> float | None:
+    return None if math.isnan(value) else percent_first(value)
 
 
 def datasets_table(study: Study | None = None) -> ColumnTable:
