@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from semblance.errors import UsageError
 from semblance.measures import krippendorff_alpha
@@ -87,6 +89,32 @@ def test_undefined_is_na_with_a_reason(family: str, raters: list, reason: str) -
     found = agreed(family, *raters)
     assert math.isnan(found.value)
     assert (found.band, found.reason) == ("NA", reason)
+
+
+answered = st.integers(2, 3).flatmap(
+    lambda raters: st.lists(
+        st.lists(st.none() | st.integers(0, 3), min_size=raters, max_size=raters), min_size=1, max_size=8
+    )
+)
+
+
+@given(answered, st.permutations("wxyz"), st.sampled_from(["classification", "clustering", "sts"]))
+@settings(deadline=None)
+def test_bounds_and_names(items: list[list[int | None]], names: list[str], family: str) -> None:
+    """At most 1, or NaN with a reason; labels may be renamed for all, cluster ids for each annotator alone."""
+    raters = [list(row) for row in zip(*items, strict=True)]
+    found = agreed(family, *raters)
+    assert math.isnan(found.value) == bool(found.reason) == (found.band == "NA")
+    assert math.isnan(found.value) or -1 <= found.value <= 1
+    if family == "sts":
+        return
+    turned = [
+        [v if v is None else names[(v + own * (family == "clustering")) % 4] for v in row]
+        for own, row in enumerate(raters)
+    ]
+    renamed = agreed(family, *turned)
+    assert renamed.value == pytest.approx(found.value, nan_ok=True)
+    assert renamed.extras == pytest.approx(found.extras, nan_ok=True)
 
 
 def test_another_family_is_refused() -> None:
