@@ -76,6 +76,14 @@ def test_wrong_gold_is_named(gold: object, message: str) -> None:
         gold_values(RANKED, _items(RANKED, gold))
 
 
+def test_a_task_is_of_a_family_and_tells_its_labels_apart() -> None:
+    """1 and "1" would be one label in a file."""
+    with pytest.raises(DataError, match="family of t is 'retrieval'"):
+        TaskSpec("t", "retrieval", "eng")
+    with pytest.raises(DataError, match="Two labels of t read the same"):
+        TaskSpec("t", "classification", "eng", labels=(1, "1"))
+
+
 def test_what_does_not_belong() -> None:
     """An unknown item, a repeated answer, a repeated item."""
     twice = [Annotation("0", "a", 1.0), Annotation("0", "a", 2.0)]

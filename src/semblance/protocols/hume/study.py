@@ -24,12 +24,21 @@ Answers = Mapping[str, Mapping[str, Any]]
 @dataclass(frozen=True)
 class TaskSpec:
     """A dataset in one language. `labels` are those of a classification, in the order in which a tied vote goes to
-    the first; empty: the sorted values found."""
+    the first; empty: the sorted values found. Raises DataError for another family, or labels of one spelling."""
 
     name: str
     family: Family
     lang: str
     labels: tuple[Label, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise DataError(
+                f"The family of {self.name} is {self.family!r}.", mend=f"Use one of {', '.join(FAMILIES)}."
+            )
+        # Files of annotations do not tell the label 1 from the label "1".
+        if len({str(label) for label in self.labels}) < len(self.labels):
+            raise DataError(f"Two labels of {self.name} read the same.", mend="Name every label once.")
 
 
 @dataclass(frozen=True)
