@@ -19,6 +19,7 @@ from semblance.protocols.hume.published.llm_tables import (
 )
 from semblance.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
 from semblance.protocols.hume.published.pair_summary import agreement_against_gap, pair_summaries
+from semblance.protocols.hume.published.quality import qualities
 from semblance.protocols.hume.published.rounding import plain
 from semblance.protocols.hume.published.standing import places, standings, win_rates
 from semblance.protocols.hume.published.study import MULTILINGUAL, paper_study
@@ -186,14 +187,14 @@ def test_low_agreement_goes_with_models_above_people(published: tuple[Evaluation
 
 
 def test_every_table(published: tuple[Evaluation, ...], llms: LlmScores) -> None:
-    """All of the paper's thirteen, four of them corrected, and three of ours; each can be written both ways."""
+    """All of the paper's thirteen, four of them corrected, and four of ours; each can be written both ways."""
     tables = list(every_table(published, llms))
     names = [table.name for table in tables]
     assert len(set(names)) == len(names)
     assert set(names) == {
         *(f"hume_table{number}" for number in range(1, 14)),
         *(f"hume_table{number}_study_languages" for number in range(4, 8)),
-        "hume_overall", "hume_pairs", "hume_win_rates",
+        "hume_overall", "hume_pairs", "hume_win_rates", "quality_flags",
     }  # fmt: skip
     for table in tables:
         assert len(table.as_csv().splitlines()) == 1 + len(table.rows)
@@ -204,6 +205,25 @@ def test_every_table(published: tuple[Evaluation, ...], llms: LlmScores) -> None
     assert by_name["hume_overall"][3] == {
         "rank": "4", "system": HUMAN, "overall": "77.6", "rank_by_dataset": "7", "overall_by_dataset": "78.0"
     }  # fmt: skip
+
+
+def test_low_and_high_agreement(published: tuple[Evaluation, ...]) -> None:
+    """The sixteen pairs of two annotators (spec hume 10.2); models are above people wherever these disagree."""
+    found = qualities(pair_summaries(published))
+    names = {
+        level: [one.summary.pair.name for one in found if one.trust == level]
+        for level in ("low", "high", None)
+    }
+    assert names["low"] == [
+        "EmotionClassification (eng)", "MultilingualSentiment (eng)", "ArxivClusteringP2P (eng)",
+        "SIB200ClusteringS2S (eng)", "STSBenchmark (eng)",
+    ]  # fmt: skip
+    assert names["high"] == [
+        "WikiCitiesClustering (eng)", "Core17Instruction (eng)", "News21Instruction (eng)",
+        "Robust04Instruction (eng)", "STS12 (eng)", "STS22 (eng)",
+    ]  # fmt: skip
+    assert len(names[None]) == 10
+    assert [one.summary.pair.name for one in found if one.superhuman_on_noise] == names["low"]
 
 
 def test_other_systems_take_no_part(published: tuple[Evaluation, ...], matrix: Matrix) -> None:

@@ -19,6 +19,7 @@ from semblance.protocols.hume.published.every_table import every_table
 from semblance.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
 from semblance.protocols.hume.published.mteb_results import read_results
 from semblance.protocols.hume.published.pair_summary import pair_summaries
+from semblance.protocols.hume.published.quality import qualities, quality_table, trust
 from semblance.protocols.hume.published.rounding import fraction_first, percent_first, plain
 from semblance.protocols.hume.published.standing import (
     percent_of_human,
@@ -35,6 +36,7 @@ from semblance.protocols.hume.published.tables import (
     models_table,
     pair_table,
 )
+from semblance.protocols.hume.study import Family
 
 
 def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:
@@ -272,6 +274,23 @@ def test_tables_without_language_models(small: tuple[Evaluation, ...], small_stu
     assert pairs.rows[4][names.index("position")] is None
     assert tables["hume_overall"].rows[0][:2] == (1, HUMAN)
     assert ("language", "ara", "best", 1, 1, 100.0) in tables["hume_win_rates"].rows
+
+
+def test_quality(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    """Topics (eng): agreement 0.2 and a model above everybody."""
+    found = qualities(pair_summaries(small, small_study))
+    assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
+    assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
+    rows = quality_table(found).rows
+    assert [bool(row[-1]) for row in rows] == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize(("family", "agreement", "expected"), [
+    ("classification", 0.4, "medium"), ("classification", 0.6, "medium"), ("clustering", -0.1, "low"),
+    ("clustering", 0.61, "high"), ("sts", 0.6, "medium"), ("reranking", 0.71, "high"), ("sts", 0.59, "low"),
+])  # fmt: skip
+def test_limits_belong_to_the_middle(family: Family, agreement: float, expected: str) -> None:
+    assert trust(family, agreement) == expected
 
 
 def test_the_paper_study() -> None:

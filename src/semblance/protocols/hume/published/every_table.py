@@ -9,6 +9,7 @@ from semblance.protocols.hume.published.llm_scores import LlmScores
 from semblance.protocols.hume.published.llm_tables import difficulty_table, family_table, pair_score_table
 from semblance.protocols.hume.published.matrix import score_matrix
 from semblance.protocols.hume.published.pair_summary import pair_summaries
+from semblance.protocols.hume.published.quality import qualities, quality_table
 from semblance.protocols.hume.published.standing import standings
 from semblance.protocols.hume.published.standing_tables import overall_table, pair_standing_table, win_table
 from semblance.protocols.hume.published.study import Study, paper_study
@@ -28,7 +29,7 @@ def every_table(
     evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None
 ) -> Iterator[ColumnTable]:
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
-    `hume_pairs` and `hume_win_rates`.
+    `hume_pairs`, `hume_win_rates` and `quality_flags`.
 
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
@@ -41,11 +42,17 @@ def every_table(
     for family in DATASET_TABLES:
         yield dataset_table(family, evaluations, study, every_subset=True)
         yield dataset_table(family, evaluations, study, every_subset=False)
-    yield pair_table(pair_summaries(evaluations, study))
+    summaries = pair_summaries(evaluations, study)
+    yield pair_table(summaries)
     yield models_table(study)
     if llms:
         present = {pair.family for pair in llms.pairs}
         yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
         yield difficulty_table(llms)
     every = standings(matrix)
-    yield from (overall_table(matrix), pair_standing_table(every), win_table(every))
+    yield from (
+        overall_table(matrix),
+        pair_standing_table(every),
+        win_table(every),
+        quality_table(qualities(summaries)),
+    )
