@@ -7,7 +7,10 @@ import math
 import pytest
 
 from semblance.errors import UsageError
-from semblance.protocols.hume.scoring.interval import human_interval, is_outside
+from semblance.protocols.hume.scoring.interval import human_interval, is_outside, query_bootstrap
+from semblance.protocols.hume.scoring.people import score_people
+from semblance.protocols.hume.study import TaskSpec
+from semblance.stats import bootstrap_ci
 
 # HUME section 10.1: score, items, annotators' scores (for the first two families only their number matters), interval
 # in points, best model in points, and whether it is starred.
@@ -69,6 +72,27 @@ def test_options() -> None:
     assert span.method == "range of 2 annotators"
     assert not is_outside(0.7, span)
     assert is_outside(0.71, span)
+
+
+def test_bootstrap_over_queries() -> None:
+    """The human MAP, and the interval of the queries' means over annotators; one seed, one interval."""
+    gold = {f"{i:02}": (1, 0, 0) for i in range(12)}
+    hit, two, miss = (1, 0, 0), (1, 1, 0), (0, 0, 1)
+    answers = {
+        "a": dict(zip(gold, [hit] * 8 + [miss] * 4, strict=True)),
+        "b": dict(zip(gold, [hit] * 6 + [two] * 6, strict=True)),
+    }
+    found = query_bootstrap(gold, answers)
+    expected = bootstrap_ci([1] * 6 + [0.75] * 2 + [(1 / 3 + 0.5) / 2] * 4)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.estimate == pytest.approx(
+        score_people(TaskSpec("t", "reranking", "eng"), gold, answers).score()
+    )
+    assert found.low < found.estimate < found.high
+    assert found == query_bootstrap(gold, answers)
+    assert len({query_bootstrap(gold, answers, seed=seed) for seed in range(8)}) > 1
+    with pytest.raises(UsageError, match="Nobody answered"):
+        query_bootstrap(gold, {"a": {}})
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from semblance.errors import UsageError
-from semblance.protocols.hume.study import FAMILIES, Family
-from semblance.stats import Estimate, fisher_z, observed_range, wilson
+from semblance.protocols.hume.scoring.marked import ApMode, marked_ap
+from semblance.protocols.hume.study import FAMILIES, Answers, Family, Gold
+from semblance.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wilson
 
 OneAnnotator = Literal["wilson", "none"]
 _LEAST_PAIRS = 4
@@ -29,8 +30,8 @@ def human_interval(
     Classification: Wilson's, with n items however many annotations. STS: Fisher's, or Bonett and Wright's by `error`.
     Clustering and reranking: from the lowest to the highest annotator, which is no confidence interval; for one
     annotator Wilson's as if the score were a share (what was done in the paper), or by `one_annotator` "none" NaN.
-    Also NaN for ratings of fewer than 4 items. `method` says which it is. For reranking `bootstrap_ci` over the
-    queries' AP is the better one.
+    Also NaN for ratings of fewer than 4 items. `method` says which it is. For reranking
+    `query_bootstrap` is the better one.
     Source: spec hume 7; HUME table 8. Raises UsageError for another family or option, no annotators, no items or a
     score out of range.
 
@@ -50,6 +51,31 @@ def human_interval(
     if one_annotator == "none":
         return _none(score, n, "none: one annotator")
     return wilson(score, n, confidence=confidence)
+
+
+def query_bootstrap(
+    gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware", seed: int = 1337
+) -> Estimate:
+    """The MAP of people on a reranking task, with a bootstrap interval over queries: what other queries could have
+    given. A query's value is the mean over its annotators, so with gaps the MAP may differ from the paper's.
+
+    Source: spec hume 7 (the option for reranking). Raises UsageError where nobody answered.
+
+    >>> query_bootstrap({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).estimate
+    0.75
+    """
+    queries = sorted({query for own in answers.values() for query in own})
+    if not queries:
+        raise UsageError("Nobody answered a query.", mend="Give the annotations of this task.")
+    every = [
+        [
+            marked_ap(gold[query], own[query], human_ap_mode=human_ap_mode)
+            for own in answers.values()
+            if query in own
+        ]
+        for query in queries
+    ]
+    return bootstrap_ci([math.fsum(values) / len(values) for values in every], seed=seed)
 
 
 def is_outside(value: float, interval: Estimate) -> bool | None:
