@@ -522,6 +522,29 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a view of a report without a network: visit(file, view, width=1232, **options of the browser's context).
+    Complaints of a page fail the test."""
+    contexts, complaints = [], []
+
+    def opened(file: Path, view: str, *, width: int = 1232, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.goto(f"{file.as_uri()}#{view}")
+        page.wait_for_timeout(100)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
 def make_pteb(tmp_path: Path) -> MakeRun:
     """Write a synthetic PTEB run; its fields are those of `Pteb`."""
     number = count()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +25,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def go(browser: Any, reports: dict[str, Path]) -> Iterator[Go]:
-    """Open a page without a network; complaints of the page fail the test."""
-    contexts, complaints = [], []
-
-    def opened(place: str, *, width: int = 1232, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{reports[place].as_uri()}#{place}")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+def go(visit: Go, reports: dict[str, Path]) -> Go:
+    return lambda place, **options: visit(reports[place], place, **options)
 
 
 @pytest.mark.parametrize("width", [320, 390, 1232])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,8 @@ def report(golden_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture
-def go(browser: Any, report: Path) -> Iterator[Go]:
-    """Open a view without a network; complaints of the page fail the test."""
-    contexts, complaints = [], []
-
-    def opened(place: str, *, width: int = 1232, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{report.as_uri()}#{place}")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+def go(visit: Go, report: Path) -> Go:
+    return partial(visit, report)
 
 
 def test_views_open_one_at_a_time_and_stay_inside_the_page(go: Go) -> None:

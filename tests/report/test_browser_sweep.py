@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,23 +32,8 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def go(browser: Any, run: Path) -> Iterator[Go]:
-    """Open the page without a network; complaints of the page fail the test."""
-    contexts, complaints = [], []
-
-    def opened(place: str = "sweep", *, width: int = 1232, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{(run / 'report.html').as_uri()}#{place}")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+def go(visit: Go, run: Path) -> Go:
+    return lambda place="sweep", **options: visit(run / "report.html", place, **options)
 
 
 def chosen(found: Findings, ms: float | None, usd: float | None) -> tuple[bool, str]:

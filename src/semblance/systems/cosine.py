@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from semblance.contracts import Encoder, Ranked, Role
 from semblance.errors import UsageError
 from semblance.search import exact_search
+from semblance.systems.transforms import unit
 
 _BLOCK = 256
 
@@ -57,8 +58,8 @@ class Cosine:
     ) -> NDArray[np.float32]:
         """Cosine of `texts[left[i]]` and `texts[right[i]]`, shape (n,), as `pairs` has it; each of the texts, which
         are distinct, is encoded once, however many pairs it is in."""
-        unit = self._unit(texts)
-        return _cosines(unit, unit, left, right, left == right)
+        vectors = self._unit(texts)
+        return _cosines(vectors, vectors, left, right, left == right)
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors as the encoder gives them, (n, dim), not normalised: what a classifier learns from. Zeros
@@ -72,16 +73,16 @@ class Cosine:
 
         Written block by block into the result: beside it only the vectors and a few hundred rows are held.
         """
-        unit = self._unit(texts)
-        n = len(unit)
+        vectors = self._unit(texts)
+        n = len(vectors)
         distances = np.empty(n * (n - 1) // 2, dtype=np.float32)
         for start in range(0, n, _BLOCK):
-            block = np.clip(1 - unit[start : start + _BLOCK] @ unit[start:].T, 0, 2)
+            block = np.clip(1 - vectors[start : start + _BLOCK] @ vectors[start:].T, 0, 2)
             for row, values in enumerate(block, start):
                 first = _condensed_row(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
         for rows in _equal_rows(texts):
-            if np.isnan(unit[rows[0], 0]):
+            if np.isnan(vectors[rows[0], 0]):
                 continue
             for position, row in enumerate(rows[:-1]):
                 distances[_condensed_row(int(row), n) + rows[position + 1 :] - row - 1] = 0
@@ -102,11 +103,9 @@ class Cosine:
     def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
         vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
-        lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)).astype(np.float32)
-        lengths[lengths == 0] = 1
-        unit = np.asarray(vectors / lengths[:, None], dtype=np.float32)
-        unit[np.array([not text for text in texts], dtype=bool)] = 0
-        return unit
+        found = unit(vectors)
+        found[np.array([not text for text in texts], dtype=bool)] = 0
+        return found
 
 
 def _cosines(

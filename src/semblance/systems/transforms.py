@@ -42,9 +42,9 @@ class Transform:
         """The vectors, (n, d), as (n, dims): float32, whatever the precision their values are rounded to."""
         kept = vectors[:, : self.dims]
         if self.normalize:
-            kept = _unit(kept)
+            kept = unit(kept)
         if self.quantize == "float16":
-            return _unit(kept).astype(np.float16).astype(np.float32)
+            return unit(kept).astype(np.float16).astype(np.float32)
         if self.quantize == "int8":
             scaled = _divided(kept, np.abs(kept).max(axis=1, initial=0)) * np.float32(127)
             return np.asarray(np.rint(scaled), dtype=np.float32)
@@ -109,7 +109,12 @@ class Transformed:
         return getattr(self.encoder, name)
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def unit(vectors: Vectors) -> Vectors:
+    """Each row (n, d) at length 1; zero rows stay zero, NaN stays NaN.
+
+    >>> unit(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
     squares = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
     return _divided(vectors, np.sqrt(squares).astype(np.float32))
 

@@ -12,6 +12,7 @@ from semblance.contracts import Role, Tokenizer
 from semblance.errors import ModelError, UsageError
 from semblance.spec import QUERY, Spec, Value
 from semblance.systems.remote.ledger import Ledger
+from semblance.systems.transforms import unit
 
 Vectors = NDArray[np.float32]
 
@@ -59,10 +60,10 @@ class LateInteraction:
         """Sums of largest cosines, (n,). ModelError where the encoder fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        wanted = _unit(self._encoder.encode_tokens([query], role="query")[0])
+        wanted = unit(_finite(self._encoder.encode_tokens([query], role="query")[0]))
         found = self._encoder.encode_tokens(documents, role="document")
         # One product per document: its score must not depend on the others, by no rounding either.
-        return np.array([max_sim(wanted, _unit(tokens)) for tokens in found], dtype=np.float32)
+        return np.array([max_sim(wanted, unit(_finite(tokens))) for tokens in found], dtype=np.float32)
 
 
 def max_sim(query: Vectors, document: Vectors) -> float:
@@ -80,12 +81,11 @@ def max_sim(query: Vectors, document: Vectors) -> float:
     return float(cosines.max(axis=0).sum(dtype=np.float64))
 
 
-def _unit(tokens: Vectors) -> Vectors:
-    """Rows at length 1; zero rows stay zero."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", tokens, tokens, dtype=np.float64)).astype(np.float32)
-    if not np.isfinite(lengths).all():
+def _finite(tokens: Vectors) -> Vectors:
+    """The vectors of tokens as they are; ModelError where there are values that are none."""
+    if not np.isfinite(tokens).all():
         raise ModelError("The vectors of tokens hold values that are not finite.")
-    return np.asarray(tokens / np.where(lengths == 0, 1, lengths)[:, None], dtype=np.float32)
+    return tokens
 
 
 def _opened(target: str, params: dict[str, Value], **context: Any) -> TokenEncoder:

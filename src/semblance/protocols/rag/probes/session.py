@@ -59,8 +59,9 @@ def probe_names(
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = NamesRequest(tuple(systems), **_tuples(arguments))
-    how = {"workers": workers, "cache": cache, "listener": listener or Silent(), "max_usd": max_usd}
-    return carry_out(request, Path(out), **how)  # type: ignore[arg-type]
+    return carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener or Silent(), max_usd=max_usd
+    )
 
 
 def probe_noise(
@@ -81,8 +82,9 @@ def probe_noise(
     """
     mapping = arguments.pop("mapping", None) or {}
     request = NoiseRequest(tuple(systems), mapping=tuple(sorted(dict(mapping).items())), **_tuples(arguments))
-    how = {"workers": workers, "cache": cache, "listener": listener or Silent(), "max_usd": max_usd}
-    return carry_out(request, Path(out), **how)  # type: ignore[arg-type]
+    return carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener or Silent(), max_usd=max_usd
+    )
 
 
 def make_plan(

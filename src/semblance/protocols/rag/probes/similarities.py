@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Role, Similarity
+from semblance.systems.transforms import unit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,18 +36,15 @@ def similarities(
     pairs, places = np.unique(whole.ravel() * len(passages) + right.ravel(), return_inverse=True)
     first, second = pairs // len(passages), pairs % len(passages)
     if hasattr(system, "vectors"):
-        values = _cosines(_unit(system, queries, "query"), _unit(system, passages, role), first, second)
+        values = _cosines(_vectors(system, queries, "query"), _vectors(system, passages, role), first, second)
     else:
         values = system.pairs([queries[i] for i in first], [passages[i] for i in second]).astype(np.float64)
     return values[places].reshape(right.shape)
 
 
-def _unit(system: Any, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+def _vectors(system: Any, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
     """Vectors of length 1; one that is zero stays so, and has the cosine 0 with all."""
-    vectors = np.asarray(system.vectors(texts, role), dtype=np.float32)
-    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    lengths[lengths == 0] = 1
-    return np.asarray(vectors / lengths[:, None].astype(np.float32), dtype=np.float32)
+    return unit(np.asarray(system.vectors(texts, role), dtype=np.float32))
 
 
 def _cosines(

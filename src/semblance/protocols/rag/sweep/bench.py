@@ -13,9 +13,10 @@ from semblance.errors import ModelError
 from semblance.protocols.rag.probes.noise.levels import LEVELS, noisy, phrases
 from semblance.protocols.rag.sweep.candidates import Places, Words, found
 from semblance.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
-from semblance.protocols.rag.sweep.parts import Parts, SweepEncoder, Vectors, unit
+from semblance.protocols.rag.sweep.parts import Parts, SweepEncoder, Vectors
 from semblance.search import exact_search
 from semblance.search.bm25 import Hit
+from semblance.systems.transforms import unit
 
 Floats = NDArray[np.float64]
 MOST_LOST = 0.05
@@ -109,7 +110,7 @@ class Encoded:
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, at length 1."""
-        return unit(self.documents, dims), unit(self.queries, dims)
+        return unit(self.documents[:, :dims]), unit(self.queries[:, :dims])
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """The nearest passages of each query by exact search."""

@@ -189,14 +189,3 @@ def _priced(text: str, registry: Registry[Any], usd: float | None) -> str:
     if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
         return text
     return registry.format(replace(spec, params={**spec.params, "price": usd}))
-
-
-def unit(vectors: Vectors, dims: int | None = None) -> Vectors:
-    """The first `dims` values of each vector, at length 1 again; zero vectors stay zero.
-
-    >>> unit(np.array([[3.0, 4.0, 12.0]], dtype=np.float32), 2).round(2).tolist()
-    [[0.6000000238418579, 0.800000011920929]]
-    """
-    kept = np.ascontiguousarray(vectors[:, :dims], dtype=np.float32)
-    lengths = np.sqrt(np.einsum("nd,nd->n", kept, kept, dtype=np.float64)).astype(np.float32)
-    return np.asarray(kept / np.where(lengths == 0, 1, lengths)[:, None], dtype=np.float32)

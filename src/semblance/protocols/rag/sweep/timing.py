@@ -12,9 +12,10 @@ from semblance.protocols.rag.sweep.bench import Bench, Encoded
 from semblance.protocols.rag.sweep.candidates import Final, Listed, found
 from semblance.protocols.rag.sweep.configuration import NONE, Configuration
 from semblance.protocols.rag.sweep.endings import ending_of, first
-from semblance.protocols.rag.sweep.parts import Vectors, unit
+from semblance.protocols.rag.sweep.parts import Vectors
 from semblance.protocols.rag.sweep.stopwatch import Stopwatch
 from semblance.systems.remote.home import wait_for
+from semblance.systems.transforms import unit
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Timing:
             if not hasattr(rewriter, "model"):
                 asked = Question(bench.collection.query_ids[query], bench.collection.queries[query])
                 text = wait_for(lambda: rewriter.rewrite(asked))
-        return unit(self.encoded.encoder.afresh(text)[None], self.dims)
+        return unit(self.encoded.encoder.afresh(text)[None, : self.dims])
 
     def _fuse(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries

@@ -16,6 +16,7 @@ from semblance.protocols.rag.golden.work import Work
 from semblance.search import exact_search, merge
 from semblance.search.blockwise import blocks
 from semblance.search.bm25 import BM25Index
+from semblance.systems.transforms import unit
 
 VERSION = 1
 _SHARD = 65_536
@@ -74,11 +75,11 @@ class Retrieval:
         found = []
         with self.work.charged("S2", self.work.encoder.name):
             for part in shards:
-                vectors = _unit(self.work.encoder.vectors(list(passages.texts[part]), "document"))
+                vectors = unit(self.work.encoder.vectors(list(passages.texts[part]), "document"))
                 known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(known):
                     raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
-                ranked = exact_search(_unit(queries), vectors[known], min(depth, len(known)))
+                ranked = exact_search(unit(queries), vectors[known], min(depth, len(known)))
                 places = np.where(ranked.indices < 0, -1, known[ranked.indices])
                 found.append(type(ranked)(places, ranked.scores))
         self._warn_of_failures()
@@ -131,9 +132,3 @@ class Retrieval:
             "text": passages.texts[place],
             "metadata": dict(passages.metadata[place]),
         }
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors at length 1, (n, d); zero vectors stay zero, NaN stays NaN."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)).astype(np.float32)
-    return np.asarray(vectors / np.where(lengths == 0, 1, lengths)[:, None], dtype=np.float32)

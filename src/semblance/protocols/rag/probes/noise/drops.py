@@ -20,6 +20,16 @@ class Drop:
     share: float
 
 
+def share_lost(clean: Floats, noisy: Floats) -> Floats:
+    """1 - noisy / clean, value by value; NaN where the clean cosine is 0."""
+    return np.asarray(1 - noisy / np.where(clean == 0, np.nan, clean))
+
+
+def recovery(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
+    """(rewritten - noisy) / (clean - noisy), value by value; NaN where noise cost nothing."""
+    return np.asarray((rewritten - noisy) / np.where(clean > noisy, clean - noisy, np.nan))
+
+
 def drop(clean: float, noisy: float) -> Drop:
     """What is lost between two mean cosines.
 
@@ -28,7 +38,7 @@ def drop(clean: float, noisy: float) -> Drop:
     (0.296, 36.2)
     """
     lost = clean - noisy
-    return Drop(lost, lost / clean if clean else float("nan"))
+    return Drop(lost, float(share_lost(np.array(clean), np.array(noisy))))
 
 
 def recovered(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
@@ -45,5 +55,4 @@ def recovered(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
         raise UsageError(
             "The three sides are not of the same questions.", mend="Give one cosine each of every question."
         )
-    first, second, third = (float(side.mean()) for side in sides)
-    return (third - second) / (first - second) if first > second else float("nan")
+    return float(recovery(*(side.mean() for side in sides)))

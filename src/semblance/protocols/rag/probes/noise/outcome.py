@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from semblance.protocols.estimates import Items, undefined
 from semblance.protocols.lost import MOST_LOST
 from semblance.protocols.rag.probes.found import MEASURES
+from semblance.protocols.rag.probes.noise.drops import recovery, share_lost
 from semblance.protocols.rag.probes.noise.measured import COSINE
 from semblance.protocols.rag.probes.noise.wordings import NOISIEST, Variant, level_name
 from semblance.protocols.rag.probes.resampling import METHOD, ProbeContext
@@ -62,7 +63,11 @@ def _variant(
     if one.rewriter and one.level:
         columns = means[COSINE][[0, noisy, place]].T
         yield context.over_queries(
-            RECOVERED, columns, _recovered, variant=one.name, why_not="noise costs no similarity"
+            RECOVERED,
+            columns,
+            lambda m: recovery(m[..., 0], m[..., 1], m[..., 2]),
+            variant=one.name,
+            why_not="noise costs no similarity",
         )
     for name in MEASURES:
         yield from _paired(f"{name} change", means[name][place] - means[name][0], one.name, context)
@@ -81,16 +86,10 @@ def _drop(cosines: Floats, place: int, variant: str, context: ProbeContext) -> I
     yield context.over_queries(
         SHARE,
         pair,
-        lambda m: 100 * (1 - m[..., 1] / m[..., 0]),
+        lambda m: 100 * share_lost(m[..., 0], m[..., 1]),
         variant=variant,
         why_not="the clean cosine is 0",
     )
-
-
-def _recovered(means: Floats) -> Floats:
-    """(rewritten - noisy) / (clean - noisy), of the means; NaN where noise costs nothing."""
-    clean, noisy, rewritten = means[..., 0], means[..., 1], means[..., 2]
-    return np.asarray(np.where(clean > noisy, (rewritten - noisy) / (clean - noisy), np.nan))
 
 
 def _paired(measure: str, differences: Floats, variant: str, context: ProbeContext) -> Iterator[Score]:
