@@ -15,6 +15,8 @@ Label = str | int
 Marks = tuple[int, ...]
 Value = Label | float | Marks
 """A label, a cluster's id, a rating, or one 0 or 1 per document: by family."""
+Who = Literal["person", "simulated"]
+"""Whether a person answered, or a script that stands in for one: tables say which."""
 Gold = Mapping[str, Any]
 """The gold value of every item, by its id."""
 Answers = Mapping[str, Mapping[str, Any]]
@@ -54,13 +56,20 @@ class Item:
 
 @dataclass(frozen=True)
 class Annotation:
-    """One answer of one annotator; `value` None where the item was left open. `ts` is ISO 8601."""
+    """One answer of one annotator; `value` None where the item was left open or could not be judged.
+
+    `ts` is ISO 8601, `seconds` those the page was seen. `flag` says why the item is thought broken or cannot be judged,
+    empty where it was not flagged.
+    """
 
     item_id: str
     annotator_id: str
     value: Value | None
     ts: str = ""
     seconds: float | None = None
+    kind: Who = "person"
+    flag: str = ""
+    comment: str = ""
 
 
 def gold_values(task: TaskSpec, items: Iterable[Item]) -> dict[str, Any]:

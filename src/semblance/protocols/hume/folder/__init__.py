@@ -1,0 +1,42 @@
+"""A study as a folder: what is asked, what is right, and what was answered, in files that are kept apart.
+
+study.json            the tasks: questions, labels, scales, guidelines, practice, source, hashes (no gold)
+items.jsonl           {"id", "task", "payload"}: all that annotators and models see
+gold.jsonl            {"id", "gold", "source_id"}: no page ever opens it
+annotations/*.jsonl   answers of people, an `AnnotationRow` a line, as `hume import` and `hume export` write them
+answers.sqlite3       what `hume serve` stores
+llm/                  answers of language models (`semblance.protocols.hume.llms`)
+"""
+
+from semblance.protocols.hume.folder.collected import collected
+from semblance.protocols.hume.folder.formats import (
+    AnnotationRow,
+    GoldRow,
+    ItemRow,
+    LabelChoice,
+    Practice,
+    Scale,
+    Source,
+    StudyFile,
+    Task,
+)
+from semblance.protocols.hume.folder.reading import StudyFolder, read_study
+from semblance.protocols.hume.folder.writing import content_hash, write_annotations, write_study
+
+__all__ = [
+    "AnnotationRow",
+    "GoldRow",
+    "ItemRow",
+    "LabelChoice",
+    "Practice",
+    "Scale",
+    "Source",
+    "StudyFile",
+    "StudyFolder",
+    "Task",
+    "collected",
+    "content_hash",
+    "read_study",
+    "write_annotations",
+    "write_study",
+]
