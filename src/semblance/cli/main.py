@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from semblance import __version__
-from semblance.cli import cache, data, demo, listing, pteb, rag, report, sage
+from semblance.cli import cache, data, demo, hume, listing, pteb, rag, report, sage
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("list")(listing.show)
 app.add_typer(sage.app, name="sage")
 app.add_typer(pteb.app, name="pteb")
 app.add_typer(rag.app, name="rag")
+app.add_typer(hume.app, name="hume")
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")

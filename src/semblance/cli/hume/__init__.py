@@ -1,0 +1,15 @@
+"""`semblance hume`: how would people do on the same items? One command per module."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
+
+
+@app.callback()
+def group() -> None:
+    """HUME: how would people do on the same items, how well do they agree, and how should a model's score be read?"""

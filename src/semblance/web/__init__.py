@@ -1,0 +1,1 @@
+"""Pages that are served: annotation. Needs the extra `web`."""
