@@ -33,6 +33,11 @@ def test_the_least_has_the_defaults_of_the_spec(tmp_path):
     assert request == request_of({"datasets": "sample", "encoder": "wordllama"}, base=tmp_path)
 
 
+def test_weights_of_efficiency_are_the_operators(tmp_path):
+    text = LEAST + "rules: {efficiency: {nDCG@10: 2, RA-nWG@10: 1}}\n"
+    assert read_config(_written(tmp_path, text)).rules.efficiency == {"nDCG@10": 2, "RA-nWG@10": 1}
+
+
 def test_values_are_as_yaml_has_them(tmp_path):
     """`full` and `none` are words, chunks may be numbers, repeats count once."""
     text = (
@@ -63,6 +68,8 @@ def test_values_are_as_yaml_has_them(tmp_path):
         ("measures: [RA-nWG, '%PROC']", 3, "not measured in a sweep", "PROC"),
         ("rules: {measure: RA-nWG@5}", 3, "'RA-nWG@5', is not measured", "RA-nWG"),
         ("rules: {measure: Harm@10}", 3, "lower Harm@10 is better", ""),
+        ("rules: {efficiency: {nDCG@5: 1}}", 3, "'nDCG@5', which is not measured", "nDCG@10"),
+        ("rules: {efficiency: {nDCG@10: 0}}", 3, "have no sum", "above 0"),
         ("prices: {rerank: {overlap: 0.05}}", 3, "no reranker of the sweep", ""),
         ("deduplicate: 1.5", 3, "deduplicate is 1.5", ""),
         ("latency: {queries: 0}", 3, "latency.queries is 0", ""),

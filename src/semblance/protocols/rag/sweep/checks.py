@@ -16,6 +16,7 @@ from semblance.protocols.rag.scoring.measured import asked
 from semblance.protocols.rag.sweep.configuration import NONE
 from semblance.protocols.rag.sweep.measured import Rules
 from semblance.protocols.rag.sweep.request import DatasetEntry, Latency, Prices, SweepRequest
+from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
 from semblance.registry import Registry
 from semblance.search.indexes import INDEXES
 from semblance.systems import SYSTEMS
@@ -142,8 +143,22 @@ def _measures(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     return tuple(one.name for one in found)
 
 
+def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
+    """The weights of the average performance; those of the source may name what is not measured: then there is none."""
+    unknown = [name for name in weights if name not in measures]
+    if weights == WEIGHTS or (not unknown and sum(weights.values()) > 0):
+        return weights
+    if not unknown:
+        raise UsageError("The weights of efficiency have no sum.", mend="Give one above 0.")
+    raise UsageError(
+        f"efficiency weighs {unknown[0]!r}, which is not measured.",
+        mend=f"Measured are {', '.join(measures)}.",
+    )
+
+
 def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
-    rules = Rules(**{**file.rules.model_dump(), "slos_ms": tuple(file.rules.slos_ms)})
+    weights = _weights(file.rules.efficiency, measures)
+    rules = Rules(**{**file.rules.model_dump(), "slos_ms": tuple(file.rules.slos_ms), "efficiency": weights})
     if rules.measure not in measures:
         near = nearest(rules.measure, measures)
         raise UsageError(

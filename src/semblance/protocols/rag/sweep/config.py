@@ -13,6 +13,7 @@ from semblance.data.rows import nearest
 from semblance.data.yaml12 import read_yaml
 from semblance.errors import DataError, UsageError
 from semblance.protocols.rag.sweep.request import CUTOFFS, MEASURES, SEED, SweepRequest
+from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +91,7 @@ class RulesFile(_Strict):
     passages: Positive = 10
     slos_ms: Annotated[list[Annotated[float, Field(gt=0)]], BeforeValidator(_listed)] = [350.0, 500.0]
     jitter_ms: Annotated[float, Field(ge=0)] = 75.0
+    efficiency: dict[str, Weight] = dict(WEIGHTS)
 
 
 class SweepFile(_Strict):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from semblance.contracts import IndexFacts
 from semblance.protocols.rag.sweep.configuration import Configuration
+from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +77,8 @@ class Skipped:
 @dataclass(frozen=True)
 class Rules:
     """What the operator asks for: milliseconds (of `percentile`), dollars per 1,000 queries, a least quality, the
-    measure that decides, the K passages that the generator gets."""
+    measure that decides, the K passages that the generator gets, and the weights of measures in the average that
+    efficiency is made of."""
 
     measure: str = "RA-nWG@10"
     sla_ms: float | None = None
@@ -86,6 +88,7 @@ class Rules:
     passages: int = 10
     slos_ms: tuple[float, ...] = (350.0, 500.0)
     jitter_ms: float = 75.0
+    efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
 
 
 @dataclass(frozen=True)

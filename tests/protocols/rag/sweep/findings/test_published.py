@@ -119,6 +119,14 @@ def test_efficiency(values: tuple[float, ...], ms: float, average: float, publis
     assert found.per_second == pytest.approx(published / 2, abs=1e-3)
 
 
+def test_efficiency_by_other_weights() -> None:
+    one = (Configuration("base", 1024, "flat", 50, "strong"), 1.25, 300.0, dict.fromkeys(EFFICIENCY, 0.6))
+    one[3]["RA-nWG@10"] = 0.9
+    weights = {"RA-nWG@10": 2.0, "N-Recall4+@10": 1.0}
+    [found] = findings_of(constant([one], Rules(efficiency=weights)), resamples=5).parts[0].stacks
+    assert found.average == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize(
     ("actual", "ceiling", "published"),
     [

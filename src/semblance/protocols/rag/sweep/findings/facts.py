@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -19,7 +19,6 @@ from semblance.protocols.rag.tradeoffs import (
     product_bytes,
     vector_bytes,
 )
-from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
 from semblance.search.indexes.product import nearest_divisor
 from semblance.spec import QUERY
 
@@ -56,7 +55,7 @@ def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
 def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]) -> StackFacts:
     rows = [ground.rows[name][i] for name in ground.datasets]
     times = _times(rows)
-    average = _average(quality)
+    average = _average(quality, ground.rules.efficiency)
     rerank = next((one.p50 for one in times if one.stage == "rerank"), 0.0)
     total = next(one.p50 for one in times if one.stage == TOTAL)
     parts = sorted({part for one in rows for part in one.usd})
@@ -98,9 +97,9 @@ def _together(rows: Sequence[Measured]) -> Time | None:
     return timing.mean_time([timing.time_of("together", one.times.together[None, :]) for one in rows])
 
 
-def _average(quality: Sequence[Quality]) -> float | None:
+def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
     known = {one.measure: one.value.value for one in quality if one.value.value is not None}
-    return average_performance(known) if set(WEIGHTS) <= set(known) else None
+    return average_performance(known, weights) if set(weights) <= set(known) else None
 
 
 def _cutoffs(rows: Sequence[Measured]) -> list[int]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from semblance.protocols.rag.sweep.configuration import Configuration
 from semblance.protocols.rag.sweep.findings.ground import Ground
-from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
 
 AXES = tuple(one.name for one in fields(Configuration))
 Pairs = list[tuple[int, int]]
@@ -44,8 +43,8 @@ def family_of(configuration: Configuration) -> str:
 
 def usual_measures(ground: Ground) -> list[str]:
     """The measures that steps and effects are told by: the one that decides, then those of AvgPerf."""
-    first = ground.rules.measure
-    return [first, *(one for one in ground.measures if one in WEIGHTS and one != first)]
+    first, weighed = ground.rules.measure, ground.rules.efficiency
+    return [first, *(one for one in ground.measures if one in weighed and one != first)]
 
 
 def at_other_cutoffs(ground: Ground) -> list[str]:

@@ -79,7 +79,11 @@ def efficiency(findings: Findings) -> ColumnTable:
                 place, *of_stack(part, one), one.average, one.per_rerank_second, rerank.p50 if rerank else None,
                 one.per_second, total.p50 if total else None,
             ))  # fmt: skip
-    note = "For a short list only: AvgPerf over seconds (p50) says nothing of how good a stack is."
+    weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
+    note = (
+        f"AvgPerf: the mean of {weights}. "
+        "For a short list only: AvgPerf over seconds (p50) says nothing of how good a stack is."
+    )
     return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
 
 

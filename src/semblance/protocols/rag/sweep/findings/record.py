@@ -14,6 +14,7 @@ from typing import Any
 
 from semblance.protocols.rag.golden.summary import Figure
 from semblance.protocols.rag.plain import read_record
+from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
 from semblance.runs.files import to_json, write_atomic
 
 SCHEMA = 1
@@ -344,6 +345,7 @@ class Asked:
     prices: Mapping[str, float]
     seed: int
     resamples: int
+    efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
 
 
 @dataclass(frozen=True)
