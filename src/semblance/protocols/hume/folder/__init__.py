@@ -2,7 +2,7 @@
 
 study.json            the tasks: questions, labels, scales, guidelines, practice, source, hashes (no gold)
 items.jsonl           {"id", "task", "payload"}: all that annotators and models see
-gold.jsonl            {"id", "gold", "source_id"}: no page ever opens it
+gold.jsonl            {"id", "gold", "source_id", "documents", "defects"}: no page ever opens it
 annotations/*.jsonl   answers of people, an `AnnotationRow` a line, as `hume import` and `hume export` write them
 answers.sqlite3       what `hume serve` stores
 llm/                  answers of language models (`semblance.protocols.hume.llms`)
@@ -11,6 +11,7 @@ llm/                  answers of language models (`semblance.protocols.hume.llms
 from semblance.protocols.hume.folder.collected import collected
 from semblance.protocols.hume.folder.formats import (
     AnnotationRow,
+    Defect,
     GoldRow,
     ItemRow,
     LabelChoice,
@@ -25,6 +26,7 @@ from semblance.protocols.hume.folder.writing import content_hash, write_annotati
 
 __all__ = [
     "AnnotationRow",
+    "Defect",
     "GoldRow",
     "ItemRow",
     "LabelChoice",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from semblance.protocols.hume.study import Family, Label, TaskSpec, Who
 
 VERSION = 1
+Defect = Literal[
+    "ambiguous_label", "neutral_text", "parsing_artefact", "added_context", "interdisciplinary", "empty", "same_text",
+    "leaked",
+]  # fmt: skip
+"""What may be wrong with an item, a closed list (spec hume 8 and 13)."""
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -105,11 +110,15 @@ class ItemRow(_Strict):
 
 
 class GoldRow(_Strict):
-    """What is right: a label, the gold group, a rating, or a grade per document; and the item's id in the source."""
+    """What is right: a label, the gold group, a rating, or a grade per document; and the item's id in the source, for
+    reranking also those of its `documents` as shown. `defects` are those seen when it was drawn: kept here, since they
+    tell of the gold."""
 
     id: str
     gold: Any
     source_id: str = ""
+    documents: list[str] = []
+    defects: list[Defect] = []
 
 
 class AnnotationRow(_Strict):
