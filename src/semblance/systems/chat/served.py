@@ -9,7 +9,7 @@ from typing import Any
 
 from semblance.contracts import Completion, Message, Sampling, Usage
 from semblance.errors import TextRefused, Unanswered, Why
-from semblance.systems.chat.structured import Unfit, asking_again, checked, found_json, json_schema
+from semblance.systems.chat.structured import NeverFits, Unfit, asking_again, checked, found_json, json_schema
 from semblance.systems.chat.thinking import without_thinking
 from semblance.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
 from semblance.systems.remote.tokens import count_tokens
@@ -37,8 +37,8 @@ class ServedChat(ABC):
     """A chat model whose subclass only asks the server: `request` sends messages and reads the reply.
 
     An answer that was cut (`length`), filtered, refused, empty, or that does not fit the schema even when asked
-    for once more, is a TextRefused with the reason (Unanswered but for the schema): the failure of this call, not of
-    the model.
+    for once more, is a TextRefused with the reason (Unanswered, or NeverFits for the schema): the failure of this
+    call, not of the model.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ServedChat(ABC):
         try:
             return _fitting(second, schema)
         except Unfit as wrong:
-            raise TextRefused(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
+            raise NeverFits(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
 
     async def _asked(
         self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None

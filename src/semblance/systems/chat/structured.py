@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from semblance.contracts import Message
+from semblance.errors import TextRefused
 
 _DECODER = json.JSONDecoder()
 _LONGEST = 500
+
+
+class NeverFits(TextRefused):
+    """What a model answered does not fit the schema, not even when asked for once more: its failure, no server's."""
 
 
 class Unfit(ValueError):
