@@ -14,6 +14,7 @@ from semblance.contracts import Kind
 from semblance.errors import UsageError
 from semblance.protocols.manifest import manifest, moment, sessions, spent
 from semblance.protocols.planning import Plan, PlannedSystem
+from semblance.protocols.standings import Standing, write_standings
 from semblance.records import Result, TaskOutcome
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.execution import execute
@@ -68,6 +69,8 @@ class Conclusion:
     rows: Sequence[Result] = ()
     comparisons: Mapping[str, Any] = field(default_factory=dict)
     tables: Sequence[Table] = ()
+    standings: Sequence[Standing] = ()
+    """The headlines with their replicates, for comparisons and gates."""
 
 
 class Evaluate(Protocol):
@@ -226,6 +229,7 @@ class Session:
         rows = [*rows, *conclusion.rows]
         self.folder.write_results(rows)
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
+        write_standings(self.folder.path, conclusion.standings)
         for table in conclusion.tables:
             write_atomic(self.folder.path / "tables" / f"{table.name}.csv", table.as_csv())
             write_atomic(self.folder.path / "tables" / f"{table.name}.md", table.as_markdown())

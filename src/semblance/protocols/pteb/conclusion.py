@@ -14,7 +14,7 @@ from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.plan import Plan, PlannedDataset, Seeds
 from semblance.protocols.pteb.slices import task
 from semblance.protocols.pteb.sources import Source
-from semblance.protocols.pteb.summary import summarise
+from semblance.protocols.pteb.summary import standings, summarise
 from semblance.protocols.pteb.tables import Given, tables
 from semblance.protocols.session import Conclusion, kinds
 from semblance.records import Result
@@ -35,7 +35,8 @@ def conclusion(
     rows: Sequence[Result],
 ) -> Conclusion:
     """The rows over runs, datasets and tasks, the comparisons of systems and all tables."""
-    summary, comparisons = summarise(layout_of(plan, sources, seeds), records)
+    layout = layout_of(plan, sources, seeds)
+    summary, comparisons = summarise(layout, records)
     quality = list(_quality(plan, folder, sources, seeds))
     every = [*rows, *quality, *summary]
     given = Given(
@@ -47,7 +48,8 @@ def conclusion(
         seconds=_seconds(records),
         peaks=_peaks(records),
     )
-    return Conclusion([*quality, *summary], comparisons, tuple(tables(given)))
+    headlines = tuple(standings(layout, records))
+    return Conclusion([*quality, *summary], comparisons, tuple(tables(given)), headlines)
 
 
 def told(

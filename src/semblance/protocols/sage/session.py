@@ -13,7 +13,7 @@ from semblance.protocols.sage import work
 from semblance.protocols.sage.cost import forecast
 from semblance.protocols.sage.plan import Plan, make_plan
 from semblance.protocols.sage.request import Request
-from semblance.protocols.sage.summary import summarise
+from semblance.protocols.sage.summary import standings, summarise
 from semblance.protocols.sage.tables import tables
 from semblance.protocols.session import (
     Conclusion,
@@ -100,7 +100,8 @@ class _Sage:
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         summary, comparisons = summarise(plan, list(records))
-        return Conclusion(summary, comparisons, tuple(tables([*rows, *summary], kinds(plan))))
+        made = tuple(tables([*rows, *summary], kinds(plan)))
+        return Conclusion(summary, comparisons, made, tuple(standings(plan, list(records))))
 
 
 def _keep_texts(plan: Plan, folder: RunFolder) -> None:

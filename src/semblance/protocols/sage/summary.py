@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from semblance.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared, mean_component
@@ -10,6 +10,7 @@ from semblance.protocols.estimates import interval
 from semblance.protocols.sage.plan import Plan
 from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.protocols.sage.work import task as task_called
+from semblance.protocols.standings import OVERALL, RANKED, REFERENCE, Standing
 from semblance.records import Component, Result
 from semblance.runs.cells import CellRecord
 
@@ -43,11 +44,33 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
     return rows, comparisons
 
 
-def _task_headline(plan: Plan, records: Sequence[CellRecord], task: str, system: str) -> Headline:
-    """Mean over the parts of the task of the mean over the datasets that have the part."""
+def standings(plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
+    """Every system's headlines: of each task on each dataset and over them, and overall."""
+    groups = {one.name: REFERENCE if one.kind == "reference" else RANKED for one in plan.systems}
+    by_task: dict[str, dict[str, Headline]] = {}
+    for task in plan.tasks:
+        measure, datasets = task_called(task).headline, _datasets(plan, task)
+        by_task[task] = {name: _task_headline(plan, records, task, name) for name in groups}
+        for system, group in groups.items():
+            for dataset in datasets if len(datasets) > 1 else ():
+                own = _task_headline(plan, records, task, system, (dataset,))
+                yield Standing(task, dataset, measure, own, group)
+            yield Standing(task, "", measure, by_task[task][system], group)
+    for system, group in groups.items():
+        yield Standing(OVERALL, "", OVERALL, _overall(by_task, system), group)
+
+
+def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
+    return tuple(one.name for one in plan.datasets if any(part.task == task for part in one.tasks))
+
+
+def _task_headline(
+    plan: Plan, records: Sequence[CellRecord], task: str, system: str, datasets: Sequence[str] | None = None
+) -> Headline:
+    """Mean over the parts of the task of the mean over the datasets (all) that have the part."""
     of_task = [record for record in records if (record.task, record.system) == (task, system)]
     by_dataset = {record.dataset: record for record in of_task if record.done}
-    expected = [one.name for one in plan.datasets if any(part.task == task for part in one.tasks)]
+    expected = _datasets(plan, task) if datasets is None else datasets
     for name in expected:
         if name not in by_dataset:
             reason = next((one.reason for one in of_task if one.dataset == name), "") or "not run yet"

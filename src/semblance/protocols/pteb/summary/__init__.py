@@ -1,7 +1,7 @@
 """From the cells of a PTEB run to what is said of it: scores, drops, their intervals, and who is told from whom."""
 
 from semblance.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
-from semblance.protocols.pteb.summary.summarise import summarise
+from semblance.protocols.pteb.summary.summarise import standings, summarise
 from semblance.protocols.pteb.summary.until_ci import more_runs_needed
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "RunSystem",
     "RunTask",
     "more_runs_needed",
+    "standings",
     "summarise",
 ]

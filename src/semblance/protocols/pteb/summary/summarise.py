@@ -10,9 +10,10 @@ from semblance.protocols.pteb.summary.baseline import against_baseline
 from semblance.protocols.pteb.summary.drops import drop_rows
 from semblance.protocols.pteb.summary.layout import Layout
 from semblance.protocols.pteb.summary.rows import level_rows, original_row
-from semblance.protocols.pteb.summary.scopes import Scope, scopes
+from semblance.protocols.pteb.summary.scopes import OVERALL, Scope, scopes
 from semblance.protocols.pteb.summary.scores import Scores
 from semblance.protocols.pteb.summary.stability import rank_stability
+from semblance.protocols.standings import CLASSICAL, RANKED, REFERENCE, Standing
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
 
@@ -54,6 +55,28 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
         "rank_stability": {scope.name: rank_stability(scores, scope) for scope in every},
     }
     return list(_rows(scores)), comparisons
+
+
+def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standing]:
+    """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
+
+    Systems without vectors, where they were scored by another method, are a group of their own.
+    """
+    scores = Scores(layout, records)
+    group = {
+        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
+        for scope in scopes(layout)
+        for system in scope.systems
+    }
+    for task, headline in scores.scopes:
+        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
+        for system in layout.systems:
+            of = group.get((task, system.name), REFERENCE)
+            for dataset in datasets if len(datasets) > 1 else ():
+                yield Standing(
+                    task, dataset, headline, scores.on_dataset(task, dataset, system.name).score, of
+                )
+            yield Standing(task, "", headline, scores.in_scope(task, system.name).score, of)
 
 
 def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:

@@ -90,9 +90,8 @@ class Encoded:
     def of(cls, bench: Bench, encoder: SweepEncoder) -> Encoded:
         """Encode, or find encoded, passages and queries. ModelError when the encoder fails."""
         passages, listener = bench.passages.texts, bench.parts.listener
-        listener.stage(
-            f"vectors by {encoder.name} of {bench.collection.name}", len(set(passages)), "passages"
-        )
+        texts = len(set(passages)) + len(set(bench.queries))
+        listener.stage(f"vectors by {encoder.name} of {bench.collection.name}", texts)
         with bench.parts.charged(encoder.name):
             documents = encoder.vectors(passages, "document")
             queries = encoder.vectors(bench.queries, "query")
