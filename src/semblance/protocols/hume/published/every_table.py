@@ -21,13 +21,15 @@ from semblance.protocols.hume.published.tables import (
     models_table,
     pair_table,
 )
+from semblance.protocols.hume.scoring.interval import OneAnnotator
 from semblance.protocols.hume.study import FAMILIES
 from semblance.protocols.tables import ColumnTable
 
 
 def every_table(
-    evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None
-) -> Iterator[ColumnTable]:
+    evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None,
+    *, one_annotator: OneAnnotator = "wilson",
+) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
     `hume_pairs`, `hume_win_rates` and `quality_flags`.
 
@@ -42,7 +44,7 @@ def every_table(
     for family in DATASET_TABLES:
         yield dataset_table(family, evaluations, study, every_subset=True)
         yield dataset_table(family, evaluations, study, every_subset=False)
-    summaries = pair_summaries(evaluations, study)
+    summaries = pair_summaries(evaluations, study, one_annotator=one_annotator)
     yield pair_table(summaries)
     yield models_table(study)
     if llms:

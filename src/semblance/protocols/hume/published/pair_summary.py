@@ -10,7 +10,7 @@ from semblance.protocols.hume.published.evaluations import Evaluation, of_human
 from semblance.protocols.hume.published.matrix import by_pair, score_matrix
 from semblance.protocols.hume.published.standing import Standing, standings
 from semblance.protocols.hume.published.study import Pair, Study, paper_study
-from semblance.protocols.hume.scoring.interval import human_interval, is_outside
+from semblance.protocols.hume.scoring.interval import OneAnnotator, human_interval, is_outside
 from semblance.protocols.hume.study import Family
 from semblance.stats.estimate import Estimate
 
@@ -45,12 +45,17 @@ class PairSummary:
         return self.pair.n_items * len(self.annotators)
 
 
-def pair_summaries(evaluations: Iterable[Evaluation], study: Study | None = None) -> tuple[PairSummary, ...]:
-    """The rows of table 8, in its order. DataError as `score_matrix`. Source: spec hume 7; FINDINGS, HUME 5 and 6."""
+def pair_summaries(
+    evaluations: Iterable[Evaluation], study: Study | None = None, *, one_annotator: OneAnnotator = "wilson"
+) -> tuple[PairSummary, ...]:
+    """The rows of table 8, in its order; `one_annotator` as `human_interval` takes it.
+
+    DataError as `score_matrix`. Source: spec hume 7; FINDINGS, HUME 5 and 6.
+    """
     study, every = study or paper_study(), list(evaluations)
     human = by_pair(of_human(every, study))
     return tuple(
-        _summary(standing, human[standing.pair.dataset, standing.pair.lang])
+        _summary(standing, human[standing.pair.dataset, standing.pair.lang], one_annotator)
         for standing in standings(score_matrix(every, study))
     )
 
@@ -64,10 +69,12 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
     return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
-def _summary(standing: Standing, human: Evaluation) -> PairSummary:
+def _summary(standing: Standing, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
     # A file lists annotators only where there are several.
     annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
-    interval = human_interval(standing.pair.family, standing.human, annotators, standing.pair.n_items)
+    interval = human_interval(
+        standing.pair.family, standing.human, annotators, standing.pair.n_items, one_annotator=one_annotator
+    )
     agreement = human.headline_agreement
     return PairSummary(
         standing=standing,

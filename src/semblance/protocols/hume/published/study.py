@@ -18,7 +18,7 @@ class Pair:
     """A dataset in one language, the unit of all means: `n_items` were annotated, by `n_annotators` people each.
 
     `group` says whether the dataset has other languages than English; the English part of one that has counts as
-    multilingual (spec hume, ambiguity 8).
+    multilingual (spec hume, ambiguity 8). `flags` are what else is known of its items (spec hume, T11).
     """
 
     dataset: str
@@ -27,6 +27,7 @@ class Pair:
     n_items: int
     n_annotators: int
     group: str = ENGLISH_ONLY
+    flags: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -115,10 +116,16 @@ def _dataset(row: Mapping[str, object]) -> Dataset:
         metrics=tuple(cast(list[str], row["metrics"])),
         # Two people read every English item, one every other: spec hume, section 3.
         pairs=tuple(
-            Pair(name, lang, family, n, 2 if lang == "eng" else 1, group) for lang, n in sorted(items.items())
+            Pair(name, lang, family, n, 2 if lang == "eng" else 1, group, _flags(row, lang))
+            for lang, n in sorted(items.items())
         ),
         aliases=tuple(cast(list[str], row.get("aliases", []))),
     )
+
+
+def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
+    found = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
+    return tuple(found)
 
 
 @cache

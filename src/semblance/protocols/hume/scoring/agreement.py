@@ -33,11 +33,12 @@ COEFFICIENT: Mapping[Family, Coefficient] = {
     "sts": "spearman",
 }
 """The headline of each family."""
-_BAND: Mapping[Coefficient, Literal["kappa", "correlation", "ari"]] = {
+BANDS: Mapping[Coefficient, Literal["kappa", "correlation", "ari"]] = {
     "fleiss_kappa": "kappa",
     "ari": "ari",
     "spearman": "correlation",
 }
+"""How each is read in words."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def people_agreement(family: Family, answers: Answers) -> PeopleAgreement:
     return PeopleAgreement(
         coefficient=coefficient,
         value=value,
-        band=agreement_band(value, _BAND[coefficient]),
+        band=agreement_band(value, BANDS[coefficient]),
         annotators=len(taking_part),
         items=len(shared),
         annotations=sum(shared),

@@ -158,6 +158,8 @@ class Summary(_Frozen):
     places: tuple[Place, ...] = ()
     wins: tuple[Wins, ...] = ()
     agreement_against_gap: Bar | None = None
+    """Spearman's correlation, over pairs, of people's agreement and best model minus people."""
+    agreement_against_gap_p: float | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -1,0 +1,148 @@
+"""Published results from files to a finished folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semblance.errors import DataError, UsageError
+from semblance.protocols.hume.published.evaluations import Evaluation
+from semblance.protocols.hume.published.every_table import every_table
+from semblance.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
+from semblance.protocols.hume.published.matrix import others
+from semblance.protocols.hume.published.mteb_results import read_results
+from semblance.protocols.hume.published.study import Study, paper_study
+from semblance.protocols.hume.results.concluded import (
+    Contender,
+    against_gap,
+    correlation_bar,
+    matrix_of,
+    places,
+    wins,
+)
+from semblance.protocols.hume.results.published_pairs import published_pairs
+from semblance.protocols.hume.results.published_study import aggregated, present
+from semblance.protocols.hume.results.request import PublishedRequest
+from semblance.protocols.hume.results.rows import published_rows
+from semblance.protocols.hume.results.writing import write_finished
+from semblance.protocols.hume.summary.record import Summary, write_summary
+from semblance.protocols.outcome import Run
+from semblance.protocols.session import check_same_arguments
+from semblance.runs.files import digest
+from semblance.runs.folder import RunFolder
+
+TITLE = "HUME, published results"
+_HEADER = "dataset,lang,human,"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What files of published results hold: the part of the study that is there, and notes of what is not."""
+
+    study: Study
+    evaluations: tuple[Evaluation, ...]
+    llms: LlmScores | None
+    notes: tuple[str, ...]
+
+
+def run_published(request: PublishedRequest, out: Path, command: str = "") -> Run:
+    """Write the folder of a request; the same once more writes it anew. UsageError for a folder of other arguments."""
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    found = read_published(request)
+    summary = summarised(found, request)
+    with folder.locked():
+        write_summary(folder.path, summary)
+        write_finished(
+            folder, request=request, command=command or _command(request, out),
+            rows=list(published_rows(summary)), tables=_tables(found, request),
+            systems=_systems(summary), datasets=_datasets(summary, request), extra={},
+        )  # fmt: skip
+    return Run(out)
+
+
+def read_published(request: PublishedRequest) -> Published:
+    """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
+    study = paper_study()
+    evaluations = tuple(one for path in request.results for one in read_results(Path(path), study))
+    held, notes = present(evaluations, study, request.models)
+    llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
+    more = others(evaluations, held) if request.models == "study" else []
+    if more:
+        notes = (*notes, f"Not of the study, so in no table: {', '.join(more)}.")
+    return Published(held, evaluations, llms, notes)
+
+
+def summarised(found: Published, request: PublishedRequest) -> Summary:
+    """The record of published results."""
+    pairs = published_pairs(
+        found.evaluations, found.study, found.llms,
+        aggregation=request.aggregation, one_annotator=request.one_annotator,
+    )  # fmt: skip
+    contenders = [Contender(one.short, "embedding", one.parameters_millions) for one in found.study.models]
+    if found.llms:
+        reason = "language models are compared with people on their own pairs"
+        contenders += [Contender(name, "llm", None, False, reason) for name in found.llms.llms]
+    matrix = matrix_of(pairs, contenders)
+    gap = against_gap(pairs, matrix)
+    return Summary(
+        title=TITLE, source="published", seed=request.seed, pairs=pairs,
+        places=places(pairs, contenders, request.seed), wins=wins(matrix),
+        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
+    )  # fmt: skip
+
+
+def _tables(found: Published, request: PublishedRequest) -> Iterable[Any]:
+    scored = aggregated(found.evaluations, found.study, request.aggregation)
+    yield from every_table(scored, found.llms, found.study, one_annotator=request.one_annotator)
+
+
+def _llm_files(given: Sequence[str]) -> list[Path]:
+    """Files as they are; of a folder those whose first columns are those of such a table."""
+    found: list[Path] = []
+    for one in map(Path, given):
+        if not one.exists():
+            raise DataError(
+                "There is no such file or folder", path=one, mend=f"Give a CSV file of {_HEADER}..."
+            )
+        own = sorted(path for path in one.glob("*.csv") if _is_llm_table(path)) if one.is_dir() else [one]
+        if not own:
+            raise DataError(
+                "The folder holds no scores of language models",
+                path=one, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
+            )  # fmt: skip
+        found += own
+    if len(set(found)) < len(found):
+        raise UsageError("A file of --llm-scores is given twice.", mend="Give every file once.")
+    return found
+
+
+def _is_llm_table(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline().decode("utf-8-sig", "replace").startswith(_HEADER)
+
+
+def _systems(summary: Summary) -> list[dict[str, Any]]:
+    return [
+        {"name": one.system, "kind": one.kind, "identity": "published", "facts": {"summary": "published scores"}}
+        for one in summary.places
+    ]  # fmt: skip
+
+
+def _datasets(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.dataset,
+            "source": ", ".join(request.results),
+            "lang": one.lang,
+            "fingerprint": digest([one.human.value, *(model.score.value for model in one.models)]),
+            "tasks": {one.family: {"n": one.n, "skipped": [], "warnings": list(one.flags)}},
+        }
+        for one in summary.pairs
+    ]
+
+
+def _command(request: PublishedRequest, out: Path) -> str:
+    return f"semblance.hume.score(from_mteb={list(request.results)!r}, out={str(out)!r})"

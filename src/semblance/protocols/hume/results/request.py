@@ -1,0 +1,64 @@
+"""What a run of `hume score` was asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from semblance.errors import UsageError
+from semblance.protocols.hume.scoring.interval import OneAnnotator
+from semblance.protocols.hume.scoring.marked import AP_MODES, ApMode
+from semblance.protocols.hume.scoring.people import Aggregation
+
+VERSION = 1
+"""Raised when the same request would give other numbers; part of every cell's key."""
+Models = Literal["study", "all"]
+
+
+@dataclass(frozen=True)
+class _Request:
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class PublishedRequest(_Request):
+    """Scores from result files of MTEB. `models` says whether only the models of the study take part in best, median,
+    mean and rank, or `all` that the files hold."""
+
+    results: tuple[str, ...]
+    llm_scores: tuple[str, ...] = ()
+    models: Models = "study"
+    aggregation: Aggregation = "paper"
+    one_annotator: OneAnnotator = "wilson"
+    seed: int = 1337
+    resamples: int = 10_000
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _check_choice("models", self.models, get_args(Models))
+
+    @property
+    def tokenizer(self) -> str:
+        """None is used."""
+        return ""
+
+
+def _check(request: Any) -> None:
+    _check_choice("aggregation", request.aggregation, get_args(Aggregation))
+    _check_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
+    if request.resamples < 1:
+        raise UsageError(f"resamples is {request.resamples}.", mend="Use a positive whole number.")
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"--{name} is {value!r}.", mend=f"Use one of {', '.join(allowed)}.")
+
+
+def check_ap_mode(value: ApMode) -> None:
+    """UsageError for a mode of AP that is none."""
+    _check_choice("human-ap-mode", value, AP_MODES)
