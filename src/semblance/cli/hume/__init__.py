@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from semblance.cli.hume import annotate
+
 app = typer.Typer(
     help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
     rich_markup_mode=None,
@@ -13,3 +15,6 @@ app = typer.Typer(
 @app.callback()
 def group() -> None:
     """HUME: how would people do on the same items, how well do they agree, and how should a model's score be read?"""
+
+
+app.command("annotate")(annotate.annotate)

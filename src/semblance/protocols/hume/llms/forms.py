@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -38,24 +38,26 @@ def form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
     """The form of the answer to an item of a task."""
     kind = kind_of(task, mode)
     if kind == "classification":
-        named = Literal[tuple(one.name for one in task.labels)]  # type: ignore[valid-type]
-        return Form(_model(reading.LABEL, named), partial(_label, task))
+        named = {"enum": [one.name for one in task.labels]}
+        return Form(_model(reading.LABEL, str, named), partial(_label, task))
     if kind == "sts":
         scale = task.scale or Scale()
-        bound = Field(ge=scale.low, le=scale.high, allow_inf_nan=False)
-        return Form(_model(reading.RATING, float, bound), partial(_rating, scale))
+        ends = {"minimum": scale.low, "maximum": scale.high}
+        return Form(_model(reading.RATING, float, ends), partial(_rating, scale))
     names = letters(len(payload["documents"]))
-    listed = list[Literal[tuple(names)]]  # type: ignore[valid-type, misc]
+    listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
-        return Form(_model(reading.RANKING, listed), partial(_order, names))
-    return Form(_model(reading.RELEVANT, listed), partial(_marks, names))
+        return Form(_model(reading.RANKING, list[str], listed), partial(_order, names))
+    return Form(_model(reading.RELEVANT, list[str], listed), partial(_marks, names))
 
 
-def _model(name: str, kind: Any, field: Any = ...) -> type[BaseModel]:
-    made: type[BaseModel] = create_model(
-        f"{name.capitalize()}Answer", __config__=_STRICT, **{name: (kind, field)}
-    )
-    return made
+def _model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
+    """A server hears also which values there are (`told`); whether an answer keeps to them is for `read` to say, which
+    knows what can still be used of one that does not."""
+    field = Field(json_schema_extra=told)
+    title = f"{name.capitalize()}Answer"
+    fields: dict[str, Any] = {name: (kind, field)}
+    return create_model(title, __config__=_STRICT, **fields)
 
 
 def _label(task: Task, text: str) -> Read:
