@@ -1,0 +1,23 @@
+"""Estimates as the record of a run keeps them: None where a number has none."""
+
+from __future__ import annotations
+
+import math
+
+from semblance.protocols.hume.beyond.resampling import Resampled
+from semblance.protocols.hume.summary.record import Bar
+from semblance.stats.estimate import Estimate
+
+
+def as_bar(found: Estimate) -> Bar:
+    """An estimate as a `Bar`: NaN becomes None. A value without an interval says why in `reason`.
+
+    >>> from semblance.stats import wilson
+    >>> as_bar(wilson(0.5, 10)).method
+    '95% Wilson'
+    """
+    reason = found.reason if isinstance(found, Resampled) else ""
+    value, low, high = (None if math.isnan(one) else one for one in (found.estimate, found.low, found.high))
+    if value is None and not reason:
+        reason = found.method or "the value is undefined"
+    return Bar(value=value, low=low, high=high, n=found.n, method=found.method, reason=reason)
