@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.hume import annotate
+from semblance.cli.hume import annotate, score
 
 app = typer.Typer(
     help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
@@ -18,3 +18,4 @@ def group() -> None:
 
 
 app.command("annotate")(annotate.annotate)
+app.command("score")(score.score)

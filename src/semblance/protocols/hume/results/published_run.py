@@ -128,6 +128,7 @@ def _systems(summary: Summary) -> list[dict[str, Any]]:
     return [
         {"name": one.system, "kind": one.kind, "identity": "published", "facts": {"summary": "published scores"}}
         for one in summary.places
+        if one.kind != "human"
     ]  # fmt: skip
 
 

@@ -35,7 +35,6 @@ class PublishedRequest(_Request):
     aggregation: Aggregation = "paper"
     one_annotator: OneAnnotator = "wilson"
     seed: int = 1337
-    resamples: int = 10_000
 
     def __post_init__(self) -> None:
         _check(self)
@@ -47,18 +46,42 @@ class PublishedRequest(_Request):
         return ""
 
 
+@dataclass(frozen=True)
+class StudyRequest(_Request):
+    """A study to score. `tasks` empty: all; `answers` empty: all that the study's folder holds.
+
+    `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
+    draws of training texts, and `neighbours` those that classify for a system without vectors.
+    """
+
+    study: str
+    systems: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    aggregation: Aggregation = "paper"
+    human_ap_mode: ApMode = "tie_aware"
+    one_annotator: OneAnnotator = "wilson"
+    samples_per_label: int | None = None
+    resamples: int = 10_000
+    seed: int = 1337
+    tokenizer: str = "cl100k"
+    repeats: int = 10
+    neighbours: int = 10
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
+        for name in ("resamples", "samples_per_label", "repeats", "neighbours"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
+
+
 def _check(request: Any) -> None:
     _check_choice("aggregation", request.aggregation, get_args(Aggregation))
     _check_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
-    if request.resamples < 1:
-        raise UsageError(f"resamples is {request.resamples}.", mend="Use a positive whole number.")
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise UsageError(f"--{name} is {value!r}.", mend=f"Use one of {', '.join(allowed)}.")
-
-
-def check_ap_mode(value: ApMode) -> None:
-    """UsageError for a mode of AP that is none."""
-    _check_choice("human-ap-mode", value, AP_MODES)

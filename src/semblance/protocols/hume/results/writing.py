@@ -13,8 +13,6 @@ from semblance.runs.files import to_json, write_atomic
 from semblance.runs.folder import RunFolder
 from semblance.runs.provenance import hardware, versions
 
-KIND = "score"
-
 
 def write_tables(folder: RunFolder, tables: Iterable[Table]) -> None:
     """Every table as CSV and Markdown."""
@@ -43,7 +41,6 @@ def write_finished(
         {
             "semblance": __version__,
             "protocol": "hume",
-            "kind": KIND,
             "name": folder.path.resolve().name,
             "status": "finished",
             "created": before.get("created", now),
