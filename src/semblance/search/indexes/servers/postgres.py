@@ -1,10 +1,11 @@
-"""Connections to a PostgreSQL server with pgvector, one for each thread, that come back after it was away."""
+"""Connections to a PostgreSQL server, one for each thread, that come back after it was away."""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from semblance.errors import ModelError, UsageError
@@ -33,17 +34,25 @@ _AGAIN = "Start it again and repeat the command: what is finished is kept."
 
 
 class Postgres:
-    """The server at `address`. `prepare` is called with every new connection, before any work.
+    """The server at `address`. `prepare` is called with every new connection, before any work. `client` is who asks,
+    for messages, and `needs` the module without which it cannot.
 
     A connection is made when a thread first has work, and once more when that finds it broken: a server that was
     restarted between two searches is not noticed. What goes wrong is a ModelError in one line that names the server and
     no password.
     """
 
-    def __init__(self, address: ServerAddress, prepare: Work[None]) -> None:
+    def __init__(
+        self,
+        address: ServerAddress,
+        prepare: Work[None],
+        *,
+        client: str = "pgvector",
+        needs: str = "pgvector.psycopg",
+    ) -> None:
         keep_quiet("psycopg")
         self._address = address
-        self._parameters = _parameters(address)
+        self._parameters = _parameters(address, client, needs)
         self._prepare = prepare
         self.place = _place(self._parameters)
         self._own = threading.local()
@@ -135,14 +144,14 @@ def _of_rights(said: str) -> str:
     return ""
 
 
-def _parameters(address: ServerAddress) -> dict[str, Any]:
+def _parameters(address: ServerAddress, client: str, needs: str) -> dict[str, Any]:
     try:
-        import pgvector.psycopg  # noqa: F401
+        import_module(needs)
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
         raise ModelError(
-            f"pgvector needs the package {error.name}, which is not installed.",
+            f"{client} needs the package {error.name}, which is not installed.",
             mend="Install it: pip install 'semblance[pg]'",
         ) from error
     try:

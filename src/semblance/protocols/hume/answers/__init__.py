@@ -1,0 +1,28 @@
+"""Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server."""
+
+from semblance.protocols.hume.answers.links import KEY_FILE, OWNER, Holder, Links, study_key
+from semblance.protocols.hume.answers.opening import open_store
+from semblance.protocols.hume.answers.order import own_order
+from semblance.protocols.hume.answers.records import Annotator, Change, Draft, Refused, Role, Saved
+from semblance.protocols.hume.answers.store import LEASE_SECONDS, AnswerStore
+from semblance.protocols.hume.answers.values import checked_value, is_plain
+
+__all__ = [
+    "KEY_FILE",
+    "LEASE_SECONDS",
+    "OWNER",
+    "Annotator",
+    "AnswerStore",
+    "Change",
+    "Draft",
+    "Holder",
+    "Links",
+    "Refused",
+    "Role",
+    "Saved",
+    "checked_value",
+    "is_plain",
+    "open_store",
+    "own_order",
+    "study_key",
+]

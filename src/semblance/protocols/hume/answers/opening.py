@@ -1,0 +1,86 @@
+"""From a study, and perhaps the address of a server, to the store of its answers."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+from semblance.errors import UsageError
+from semblance.protocols.hume.answers.database import Database
+from semblance.protocols.hume.answers.sqlite import SqliteFile
+from semblance.protocols.hume.answers.store import AnswerStore
+from semblance.protocols.hume.folder import StudyFolder
+from semblance.protocols.hume.folder.reading import ANSWERS
+from semblance.runs.files import digest, write_atomic
+
+ADDRESS = "answers.database"
+"""Where the answers are if they are not in the folder: an address without its password."""
+
+
+def open_store(folder: StudyFolder, database: str | None = None) -> AnswerStore:
+    """The store of a study's answers, made where there is none: `answers.sqlite3` in its folder, or the PostgreSQL
+    server at `database`, a URL or the name of an environment variable that holds one. A study remembers its server.
+
+    Raises UsageError for an address that is none, where the answers are somewhere else already, and for a database of
+    another study; ModelError where the server does not answer.
+    """
+    remembered = remembered_address(folder)
+    wanted = database or remembered
+    file = folder.path / ANSWERS
+    if wanted is None:
+        return AnswerStore(SqliteFile(file), folder.study)
+    if file.is_file() and _holds_answers(folder):
+        raise UsageError(
+            f"{file} holds answers to this study already.",
+            mend="Serve it without --database, or export these answers and move the file away first.",
+        )
+    store = AnswerStore(_server(wanted, folder), folder.study)
+    if remembered is None:
+        write_atomic(folder.path / ADDRESS, without_password(wanted) + "\n")
+    return store
+
+
+def has_store(folder: StudyFolder) -> bool:
+    """Whether answers to the study were ever stored, here or on a server."""
+    return (folder.path / ANSWERS).is_file() or remembered_address(folder) is not None
+
+
+def remembered_address(folder: StudyFolder) -> str | None:
+    """The address of the server that keeps the study's answers, None where its folder does."""
+    path = folder.path / ADDRESS
+    return path.read_text("utf-8").strip() or None if path.is_file() else None
+
+
+def without_password(address: str) -> str:
+    """An address as it may be written down.
+
+    >>> without_password("postgresql://ann:secret@db/study"), without_password("HUME_DATABASE")
+    ('postgresql://ann@db/study', 'HUME_DATABASE')
+    """
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}"))
+
+
+def schema_of(folder: StudyFolder) -> str:
+    """The schema of a study on a server: several studies share a database, each by its name.
+
+    A name that is not plain, or long, gets a fingerprint.
+    """
+    name = folder.study.name
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
+
+
+def _holds_answers(folder: StudyFolder) -> bool:
+    store = AnswerStore(SqliteFile(folder.path / ANSWERS), folder.study)
+    try:
+        return any(store.all_answers().values())
+    finally:
+        store.close()
+
+
+def _server(address: str, folder: StudyFolder) -> Database:
+    from semblance.protocols.hume.answers.postgres import open_server
+
+    return open_server(address, schema_of(folder))

@@ -1,0 +1,114 @@
+"""Answers in one SQLite file: the embedded default."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any, TypeVar
+
+from semblance.errors import ModelError
+from semblance.protocols.hume.answers.database import TABLES, Row, Transaction
+
+T = TypeVar("T")
+_BUSY_SECONDS = 20
+
+
+class SqliteFile:
+    """The file at `path`, made where it is absent.
+
+    One connection writes and others read beside it (write-ahead log). Every transaction is forced to the disk before it
+    is acknowledged (`synchronous = FULL`): it survives a killed process, and a power cut too where the disk keeps what
+    it says it has kept.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.place = str(path)
+        self._path = path
+        self._lock = Lock()
+        self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        with self._told():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect()
+            self._writer.execute("BEGIN IMMEDIATE")
+            for table in TABLES:
+                self._writer.execute(table)
+            self._writer.execute("COMMIT")
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """One transaction at a time: threads wait here, for SQLite's own waiting sleeps too long."""
+        with self._lock, self._told(), _transaction(self._writer, "BEGIN IMMEDIATE") as transaction:
+            return work(transaction)
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """On a connection that no other thread uses meanwhile."""
+        with self._told():
+            try:
+                connection = self._readers.get_nowait()
+            except Empty:
+                connection = self._connect()
+            try:
+                with _transaction(connection, "BEGIN") as transaction:
+                    return work(transaction)
+            finally:
+                self._readers.put(connection)
+
+    def close(self) -> None:
+        """Close all connections; the last one puts the log into the file."""
+        while not self._readers.empty():
+            self._readers.get().close()
+        with self._lock:
+            self._writer.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise ModelError(
+                f"The answers in {self.place} cannot be read or written: {error}.",
+                mend="Free the disk, or check the file and its rights; what was acknowledged is kept.",
+            ) from error
+
+
+class _Statements:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, *values: Any) -> int:
+        return self._connection.execute(statement, values).rowcount
+
+    def all(self, statement: str, *values: Any) -> list[Row]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def first(self, statement: str, *values: Any) -> Row | None:
+        row: Row | None = self._connection.execute(statement, values).fetchone()
+        return row
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
+    connection.execute(begin)
+    try:
+        yield _Statements(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
