@@ -228,7 +228,7 @@ def test_the_limit_of_cost_stops_and_a_higher_one_goes_on(study, known):
     with StubServer(chat=annotating(known), latency=0.01) as stub:
         spec = llm(stub, **price)
         with pytest.raises(BudgetExceeded):
-            annotate(study, AnnotateRequest((spec,)), max_usd=0.008)
+            annotate(study, AnnotateRequest((spec,)), max_usd=0.004)
         kept = stub.paid.total()
         assert 0 < kept < 36
         path = next((study / "llm").glob("*.jsonl"))
