@@ -1,0 +1,56 @@
+"""`semblance hume simulate`: scripted annotators where there are no people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semblance.cli.options import Json
+
+NAME = "simulated"
+"""The file under `annotations/` that simulated answers are written to."""
+
+
+def simulate(
+    study: Annotated[Path, typer.Argument(help="The folder that `semblance hume sample` wrote.")],
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="How many.")] = 2,
+    noise: Annotated[
+        float,
+        typer.Option(
+            "--noise",
+            min=0,
+            max=1,
+            help="Share of labels, marks and group members that are wrong; error of ratings as a share of the scale.",
+        ),
+    ] = 0.15,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of every error.")] = 1,
+    json: Json = False,
+) -> None:
+    """Let scripted annotators answer a study, to try it out: they read the gold and err at random. NOBODY ANNOTATED.
+
+    Writes annotations/simulated.jsonl. Every answer is marked as simulated, and every table made of it says so.
+    """  # fmt: skip
+    from semblance.protocols.hume.folder import read_study, write_annotations
+    from semblance.protocols.hume.simulated import simulated
+
+    folder = read_study(study)
+    golds = {task.name: folder.gold(task.name) for task in folder.study.tasks}
+    rows = [
+        row
+        for number in range(1, annotators + 1)
+        for task in folder.study.tasks
+        for row in simulated(task, golds[task.name], f"simulated-{number}", noise=noise, seed=seed)
+    ]
+    file = write_annotations(study, NAME, rows)
+    if json:
+        from json import dumps
+
+        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": NAME}
+        typer.echo(dumps(told, ensure_ascii=False))
+        return
+    typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
+    typer.echo(
+        "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
+    )
