@@ -11,6 +11,7 @@ from semblance.stats.estimate import Estimate, Significance
 from semblance.stats.intervals import fisher_z, observed_range, wilson
 from semblance.stats.mixed import MixedMean, mixed_mean
 from semblance.stats.multiple import holm
+from semblance.stats.power import critical_value, items_needed, smallest_difference
 from semblance.stats.randomization import randomization_test
 from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges
 from semblance.stats.signed_rank import hodges_lehmann, wilcoxon
@@ -23,9 +24,11 @@ __all__ = [
     "Significance",
     "bootstrap_ci",
     "compare_replicates",
+    "critical_value",
     "fisher_z",
     "hodges_lehmann",
     "holm",
+    "items_needed",
     "kendall_tau",
     "mixed_mean",
     "observed_range",
@@ -36,6 +39,7 @@ __all__ = [
     "rank_quantiles",
     "rank_ranges",
     "resample_means",
+    "smallest_difference",
     "stratified_means",
     "wilcoxon",
     "wilson",

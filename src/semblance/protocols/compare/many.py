@@ -1,0 +1,114 @@
+"""All systems at a place: who may hold which rank, who is likely to be best, who cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.protocols.compare.direction import higher_is_better
+from semblance.protocols.compare.values import Place, RunValues, check_names, wanted
+from semblance.protocols.comparisons import ALPHA
+from semblance.protocols.estimates import DEFINED, interval
+from semblance.protocols.standings import Standing
+from semblance.stats import compare_replicates, rank_ranges
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A system at a place. `best` is the share of resamples in which it is ahead of all (ties shared out); ranks are
+    None where the place has no tests."""
+
+    system: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    rank_low: int | None = None
+    rank_high: int | None = None
+    best: float | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
+    position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
+    there are no tests. `missing` are systems without a value, with their reasons."""
+
+    task: str
+    dataset: str
+    measure: str
+    group: str
+    entrants: tuple[Entrant, ...]
+    groups: tuple[tuple[int, int], ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+
+
+def fields(
+    run: RunValues, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
+) -> Iterator[Field]:
+    """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
+    check_names(run, tasks, measures, datasets)
+    for place in run.places:
+        if not wanted(place, tasks, measures) or (datasets and place[1] not in datasets):
+            continue
+        every = run.at(place)
+        for group in dict.fromkeys(one.group for one in every):
+            yield field_of(place, group, [one for one in every if one.group == group])
+
+
+def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
+    """One field. Ranks are by paired bootstrap z tests, Holm over its pairs, alpha 0.05."""
+    task, dataset, measure = place
+    sign = 1.0 if higher_is_better(measure) else -1.0
+    known = [one for one in standings if one.headline.value is not None]
+    known.sort(key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
+    missing = tuple((one.system, one.headline.reason) for one in standings if one.headline.value is None)
+    entrants = tuple(_entrant(one) for one in known)
+    draws, reason = _draws(known)
+    if reason:
+        return Field(task, dataset, measure, group, entrants, (), missing, reason)
+    values = np.array([one.headline.value for one in known], dtype=np.float64)
+    ranges = rank_ranges(sign * draws, sign * values, alpha=ALPHA)
+    best = _best(sign * draws)
+    entrants = tuple(
+        Entrant(one.system, one.value, one.low, one.high, one.n, low, high, share)
+        for one, (low, high), share in zip(entrants, ranges, best, strict=True)
+    )
+    return Field(task, dataset, measure, group, entrants, _groups(draws, values), missing)
+
+
+def _entrant(one: Standing) -> Entrant:
+    low, high = interval(one.headline.replicates)
+    return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
+
+
+def _draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
+    lengths = {len(one.headline.replicates) for one in known}
+    if len(known) < 2:
+        return np.empty((0, 0)), "fewer than two systems with a value"
+    if len(lengths) != 1 or lengths == {0}:
+        return np.empty((0, 0)), "no interval: there is nothing to resample"
+    draws = np.stack([one.headline.replicates for one in known])
+    defined = np.isfinite(draws).all(axis=0)
+    return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
+
+
+def _best(draws: NDArray[np.float64]) -> list[float]:
+    top = draws == draws.max(axis=0)
+    return [float(share) for share in (top / top.sum(axis=0)).mean(axis=1)]
+
+
+def _groups(draws: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[tuple[int, int], ...]:
+    apart = {(pair.a, pair.b) for pair in compare_replicates(draws, values) if pair.p_adjusted < ALPHA}
+    found: list[tuple[int, int]] = []
+    for first in range(len(values)):
+        last = first
+        while last + 1 < len(values) and not any((i, last + 1) in apart for i in range(first, last + 1)):
+            last += 1
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return tuple(found)
