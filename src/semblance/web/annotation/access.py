@@ -9,14 +9,15 @@ from urllib.parse import urlsplit
 from semblance.protocols.hume.answers import Holder, Links, Role
 from semblance.web.annotation.limits import RateLimit, address_key
 from semblance.web.annotation.refusals import Refusal, not_found
-from semblance.web.annotation.service import Rates
+from semblance.web.annotation.service import ServeOptions
 
 
 class Door:
     """Lets holders of links in, and tells nobody else whether a link exists."""
 
-    def __init__(self, links: Links, rates: Rates) -> None:
-        self._links = links
+    def __init__(self, links: Links, options: ServeOptions) -> None:
+        self._links, self._origins = links, options.origins
+        rates = options.rates
         self._own = RateLimit(rates.burst, rates.per_second)
         self._wrong = RateLimit(rates.wrong_burst, rates.wrong_per_second)
         self._known: set[bytes] = set()
@@ -52,7 +53,8 @@ class Door:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise Refusal(403, "This was not sent by the page.")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        own = (headers.get("host", "").lower(), *self._origins)
+        if origin is not None and urlsplit(origin).netloc.lower() not in own:
             raise Refusal(403, "This was not sent by the page.")
         if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
             raise Refusal(403, "The page is out of date. Load it again.")

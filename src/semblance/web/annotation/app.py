@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -18,14 +21,18 @@ from semblance.web.annotation.page import STATIC
 from semblance.web.annotation.refusals import Refusal, not_found
 from semblance.web.annotation.service import Service
 
+_THREADS = 16
+
 
 def make_app(service: Service) -> FastAPI:
     """The app that serves a study. It describes itself to nobody: there are no pages of its interface."""
-    app = FastAPI(title="Semblance", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    door = Door(service.links, service.options.rates)
+    app = FastAPI(
+        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_few_threads
+    )
+    door = Door(service.links, service.options)
     app.include_router(AnnotatorRoutes(service, door).router())
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
-    app.add_api_route("/health", _health)
+    app.add_api_route("/health", partial(_health, service))
     app.add_middleware(Guard, options=service.options)
     for kind, answer in ((Refusal, _refused), (RequestValidationError, _unreadable), (HTTPException, _told),
                          (ModelError, _away)):  # fmt: skip
@@ -33,7 +40,18 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-def _health() -> dict[str, str]:
+@asynccontextmanager
+async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
+    """Each thread may hold a connection to the database."""
+    from anyio.to_thread import current_default_thread_limiter
+
+    current_default_thread_limiter().total_tokens = _THREADS
+    yield
+
+
+def _health(service: Service) -> dict[str, str]:
+    """Whether answers can be read; ModelError where not."""
+    service.store.annotators()
     return {"status": "ok"}
 
 

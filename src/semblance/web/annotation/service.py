@@ -33,9 +33,11 @@ class Rates:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """`hosts` are the names the server answers to, without a port; empty: to any. `most_bytes` is the longest body."""
+    """`hosts` are the names the server answers to, without a port; empty: to any. `origins` are hosts with port that
+    pages may come from beside the one that was asked. `most_bytes` is the longest body, in `body_seconds` at most."""
 
     hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     most_bytes: int = 64 * 1024
     body_seconds: float = 10.0
     rates: Rates = Rates()
@@ -87,17 +89,20 @@ class Service:
 def open_service(
     path: Path,
     annotators: Iterable[str] = (),
+    simulated: Iterable[str] = (),
     *,
-    kind: Who = "person",
     database: str | None = None,
     options: ServeOptions | None = None,
 ) -> Service:
-    """The study in the folder `path` ready to be served to `annotators` and those it has already.
+    """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, and to
+    all who were let in before.
 
     Raises DataError for a folder without a study, UsageError for a database of another one.
     """
     folder = read_study(path)
     store = open_store(folder, database)
-    for annotator in annotators:
-        store.add_annotator(annotator, kind)
+    kinds: tuple[tuple[Iterable[str], Who], ...] = ((annotators, "person"), (simulated, "simulated"))
+    for names, kind in kinds:
+        for name in names:
+            store.add_annotator(name, kind)
     return Service(folder, store, Links(store.database, study_key(path)), options or ServeOptions())

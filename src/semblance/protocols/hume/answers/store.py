@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from semblance.protocols.hume.study import Who
 
 LEASE_SECONDS = 30
 """How long a tab that is silent keeps the right to write."""
+_NAME = re.compile(r"\w[\w.@-]{0,79}")
+_AS: Mapping[Who, str] = {"person": "a person", "simulated": "a script"}
 _ANSWER = "item, value, flag, comment, seconds, paused, seq, saved_at"
 
 
@@ -33,15 +36,28 @@ class AnswerStore:
         self.database.close()
 
     def add_annotator(self, annotator: str, kind: Who = "person") -> bool:
-        """Let somebody answer; whether they are new. An annotator stays what they were at first."""
-        return bool(
-            self.database.write(
-                lambda do: do.run(
-                    "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
-                    annotator, kind, clock.now(),
-                )
+        """Let somebody answer; whether they are new. An annotator stays what they were at first.
+
+        Raises UsageError for a name that cannot stand in files, and for a person who was simulated, or the reverse.
+        """
+        if not _NAME.fullmatch(annotator):
+            raise UsageError(
+                f"{annotator!r} cannot be the name of an annotator.",
+                mend="Use up to 80 letters, digits, '_', '-', '.' or '@', and begin with a letter or digit.",
+            )
+        made = self.database.write(
+            lambda do: do.run(
+                "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
+                annotator, kind, clock.now(),
             )
         )  # fmt: skip
+        held = self.annotator(annotator)
+        if held is not None and held.kind != kind:
+            raise UsageError(
+                f"{annotator} is {_AS[held.kind]} in this study already.",
+                mend="Give another name: what is a script's and what a person's is never mixed.",
+            )
+        return bool(made)
 
     def annotators(self) -> tuple[Annotator, ...]:
         """All who may answer, by id."""
