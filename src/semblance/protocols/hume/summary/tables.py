@@ -1,0 +1,99 @@
+"""Tables of the record beyond the paper's: agreement with all its coefficients, and every annotator by every convention
+(14 and 16 of spec hume 9). Scores are in points of 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from semblance.protocols.hume.summary.record import Annotator, PairRecord, Summary
+from semblance.protocols.tables import Column, ColumnTable, Value
+
+PAIR = tuple(Column(name, "text") for name in ("family", "dataset", "lang"))
+ONE_ANNOTATOR = "one annotator"
+_EXTRAS = (
+    "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
+    "absolute_difference", "spearman_sd", "comparisons", "skipped", "dropped",
+)  # fmt: skip
+_CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order", "expected")
+"""The order of columns; what the record has besides comes after, by name."""
+_WHOLE = frozenset({"comparisons", "skipped", "dropped"})
+
+
+def agreement_table(summary: Summary) -> ColumnTable:
+    """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
+    extras = _ordered(
+        (name for pair in summary.pairs if pair.agreement for name in pair.agreement.extras), _EXTRAS
+    )
+    columns = (
+        *PAIR, Column("annotators", decimals=0), Column("items", decimals=0), Column("annotations", decimals=0),
+        Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
+        Column("high", decimals=3), Column("band", "text"), Column("trust", "text"),
+        *(Column(name, decimals=0 if name in _WHOLE else 3) for name in extras),
+        Column("answered_by", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    rows = tuple(_agreement_row(pair, extras) for pair in summary.pairs)
+    note = (
+        "Intervals are bootstrap over items, with these annotators. The coefficient's own column is empty: its value "
+        "stands under value. Agreement takes two annotators."
+    )
+    return ColumnTable("agreement", "HUME: how well annotators agree", columns, rows, note)
+
+
+def annotators_table(summary: Summary) -> ColumnTable:
+    """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
+    names = _ordered((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    columns = (
+        *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
+        Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
+        *(Column(f"by_{name}", decimals=1) for name in names), Column("seconds_per_item", decimals=1),
+        Column("flagged", decimals=0),
+    )  # fmt: skip
+    rows = tuple(_annotator_row(pair, one, names) for pair in summary.pairs for one in pair.annotators)
+    note = (
+        "Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose another. "
+        "by_pooled scores the answers put together, by_mean averages the scores of annotators."
+    )
+    return ColumnTable("annotators", "HUME: annotators and conventions", columns, rows, note)
+
+
+def answered_by(annotators: Iterable[Annotator]) -> str:
+    """`people`, `simulated` where scripts answered, or both."""
+    kinds = {one.kind for one in annotators}
+    return " and ".join(
+        word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds
+    )
+
+
+def _agreement_row(pair: PairRecord, extras: tuple[str, ...]) -> tuple[Value, ...]:
+    found = pair.agreement
+    who = answered_by(pair.annotators)
+    if found is None:
+        empty: tuple[Value, ...] = (None,) * len(extras)
+        return (
+            pair.family, pair.dataset, pair.lang, len(pair.annotators), pair.n, None, "", None, None, None, "", "",
+            *empty, who, ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
+        )  # fmt: skip
+    bar = found.value
+    return (
+        pair.family, pair.dataset, pair.lang, found.annotators, found.items, found.annotations, found.coefficient,
+        bar.value, bar.low, bar.high, found.band, pair.trust or "", *(found.extras.get(name) for name in extras),
+        who, bar.reason,
+    )  # fmt: skip
+
+
+def _annotator_row(pair: PairRecord, one: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
+    conventions = (pair.conventions.get(name) for name in names)
+    return (
+        pair.family, pair.dataset, pair.lang, pair.measure, one.id, answered_by([one]), one.items, 100 * one.score,
+        points(pair.human.value), *(points(value) for value in conventions), one.seconds, one.flagged,
+    )  # fmt: skip
+
+
+def points(value: float | None) -> float | None:
+    """A fraction in points of 100; None stays."""
+    return None if value is None else 100 * value
+
+
+def _ordered(found: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    names = set(found)
+    return (*(name for name in order if name in names), *sorted(names - set(order)))
