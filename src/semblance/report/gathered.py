@@ -15,7 +15,7 @@ from semblance.report.record import KINDS, Record, System, read_record
 TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "judge": "Judges", "paraphrasers": "Paraphrasers",
     "validation": "Validation", "golden": "Golden set", "score": "RAG",
-    "sweep": "Sweep", "names": "Names", "noise": "Noise",
+    "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from semblance.report import marks
 from semblance.report.board import Value
 from semblance.report.compact import asset, tight
 from semblance.report.gathered import Run, read_runs, systems_of
+from semblance.report.hume.places import SHARES
 from semblance.report.rag.ceilings import COLUMNS
 from semblance.report.record import APART
 from semblance.report.scale import Scale
@@ -126,7 +127,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(
-        numbers=numbers, marks=marks, ceiling_columns=COLUMNS, unit_scale=Scale(0.0, 1.0, 1.0)
+        numbers=numbers, marks=marks, ceiling_columns=COLUMNS, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES
     )
     made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped)
     return made

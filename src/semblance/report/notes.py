@@ -16,7 +16,7 @@ from semblance.report.tasks import all_tasks
 SMALL = 30
 RAG = ("golden", "score", "sweep")
 """Runs whose notes stand in a record of their own."""
-GRAVITY = ("failed", "not run", "partial", "lost", "truncated")
+GRAVITY = ("simulated", "failed", "not run", "partial", "lost", "truncated")
 """The kinds of note that come first when those of several runs are put together."""
 
 
@@ -116,6 +116,11 @@ def _of_protocol(record: Record) -> Iterator[Note]:
 
         for kind, what, consequence, mend in pteb_notes(record):
             yield Note(kind, what, consequence, mend)
+    if record.kind == "hume" and (record.path / "summary.json").exists():
+        from semblance.protocols.hume.summary.record import read_summary
+        from semblance.report.hume.notes import hume_notes
+
+        yield from (Note(*parts) for parts in hume_notes(read_summary(record.path)))
 
 
 def _truncated(record: Record) -> Iterator[Note]:

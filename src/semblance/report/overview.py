@@ -26,6 +26,7 @@ QUESTIONS = {
     "sweep": ("Price, time and quality", "semblance.report.rag.sweep:sweep_verdict"),
     "names": ("Names against impostors", "semblance.report.rag.probes.names:names_verdict"),
     "noise": ("Small talk around questions", "semblance.report.rag.probes.noise:noise_verdict"),
+    "hume": ("People on the same items", "semblance.report.hume.verdict:hume_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 MOST_NOTES = 3

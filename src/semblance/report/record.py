@@ -15,7 +15,7 @@ from semblance.records import Result
 from semblance.runs.folder import RunFolder
 
 OVERALL = "overall"
-KINDS = ("sage", "pteb", "judge", "paraphrasers", "validation", "golden", "score", "sweep", "names", "noise")
+KINDS = ("sage", "pteb", "judge", "paraphrasers", "validation", "golden", "score", "sweep", "names", "noise", "hume")
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""
@@ -146,6 +146,8 @@ class Record:
     @cached_property
     def kind(self) -> str:
         """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
+        if self.manifest.get("protocol") == "hume":
+            return "hume"
         if "kind" in self.manifest:
             return str(self.manifest["kind"])
         step = self.manifest.get("step", "run")

@@ -64,6 +64,7 @@ SECTIONS = (
     Section("sweep", "Sweep", "sweep.html", "semblance.report.rag.sweep:sweep_page", kind="sweep"),
     Section("names", "Names", "names.html", "semblance.report.rag.probes.names:names_page", kind="names"),
     Section("noise", "Noise", "noise.html", "semblance.report.rag.probes.noise:noise_page", kind="noise"),
+    Section("hume", "HUME", "hume.html", "semblance.report.hume.page:hume_page", kind="hume"),
     Section("systems", "Systems", "systems.html", "semblance.report.cards:cards_of"),
     Section("items", "Items", "items.html", "semblance.report.items:items_of", data=True),
     Section("method", "Method", "method.html", "semblance.report.method:methods_of"),

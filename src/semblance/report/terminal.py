@@ -37,6 +37,10 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
     from semblance.report.verdict import plain
 
     shown = gathered((read_record(Path(run)),))[0]
+    if shown.record.kind == "hume":
+        from semblance.report.hume.terminal import render_hume
+
+        return render_hume(Path(run), width=width, wide=wide, unicode=unicode)
     record, board = shown.record, shown.board
     verdict = run_verdict(shown)
     parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]

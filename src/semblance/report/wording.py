@@ -126,6 +126,22 @@ WORDINGS["noise"] = replace(
     "meant (the need in plain words, or the best passage) of the clean question less that of the noisy one. Recovered: "
     "the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
 )
+WORDINGS["hume"] = Wording(
+    "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
+    "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP with "
+    "ties as blocks (reranking). Models are scored on the same items. Percent of human is 100 times the one over the "
+    "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
+    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
+    "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside the interval is no test.",
+    "docs/hume.md",
+    "HUME is by El Assadi, Chung, Solomatin, Muennighoff and Enevoldsen, “HUME: Measuring the Human-Model Performance "
+    "Gap in Text Embedding Tasks”.",
+    "@misc{elassadi2025hume,\n"
+    "title = {{HUME}: Measuring the Human-Model Performance Gap in Text Embedding Tasks},\n"
+    "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen},\nyear = {2025}\n}",
+    "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval and "
+    "n)",
+)
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -48,13 +48,16 @@ class Standing:
 
 
 def standings(summary: Summary) -> tuple[Standing, ...]:
-    """Every pair, in the order of the record."""
-    return tuple(standing(pair) for pair in summary.pairs)
+    """Every pair, in the order of the record, with the models that are ranked beside people: those that were scored on
+    every pair, or all where none was."""
+    ranked = {one.system for one in summary.places if one.rank is not None and one.kind != "human"}
+    return tuple(_standing(pair, ranked) for pair in summary.pairs)
 
 
-def standing(pair: PairRecord) -> Standing:
-    """People beside the models of a pair."""
-    known = [one for one in pair.models if one.score.value is not None]
+def _standing(pair: PairRecord, ranked: Collection[str]) -> Standing:
+    known = [
+        one for one in pair.models if one.score.value is not None and (not ranked or one.system in ranked)
+    ]
     return Standing(pair, tuple(sorted(known, key=lambda one: -(one.score.value or 0.0))))
 
 

@@ -1,0 +1,105 @@
+"""The page of HUME: people and models on the same items, and how far to trust either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from semblance.protocols import numbers
+from semblance.protocols.hume.summary.record import Summary, read_summary
+from semblance.report.board import Board
+from semblance.report.hume.annotators import Annotators, Conventions, annotators, conventions
+from semblance.report.hume.ceilings import Ceilings, ceilings
+from semblance.report.hume.gaps import GapChart, gap_charts
+from semblance.report.hume.lead import Lead, lead
+from semblance.report.hume.llms import Llms, llms
+from semblance.report.hume.notes import hume_notes
+from semblance.report.hume.paired import Against, against_people
+from semblance.report.hume.people import PeopleChart, people_chart
+from semblance.report.hume.places import Places, WinPanel, places, win_panels
+from semblance.report.hume.standing import standings
+from semblance.report.hume.trust import Difficulty, Noisy, TrustTable, difficulties, noisy, trust_table
+from semblance.report.hume.verdict import verdict_of
+from semblance.report.hume.words import answerers, is_range
+from semblance.report.notes import Note
+from semblance.report.record import Record
+from semblance.report.tablefiles import FileTable, file_tables
+from semblance.report.verdict import Verdict
+
+MOST_NOTES = 3
+SHORT = 8
+"""A study of at most so many pairs has its long tables open."""
+
+
+@dataclass(frozen=True)
+class HumePage:
+    """The content of the page; parts that a run does not have are empty or None. `who` answered, in words."""
+
+    facts: tuple[str, ...]
+    verdict: Verdict
+    who: str
+    notes: tuple[Note, ...]
+    more_notes: int
+    chart: PeopleChart
+    noisy: tuple[Noisy, ...]
+    places: Places | None
+    wins: tuple[WinPanel, ...]
+    gaps: tuple[GapChart, ...]
+    against: tuple[Against, ...]
+    difficulty: Difficulty
+    trust: TrustTable
+    lead: Lead | None
+    llms: Llms | None
+    ceilings: Ceilings | None
+    annotators: Annotators
+    conventions: Conventions | None
+    tables: tuple[FileTable, ...]
+    is_short: bool
+    is_published: bool
+
+
+def hume_page(record: Record, _: Board) -> HumePage:
+    """The page of a run. DataError where its `summary.json` is missing or damaged."""
+    summary = read_summary(record.path)
+    every = standings(summary)
+    notes = tuple(Note(*parts) for parts in hume_notes(summary))
+    return HumePage(
+        facts=_facts(summary),
+        verdict=verdict_of(summary),
+        who=answerers(summary),
+        notes=notes[:MOST_NOTES],
+        more_notes=len(notes),
+        chart=people_chart(every, has_ranges=any(is_range(one.human) for one in summary.pairs)),
+        noisy=noisy(every),
+        places=places(summary),
+        wins=win_panels(summary) if len(summary.pairs) > 1 else (),
+        gaps=gap_charts(summary, every),
+        against=against_people(summary),
+        difficulty=difficulties(summary.pairs),
+        trust=trust_table(summary.pairs),
+        lead=lead(summary, every),
+        llms=llms(summary),
+        ceilings=ceilings(summary),
+        annotators=annotators(summary.pairs),
+        conventions=conventions(summary.pairs),
+        tables=file_tables(record.path),
+        is_short=len(summary.pairs) <= SHORT,
+        is_published=summary.source == "published",
+    )
+
+
+def _facts(summary: Summary) -> tuple[str, ...]:
+    models = {one.system for pair in summary.pairs for one in pair.models}
+    judges = {one.system for pair in summary.pairs for one in pair.llms}
+    people = {one.id for pair in summary.pairs for one in pair.annotators}
+    simulated = answerers(summary) == "simulated annotators"
+    facts = (
+        "HUME, published results" if summary.source == "published" else f"HUME, {summary.title}",
+        numbers.counted(len(summary.pairs), "pair"),
+        ""
+        if summary.source == "published"
+        else numbers.counted(len(people), "simulated annotator" if simulated else "annotator"),
+        numbers.counted(len(models), "model"),
+        numbers.counted(len(judges), "language model") if judges else "",
+        f"seed {summary.seed}",
+    )
+    return tuple(fact for fact in facts if fact)

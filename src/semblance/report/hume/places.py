@@ -1,0 +1,147 @@
+"""Who stands where by the mean over pairs, people among the models; and how often people win, with Wilson's bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup
+
+from semblance.protocols import numbers
+from semblance.protocols.hume.study import FAMILIES
+from semblance.protocols.hume.summary.record import Bar, Place, Summary, Wins
+from semblance.report.hume.drawing import dot, interval_of
+from semblance.report.hume.people import exact
+from semblance.report.hume.words import FAMILIES as TITLES
+from semblance.report.hume.words import answerers, interval, percent, points
+from semblance.report.names import labels
+from semblance.report.scale import Scale, scale_of
+from semblance.stats import wilson
+
+REFERENCES: tuple[Literal["best", "median", "mean"], ...] = ("best", "median", "mean")
+
+
+@dataclass(frozen=True)
+class PlaceRow:
+    """One of the ranked: place, name, mean with interval, size in words, percent of human."""
+
+    place: str
+    label: str
+    kind: str
+    mark: Markup
+    mean: str
+    interval: str
+    exact: str
+    size: str
+    share: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Places:
+    """All rows, best first, on one scale; those without a mean over all pairs last."""
+
+    rows: tuple[PlaceRow, ...]
+    scale: Scale
+    has_sizes: bool
+
+
+@dataclass(frozen=True)
+class WinRow:
+    """A group of pairs: in how many people win."""
+
+    label: str
+    mark: Markup
+    text: str
+
+
+@dataclass(frozen=True)
+class WinPanel:
+    """Groups of one kind, against one reference."""
+
+    title: str
+    rows: tuple[WinRow, ...]
+
+
+SHARES = Scale(0.0, 1.0, 0.5, 100.0)
+
+
+def places(summary: Summary) -> Places | None:
+    """The ranking; None for one pair or nobody to rank."""
+    shown = [one for one in summary.places if one.rank is not None or one.kind != "llm"]
+    if len(summary.pairs) < 2 or len(shown) < 2:
+        return None
+    label = labels([one.system for one in shown if one.kind != "human"])
+    ends = [end for one in shown for end in (one.mean.value, one.mean.low, one.mean.high) if end is not None]
+    human = next((one.mean.value for one in shown if one.kind == "human"), None)
+    scale = scale_of(ends, factor=100.0)
+    rows = tuple(_place(one, label.get(one.system, ""), human, answerers(summary), scale) for one in shown)
+    return Places(rows, scale, any(one.parameters_millions for one in shown))
+
+
+def _place(one: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
+    bar = one.mean
+    whole = bar.low is not None and bar.high is not None
+    share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
+    mark = (
+        Markup("")
+        if bar.value is None
+        else interval_of(bar, one.kind, scale)
+        if whole
+        else dot(bar.value, one.kind, scale)
+    )
+    return PlaceRow(
+        place=numbers.NONE if one.rank is None else str(one.rank),
+        label=who.capitalize() if one.kind == "human" else label,
+        kind=one.kind,
+        mark=mark,
+        mean=points(bar),
+        interval=interval(bar),
+        exact=exact(bar),
+        size=_size(one.parameters_millions),
+        share="" if one.kind == "human" else percent(share),
+        reason=bar.reason if one.rank is None else "",
+    )
+
+
+def _size(millions: float | None) -> str:
+    """`22.7 M`, `7.1 B`.
+
+    >>> _size(22.7), _size(7111), _size(None)
+    ('23 M', '7.1 B', '–')
+    """
+    if millions is None:
+        return numbers.NONE
+    return f"{millions / 1000:.1f} B" if millions >= 1000 else f"{millions:.0f} M"
+
+
+def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
+    """Against each reference over all pairs; then against the best model by family, group and language."""
+    every = [one for one in summary.wins if one.by == "all"]
+    panels = [
+        WinPanel(
+            "All pairs, against", tuple(_win(one, f"the {one.reference} model") for one in _ordered(every))
+        )
+    ]
+    for by, title in (
+        ("family", "By task family"),
+        ("group", "By group of datasets"),
+        ("lang", "By language"),
+    ):
+        own = [one for one in summary.wins if one.by == by and one.reference == "best"]
+        if len(own) > 1:
+            own.sort(key=lambda one: -one.pairs)
+            named = [(TITLES[one.group] if one.group in FAMILIES else one.group) or "no group" for one in own]
+            panels.append(WinPanel(title, tuple(map(_win, own, named))))
+    return tuple(panel for panel in panels if panel.rows)
+
+
+def _ordered(wins: Sequence[Wins]) -> list[Wins]:
+    return sorted(wins, key=lambda one: REFERENCES.index(one.reference))
+
+
+def _win(one: Wins, label: str) -> WinRow:
+    found = wilson(one.wins / one.pairs, one.pairs)
+    bar = Bar(value=found.estimate, low=found.low, high=found.high, n=one.pairs, method=found.method)
+    return WinRow(label, interval_of(bar, "human", SHARES), f"{one.wins} of {one.pairs}")
