@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from semblance import __version__
-from semblance.cli import cache, compare, data, demo, hume, listing, pteb, rag, report, sage
+from semblance.cli import cache, compare, data, demo, gate, hume, listing, pteb, rag, report, sage
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.add_typer(rag.app, name="rag")
 app.add_typer(hume.app, name="hume")
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("gate")(gate.gate)
 app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")
 

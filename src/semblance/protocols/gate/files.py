@@ -1,0 +1,74 @@
+"""Verdicts as files for other programs: JUnit's XML, and Markdown for the page of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from semblance.protocols import numbers
+from semblance.protocols.gate.verdict import Verdict
+
+_POINTS = ("pteb", "hume")
+
+
+def value_text(one: Verdict) -> str:
+    """The value with its interval as people read it."""
+    unit = numbers.POINTS if one.scale in _POINTS else numbers.SCORE
+    if one.value is None:
+        return "n/a"
+    text = unit.change(one.value) if one.is_change else unit.text(one.value)
+    if one.low is None or one.high is None:
+        return text
+    return f"{text} {unit.interval(one.low, one.high)}"
+
+
+def word(one: Verdict) -> str:
+    """Met or missed, and whether it was near."""
+    return ("met" if one.met else "MISSED") + (", near" if one.near else "")
+
+
+def as_junit(verdicts: Sequence[Verdict]) -> str:
+    """A test suite of one case per bar, XML."""
+    missed = [one for one in verdicts if not one.met]
+    suite = ElementTree.Element(
+        "testsuite",
+        name="semblance gate",
+        tests=str(len(verdicts)),
+        failures=str(len(missed)),
+        errors="0",
+        skipped="0",
+    )
+    for one in verdicts:
+        case = ElementTree.SubElement(suite, "testcase", classname="semblance.gate", name=one.bar)
+        if not one.met:
+            failure = ElementTree.SubElement(case, "failure", message=_clean(one.reason), type="bar")
+            failure.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {one.reason}")
+    ElementTree.indent(suite)
+    return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def as_markdown(verdicts: Sequence[Verdict]) -> str:
+    """A heading that says how it went, and a table."""
+    missed = sum(not one.met for one in verdicts)
+    title = "all bars met" if not missed else f"{missed} of {numbers.counted(len(verdicts), 'bar')} missed"
+    lines = [
+        f"### Semblance gate: {title}",
+        "",
+        "| Bar | Value, 95% | n | Verdict | Why |",
+        "|---|---:|---:|---|---|",
+    ]
+    lines += [
+        f"| `{_cell(one.bar)}` | {value_text(one)} | {one.n:,} | {word(one)} | {_cell(one.reason)} |"
+        for one in verdicts
+    ]
+    lines += ["", "Near: the bar lies inside the interval, so another sample could have said otherwise."]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return _clean(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+
+
+def _clean(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(one if one.isprintable() or one in "\t\n" else " " for one in text)
