@@ -1,8 +1,10 @@
 """Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server."""
 
+from semblance.protocols.hume.answers.exposure import Browsers, Exposure
 from semblance.protocols.hume.answers.links import KEY_FILE, OWNER, Holder, Links, study_key
-from semblance.protocols.hume.answers.opening import open_store
+from semblance.protocols.hume.answers.opening import has_store, open_store
 from semblance.protocols.hume.answers.order import own_order
+from semblance.protocols.hume.answers.reading import stored_annotations
 from semblance.protocols.hume.answers.records import Annotator, Change, Draft, Refused, Role, Saved
 from semblance.protocols.hume.answers.store import LEASE_SECONDS, AnswerStore
 from semblance.protocols.hume.answers.values import checked_value, is_plain
@@ -13,16 +15,20 @@ __all__ = [
     "OWNER",
     "Annotator",
     "AnswerStore",
+    "Browsers",
     "Change",
     "Draft",
+    "Exposure",
     "Holder",
     "Links",
     "Refused",
     "Role",
     "Saved",
     "checked_value",
+    "has_store",
     "is_plain",
     "open_store",
     "own_order",
+    "stored_annotations",
     "study_key",
 ]

@@ -61,5 +61,8 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS finished (
         annotator TEXT NOT NULL REFERENCES annotators (id), task TEXT NOT NULL, finished_at TEXT NOT NULL,
         PRIMARY KEY (annotator, task))""",
+    """CREATE TABLE IF NOT EXISTS browsers (
+        browser TEXT NOT NULL, annotator TEXT NOT NULL, shown BIGINT NOT NULL, wrote BIGINT NOT NULL,
+        PRIMARY KEY (browser, annotator))""",
 )  # fmt: skip
 """Words that SQLite and PostgreSQL both know; numbers and times of ours are never left to a column's guess."""

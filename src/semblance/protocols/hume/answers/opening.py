@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit, urlunsplit
 
 from semblance.errors import UsageError
 from semblance.protocols.hume.answers.database import Database
@@ -14,12 +13,13 @@ from semblance.protocols.hume.folder.reading import ANSWERS
 from semblance.runs.files import digest, write_atomic
 
 ADDRESS = "answers.database"
-"""Where the answers are if they are not in the folder: an address without its password."""
+"""Where the answers are if they are not in the folder: an address, which never has a password in it."""
 
 
-def open_store(folder: StudyFolder, database: str | None = None) -> AnswerStore:
+def open_store(folder: StudyFolder, database: str | None = None, *, read_only: bool = False) -> AnswerStore:
     """The store of a study's answers, made where there is none: `answers.sqlite3` in its folder, or the PostgreSQL
     server at `database`, a URL or the name of an environment variable that holds one. A study remembers its server.
+    `read_only`: nothing is made, and the file may lie where nothing can be written.
 
     Raises UsageError for an address that is none, where the answers are somewhere else already, and for a database of
     another study; ModelError where the server does not answer.
@@ -28,15 +28,20 @@ def open_store(folder: StudyFolder, database: str | None = None) -> AnswerStore:
     wanted = database or remembered
     file = folder.path / ANSWERS
     if wanted is None:
-        return AnswerStore(SqliteFile(file), folder.study)
+        return _in_file(folder, read_only=read_only)
+    if remembered not in (None, wanted):
+        raise UsageError(
+            f"The answers to this study are kept at {remembered}.",
+            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to begin anew elsewhere.",
+        )
     if file.is_file() and _holds_answers(folder):
         raise UsageError(
             f"{file} holds answers to this study already.",
             mend="Serve it without --database, or export these answers and move the file away first.",
         )
     store = AnswerStore(_server(wanted, folder), folder.study)
-    if remembered is None:
-        write_atomic(folder.path / ADDRESS, without_password(wanted) + "\n")
+    if remembered is None and not read_only:
+        write_atomic(folder.path / ADDRESS, wanted + "\n")
     return store
 
 
@@ -51,17 +56,6 @@ def remembered_address(folder: StudyFolder) -> str | None:
     return path.read_text("utf-8").strip() or None if path.is_file() else None
 
 
-def without_password(address: str) -> str:
-    """An address as it may be written down.
-
-    >>> without_password("postgresql://ann:secret@db/study"), without_password("HUME_DATABASE")
-    ('postgresql://ann@db/study', 'HUME_DATABASE')
-    """
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}"))
-
-
 def schema_of(folder: StudyFolder) -> str:
     """The schema of a study on a server: several studies share a database, each by its name.
 
@@ -72,8 +66,13 @@ def schema_of(folder: StudyFolder) -> str:
     return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
 
 
+def _in_file(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
+    database = SqliteFile(folder.path / ANSWERS, read_only=read_only)
+    return AnswerStore(database, folder.study, read_only=read_only)
+
+
 def _holds_answers(folder: StudyFolder) -> bool:
-    store = AnswerStore(SqliteFile(folder.path / ANSWERS), folder.study)
+    store = _in_file(folder, read_only=True)
     try:
         return any(store.all_answers().values())
     finally:

@@ -22,14 +22,18 @@ class SqliteFile:
 
     One connection writes and others read beside it (write-ahead log). Every transaction is forced to the disk before it
     is acknowledged (`synchronous = FULL`): it survives a killed process, and a power cut too where the disk keeps what
-    it says it has kept.
+    it says it has kept. A `read_only` one is opened as it is, also in a folder that cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.place = str(path)
         self._path = path
+        self._read_only = read_only
         self._lock = Lock()
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._writer: sqlite3.Connection | None = None
+        if read_only:
+            return
         with self._told():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = self._connect()
@@ -40,6 +44,10 @@ class SqliteFile:
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """One transaction at a time: threads wait here, for SQLite's own waiting sleeps too long."""
+        if self._writer is None:
+            raise ModelError(
+                f"{self.place} was opened for reading.", mend="Serve the study to write answers."
+            )
         with self._lock, self._told(), _transaction(self._writer, "BEGIN IMMEDIATE") as transaction:
             return work(transaction)
 
@@ -61,12 +69,13 @@ class SqliteFile:
         while not self._readers.empty():
             self._readers.get().close()
         with self._lock:
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        if self._read_only:
+            return self._connect_read_only()
+        connection = _opened(str(self._path))
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -74,6 +83,17 @@ class SqliteFile:
         except sqlite3.Error:
             connection.close()
             raise
+        return connection
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        connection = _opened(address)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # The log needs a file beside it; where none can be made, nobody writes either.
+            connection.close()
+            connection = _opened(f"{address}&immutable=1")
         return connection
 
     @contextmanager
@@ -85,6 +105,13 @@ class SqliteFile:
                 f"The answers in {self.place} cannot be read or written: {error}.",
                 mend="Free the disk, or check the file and its rights; what was acknowledged is kept.",
             ) from error
+
+
+def _opened(address: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False,
+        uri=address.startswith("file:"),
+    )  # fmt: skip
 
 
 class _Statements:

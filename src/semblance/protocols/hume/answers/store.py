@@ -22,14 +22,19 @@ _ANSWER = "item, value, flag, comment, seconds, paused, seq, saved_at"
 
 
 class AnswerStore:
-    """The answers to one study in `database`. Opening it writes down which study that is.
+    """The answers to one study in `database`. Opening it writes down which study that is, or only looks where it is
+    `read_only`.
 
     Raises UsageError where the database holds answers to another study, or under other guidelines.
     """
 
-    def __init__(self, database: Database, study: StudyFile) -> None:
+    def __init__(self, database: Database, study: StudyFile, *, read_only: bool = False) -> None:
         self.database = database
-        self._bind(study)
+        try:
+            self._bind(study, read_only)
+        except BaseException:
+            database.close()
+            raise
 
     def close(self) -> None:
         """Let go of the database."""
@@ -133,12 +138,12 @@ class AnswerStore:
             found.setdefault(annotator, {})[task] = at
         return found
 
-    def _bind(self, study: StudyFile) -> None:
+    def _bind(self, study: StudyFile, read_only: bool) -> None:
         facts = {
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
             "guidelines_version": study.guidelines_version,
         }  # fmt: skip
-        if not self._held():
+        if not read_only and not self._held():
             self.database.write(lambda do: _write_facts(do, facts))
         _check(self._held(), facts, self.database.place)
 

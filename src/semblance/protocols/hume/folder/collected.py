@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from semblance.errors import DataError
@@ -12,9 +12,11 @@ from semblance.protocols.hume.study import Annotation
 
 
 def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
-    """The annotations of `annotations/*.jsonl` (or only of `files`), in the order of files and lines.
+    """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
+    study, by annotator and item; or only those of `files`.
 
-    Raises DataError for an item that the study has not, and for an answer that is there twice.
+    Raises DataError for an item that the study has not, and for an answer that is there twice, in files or in a file
+    and in the store.
     """
     known = {item.id for item in folder.items}
     found: dict[tuple[str, str], Annotation] = {}
@@ -28,7 +30,28 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
                     mend="Keep one line for each annotator and item of this study.",
                 )  # fmt: skip
             found[key] = annotation_of(row)
-    return tuple(found.values())
+    return (*found.values(), *(() if files else _stored(folder, found)))
+
+
+def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+    """What the store of the study holds."""
+    from semblance.protocols.hume.answers import has_store, open_store, stored_annotations
+
+    if not has_store(folder):
+        return ()
+    store = open_store(folder, read_only=True)
+    try:
+        stored = stored_annotations(store)
+    finally:
+        store.close()
+    for one in stored:
+        if (one.annotator_id, one.item_id) in found:
+            raise DataError(
+                f"The answer of {one.annotator_id} to {one.item_id} is in a file of {folder.path / ANNOTATIONS} and in "
+                f"{store.database.place} too.",
+                mend="Move the file away if it came from this store, or name the files that count.",
+            )
+    return stored
 
 
 def annotation_of(row: AnnotationRow) -> Annotation:
