@@ -51,7 +51,8 @@ class Practice(_Strict):
 
 
 class Source(_Strict):
-    """Where items were drawn from, so that models are trained and scored on the same data."""
+    """Where items were drawn from, so that models are trained and scored on the same data. `against` are other data
+    that models may train on, in which the items' texts were looked for."""
 
     dataset: str
     split: str | None = None
@@ -59,6 +60,7 @@ class Source(_Strict):
     grades: str | None = None
     lang: str = ""
     fingerprint: str = ""
+    against: list[str] = []
 
 
 class Task(_Strict):

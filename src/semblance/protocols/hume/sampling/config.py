@@ -94,6 +94,9 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     where = f"{path}:{_line(path, place)}: " if path else ""
+    see = "See docs/hume_sampling.md." if path else "`semblance hume sample --help` shows what can be given."
+    if path is None:
+        name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
         known = list(_model(place[:-1]).model_fields)
         near = nearest(str(place[-1]), known)
@@ -102,8 +105,9 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     if first["type"] == "missing":
         return UsageError(f"{where}the key {name!r} is missing.", mend=f"Add a line `{place[-1]}: ...`.")
     said = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    found = "" if isinstance(first["input"], dict) else f" is {first['input']!r}, but should be"
-    return UsageError(f"{where}{name}{found or ':'} {said}.", mend="See docs/hume_sampling.md.")
+    if isinstance(first["input"], dict):
+        return UsageError(f"{where}{f'{name}: ' if name else ''}{said}.", mend=see)
+    return UsageError(f"{where}{name} is {first['input']!r}, but should be {said}.", mend=see)
 
 
 def _model(place: Place) -> type[BaseModel]:

@@ -52,16 +52,13 @@ def opened(request: TaskRequest) -> Iterator[Opened]:
 
 
 def _families(request: TaskRequest, dataset: Dataset) -> list[Family]:
-    """Those that the catalogue declares, else all whose shape the dataset has: a classification needs its split."""
+    """Those that the catalogue declares, else all whose columns the dataset has."""
     declared = _declared(request.data)
-    shapes = dataset.shapes()
-    found = [
-        family for family in FAMILIES if any(one in shapes for one in SHAPES[family][: 1 + (family == "reranking")])
-    ]  # fmt: skip
+    found = [family for family in FAMILIES if _shapes(request, family, dataset)]
     found = [family for family in found if family in declared] or found
     if not found:
         raise UsageError(
-            f"{dataset.name} has no data for any family of HUME; it can be {', '.join(shapes) or 'nothing'}.",
+            f"{dataset.name} has no data for any family of HUME; it can be {', '.join(dataset.shapes())}.",
             mend="Name its columns with --map: text, label, text2, score, query.",
         )
     return found
@@ -75,17 +72,29 @@ def _declared(spec: str) -> frozenset[str]:
 
 
 def _shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
-    wanted = SHAPES[family]
-    if family == "reranking" and request.negatives:
-        wanted = ("reranking",) if request.negatives == "lists" else ("retrieval",)
-    found = next((shape for shape in wanted if not dataset.missing(shape)), None)
-    if found is None:
-        lacking = ", ".join(dataset.missing(wanted[-1]))
+    found = _shapes(request, family, dataset)
+    if not found:
+        lacking = min((dataset.missing(shape) for shape in _wanted(request, family)), key=len)
         raise UsageError(
-            f"{dataset.name} cannot be sampled for {family}: it has no {lacking}.",
+            f"{dataset.name} cannot be sampled for {family}: it has no {', '.join(lacking) or 'rows to train on'}.",
             mend="Name the columns with --map, or leave this family out.",
         )
-    return found
+    return found[0]
+
+
+def _shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]:
+    """The shapes of a family that the dataset can give; a classification needs rows to train on."""
+    return [
+        shape
+        for shape in _wanted(request, family)
+        if not dataset.missing(shape) and (shape != "classification" or TRAIN in _splits(dataset, shape))
+    ]
+
+
+def _wanted(request: TaskRequest, family: Family) -> tuple[str, ...]:
+    if family == "reranking" and request.negatives:
+        return ("reranking",) if request.negatives == "lists" else ("retrieval",)
+    return SHAPES[family]
 
 
 def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[Opened]:
@@ -130,14 +139,14 @@ def _trained(request: TaskRequest, shape: str, dataset: Dataset, own: str, sever
 
 def _texts(dataset: Dataset, shape: str) -> list[str]:
     """Every text of a dataset as items are compared: pairs in either order, queries without their documents."""
-    data = dataset.load(next((one for one in (shape, "labelled") if not dataset.missing(one)), shape)).data
+    data = dataset.load("labelled" if shape == "classification" else shape).data
     if shape == "pairs":
         return [pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
     if shape == "reranking":
         return [query for queries in data.queries for query in queries]
     if shape == "retrieval":
         return list(data.queries.texts)
-    return list(data.train.texts if hasattr(data, "train") else data.texts)
+    return list(data.texts)
 
 
 def _splits(dataset: Dataset, shape: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from semblance.protocols.hume.sampling.repeats import plain
 from semblance.protocols.hume.sampling.request import TaskRequest
 from semblance.records import RerankingSet, RetrievalSet
 from semblance.search.bm25 import BM25Index
-from semblance.search.duplicates import jaccard
+from semblance.search.duplicates import Shingle, shingles
 
 NEAR = 0.8
 """From this share of common runs of words a document is a near copy of another one: it is not shown beside it."""
@@ -97,20 +97,12 @@ def shown(
     known = [
         document for document, gain in one.gains.items() if gain > 0 and one.texts.get(document, "").strip()
     ]
-    chosen: list[str] = []
-    for document in relevant_of({key: one.gains[key] for key in known}, len(known), seed, one.id):
-        if len(chosen) < relevant and not _is_copy(one.texts[document], [one.texts[key] for key in chosen]):
-            chosen.append(document)
+    best = relevant_of({key: one.gains[key] for key in known}, len(known), seed, one.id)
+    chosen = _unlike(best, one.texts, [], relevant)
     if not chosen:
         return None
-    beside = [one.texts[document] for document in known]
-    for document in negatives:
-        if len(chosen) == total:
-            break
-        text = one.texts[document]
-        if text.strip() and not _is_copy(text, beside):
-            chosen.append(document)
-            beside.append(text)
+    beside = [shingles(one.texts[document]) for document in known]
+    chosen += _unlike(negatives, one.texts, beside, total - len(chosen))
     order = seeded(chosen, seed, "shown", one.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
 
@@ -129,15 +121,15 @@ def _item(one: Asked, negatives: Negatives, relevant: int, total: int, seed: int
 def _practice(
     rest: Sequence[Asked], negatives: Negatives, request: TaskRequest, seed: int
 ) -> tuple[Practice, ...]:
-    """Queries that were not drawn with four documents each; our own where there are too few."""
-    found: list[Practice] = []
-    for one in rest:
-        if len(found) == request.practice:
-            break
-        item = _item(one, negatives, min(request.relevant, 2), PRACTISED, seed)
-        if item is not None:
-            found.append(marks_practice(dict(item.payload), item.gold))
-    return tuple(found if len(found) == request.practice else own_practice("reranking")[: request.practice])
+    """Queries that were not drawn with four documents each, the shortest of a few; our own where there are too few."""
+    some = (
+        _item(one, negatives, min(request.relevant, 2), PRACTISED, seed)
+        for one in rest[: 4 * request.practice]
+    )
+    found = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
+    if len(found) < request.practice:
+        return tuple(own_practice("reranking")[: request.practice])
+    return tuple(marks_practice(dict(item.payload), item.gold) for item in found)
 
 
 def _hardest_of_list(one: Asked) -> list[str]:
@@ -151,8 +143,19 @@ def _is_relevant(one: Asked, document: str) -> bool:
     return one.gains.get(document, 0) > 0
 
 
-def _is_copy(text: str, others: Iterable[str]) -> bool:
-    return any(plain(text) == plain(other) or jaccard(text, other) >= NEAR for other in others)
+def _unlike(
+    documents: Iterable[str], texts: Mapping[str, str], beside: list[frozenset[Shingle]], upto: int
+) -> list[str]:
+    """The first documents that are neither empty nor near copies of one before them or of those `beside`."""
+    taken: list[str] = []
+    for document in documents:
+        if len(taken) == upto:
+            break
+        own = shingles(texts[document])
+        if texts[document].strip() and all(len(own & one) < NEAR * len(own | one) for one in beside):
+            taken.append(document)
+            beside.append(own)
+    return taken
 
 
 def _relevant_note(items: Sequence[Chosen]) -> str:

@@ -10,6 +10,7 @@ from semblance.protocols.hume.sampling.drawn import Chosen, Drawn, counted, pair
 from semblance.protocols.hume.sampling.practice import own_practice, rating_practice, short_first
 from semblance.protocols.hume.sampling.repeats import contradicted, first_of_each, plain
 from semblance.protocols.hume.sampling.request import TaskRequest
+from semblance.protocols.hume.simulated import on_scale
 from semblance.records import ScoredPairs
 
 
@@ -50,7 +51,7 @@ def _practice(
     pairs: ScoredPairs, rest: Sequence[int], scores: Sequence[float], scale: Scale,
     request: TaskRequest, seed: int,
 ) -> tuple[Practice, ...]:  # fmt: skip
-    """Pairs nearest to evenly spaced levels of the scale, one at each, in a drawn order."""
+    """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
     order = [rest[place] for place in seeded([pairs.ids[place] for place in rest], seed, "practice")]
     short = short_first(order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)])
     if len(short) < request.practice:
@@ -58,7 +59,7 @@ def _practice(
     steps = max(request.practice - 1, 1)
     taken: list[int] = []
     for number in range(request.practice):
-        level = scale.low + (scale.high - scale.low) * number / steps
+        level = on_scale(scale.low + (scale.high - scale.low) * number / steps, scale)
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
     mixed = [taken[place] for place in seeded([pairs.ids[place] for place in taken], seed, "practice order")]
