@@ -22,7 +22,8 @@ def render_gate(
 
     missed = [one for one in verdicts if not one.met]
     bars = numbers.counted(len(verdicts), "bar")
-    title = f"All {bars} met." if not missed else f"{len(missed)} of {bars} missed."
+    met = "The bar is met." if len(verdicts) == 1 else f"All {bars} are met."
+    title = met if not missed else f"{len(missed)} of {bars} missed."
     columns = [Column("Bar"), Column("Verdict"), Column("Value, 95%", right=True), Column("n", right=True)]
     rows: list[list[str | Text]] = [
         [one.bar, Text(word(one), style="" if one.met else "red"), value_text(one), numbers.count(one.n)]

@@ -39,7 +39,7 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
         skipped="0",
     )
     for one in verdicts:
-        case = ElementTree.SubElement(suite, "testcase", classname="semblance.gate", name=one.bar)
+        case = ElementTree.SubElement(suite, "testcase", classname="semblance.gate", name=_clean(one.bar))
         if not one.met:
             failure = ElementTree.SubElement(case, "failure", message=_clean(one.reason), type="bar")
             failure.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {one.reason}")

@@ -1,0 +1,136 @@
+"""Whole runs compared: two systems, all of them, and one system in two runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semblance.errors import DataError, UsageError
+from semblance.protocols.compare import compare_systems, fields, pairing, read_values
+from semblance.protocols.comparisons import Headline
+from semblance.protocols.standings import Standing, read_standings, write_standings
+from semblance.stats import hodges_lehmann, wilcoxon
+from written_runs import MEASURE, TASK, write_run
+
+RNG = np.random.default_rng(11)
+ITEMS = RNG.uniform(0.2, 0.8, 200)
+VALUES = {
+    "good": ITEMS + 0.1,
+    "twin": ITEMS + 0.1 + RNG.normal(0, 0.05, 200),
+    "poor": ITEMS - 0.1 + RNG.normal(0, 0.05, 200),
+}
+
+
+def test_two_systems(tmp_path: Path) -> None:
+    run = read_values(write_run(tmp_path / "run", VALUES))
+    found = compare_systems(run, "good", "poor")
+    assert [one.task for one in found.contrasts] == ["overall", TASK]
+    task = found.contrasts[1]
+    assert task.difference == pytest.approx(float(np.mean(VALUES["good"] - VALUES["poor"])))
+    assert task.p_adjusted >= task.p
+    assert task.by_item is not None
+    assert task.by_item.n == 200
+    assert task.by_item.shift == pytest.approx(hodges_lehmann(VALUES["good"] - VALUES["poor"]).estimate)
+
+
+def test_all_systems(tmp_path: Path) -> None:
+    run = read_values(write_run(tmp_path / "run", VALUES))
+    found = next(one for one in fields(run) if one.task == TASK)
+    assert {one.system for one in found.entrants[:2]} == {"good", "twin"}
+    assert [(one.rank_low, one.rank_high) for one in found.entrants] == [(1, 2), (1, 2), (3, 3)]
+    assert found.groups == ((0, 1),)
+    assert sum(one.best or 0 for one in found.entrants) == pytest.approx(1)
+    assert next(iter(fields(run, measures=[MEASURE]))).measure == MEASURE
+
+
+def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", VALUES)
+    standings = [
+        Standing("score", "d", "Harm@10", one.headline) for one in read_standings(path) if one.task == TASK
+    ]
+    write_standings(path, standings)
+    [found] = fields(read_values(path))
+    assert found.entrants[0].system == "poor"
+    assert found.entrants[0].rank_high == 1
+
+
+def test_two_runs_of_the_same_items_are_paired(tmp_path: Path) -> None:
+    now = read_values(write_run(tmp_path / "now", {"good": VALUES["twin"]}))
+    base = read_values(write_run(tmp_path / "base", {"good": VALUES["good"]}))
+    found = compare_systems(now, "good", "good", base)
+    assert found.pairing.paired
+    other = read_values(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
+    apart = compare_systems(now, "good", "good", other)
+    assert apart.pairing.reason == "the data of sample differ"
+    assert apart.contrasts[1].error > 2 * found.contrasts[1].error
+
+
+def test_over_datasets(tmp_path: Path) -> None:
+    """The differences on several datasets are summed up by their shift and for further datasets."""
+    path = write_run(tmp_path / "run", VALUES)
+    draws = RNG.normal(0, 0.01, (2, 200))
+    gaps = [0.02, 0.05, 0.03, 0.08, -0.01, 0.04]
+    standings = [
+        Standing(TASK, f"set{i}", MEASURE, Headline(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side]))
+        for i, gap in enumerate(gaps)
+        for side, name in enumerate("ab")
+    ]
+    write_standings(path, standings)
+    [across] = compare_systems(read_values(path), "a", "b").across
+    assert across.datasets == 6
+    assert across.shift.estimate == pytest.approx(hodges_lehmann(gaps).estimate)
+    assert across.test.p == wilcoxon(gaps).p
+    assert across.mean.low < np.mean(gaps) < across.mean.high
+
+
+def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
+    from semblance.protocols.compare.items import values_behind
+    from semblance.runs.folder import RunFolder, write_columns
+
+    path = RunFolder(tmp_path).items_path("noise", "d", "a")
+    columns = {"item_id": ["q@0", "q@1", "r@0", "r@1"], "variant": [""] * 4, "measure": ["m"] * 4}
+    write_columns(path, {**columns, "value": [0.1, 0.3, 0.6, 1.0]})
+    assert values_behind(tmp_path, "noise", "d", "a", 0.5) == pytest.approx({"q": 0.2, "r": 0.8})
+    assert values_behind(tmp_path, "noise", "d", "a", 0.7) is None
+
+
+def test_names_that_are_not_there(tmp_path: Path) -> None:
+    run = read_values(write_run(tmp_path / "run", VALUES))
+    with pytest.raises(UsageError, match="no system 'god'") as caught:
+        compare_systems(run, "god", "poor")
+    assert "good" in caught.value.mend
+    with pytest.raises(UsageError, match="with itself"):
+        compare_systems(run, "good", "good")
+    with pytest.raises(UsageError, match="no task 'x'"):
+        list(fields(run, tasks=["x"]))
+
+
+def test_folders_that_hold_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run"):
+        read_values(tmp_path)
+    path = write_run(tmp_path / "run", VALUES)
+    (path / "headlines.parquet").write_bytes(b"broken")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_values(path)
+    (path / "headlines.parquet").unlink()
+    with pytest.raises(DataError, match="no headlines"):
+        read_values(path)
+
+
+def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
+    draws = np.array([0.1, 1 / 3, math.nan, 5e-324])
+    write_standings(tmp_path, [Standing("t", "d", "m", Headline("a", None, 0, draws, "how", "why"))])
+    [read] = read_standings(tmp_path)
+    assert read.headline.replicates.tobytes() == draws.tobytes()
+    assert (read.headline.value, read.headline.reason) == (None, "why")
+
+
+def test_pairing_asks_for_the_same_items() -> None:
+    run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
+    assert pairing(run, json.loads(json.dumps(run))).paired
+    assert "limit differs" in pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
+    assert "protocol differs" in pairing(run, {**run, "protocol": "pteb"}).reason

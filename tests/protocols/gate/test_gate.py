@@ -1,0 +1,108 @@
+"""Bars on runs: values, ends of intervals, earlier runs; and the files that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from semblance.errors import UsageError
+from semblance.protocols.compare import read_values
+from semblance.protocols.gate import as_junit, as_markdown, judged_against, judged_bars, read_bar, read_rows
+from semblance.protocols.gate.verdict import Verdict
+from semblance.records import Result
+from semblance.runs.folder import RunFolder
+from written_runs import TASK, write_run
+
+ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
+
+
+def verdict(run: Path, text: str) -> Verdict:
+    [found] = judged_bars([read_bar(text)], read_rows(run))
+    return found
+
+
+def test_values_and_ends(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"a": ITEMS})
+    row = read_rows(run).find(read_bar("sage.overall[a]>=0"))
+    assert row.value is not None
+    assert row.ci_low is not None
+    between = (row.value + row.ci_low) / 2
+    met = verdict(run, f"sage.overall[a]>={between:.6f}")
+    assert met.met
+    assert met.near
+    missed = verdict(run, f"sage.overall[a]>={between:.6f}@lower")
+    assert not missed.met
+    assert "lower" in missed.reason
+    assert not verdict(run, "sage.overall[a]<0.1").met
+    assert not verdict(run, "sage.overall[a]>=0.9").near
+
+
+def test_a_score_that_is_missing_misses(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"a": ITEMS})
+    folder = RunFolder(run)
+    rows = folder.read_results()
+    empty = Result(
+        "sage", "overall", "", "", "", "", "b", "overall", None, 0, None, None, "", 1, "retrieval failed"
+    )
+    folder.write_results([*rows, empty])
+    found = verdict(run, "sage.overall[b]>=0.1")
+    assert (found.met, found.reason) == (False, "retrieval failed")
+
+
+def test_several_runs_of_a_folder(tmp_path: Path) -> None:
+    write_run(tmp_path / "one", {"a": ITEMS})
+    write_run(tmp_path / "two", {"b": ITEMS})
+    assert verdict(tmp_path, f"sage.{TASK}[b]>=0.1").met
+    with pytest.raises(UsageError, match="no result has the system 'c'"):
+        verdict(tmp_path, f"sage.{TASK}[c]>=0.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [("sage.overal[a]>=1", "task 'overal'"), ("pteb.overall[a]>=1", "protocol 'pteb'"),
+     (f"sage.{TASK}.x[a]>=1", "measure 'x'"), (f"sage.{TASK}[a,dataset=z]>=1", "dataset 'z'")],
+)  # fmt: skip
+def test_a_bar_on_nothing_is_a_usage_error(tmp_path: Path, text: str, wrong: str) -> None:
+    with pytest.raises(UsageError, match=wrong):
+        verdict(write_run(tmp_path / "run", {"a": ITEMS}), text)
+
+
+def test_no_worse(tmp_path: Path) -> None:
+    """A fall that the data can show is a miss; one within the margin is none; a rise is none."""
+    noise = np.random.default_rng(6).normal(0, 0.02, 300)
+    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_values(write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise}))
+    verdicts = {one.bar: one for one in judged_against(now, base)}
+    assert {bar: one.met for bar, one in verdicts.items()} == {
+        "sage.overall[a] no worse": False, "sage.overall[b] no worse": True,
+        f"sage.{TASK}[a] no worse": False, f"sage.{TASK}[b] no worse": True,
+    }  # fmt: skip
+    assert all(one.met for one in judged_against(now, base, margin=0.03))
+    assert len(judged_against(now, base, systems=["b"], tasks=[TASK])) == 1
+
+
+def test_what_is_gone_is_a_miss(tmp_path: Path) -> None:
+    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_values(write_run(tmp_path / "now", {"a": ITEMS}))
+    found = {one.bar: one for one in judged_against(now, base)}
+    assert found["sage.overall[b] no worse"].reason == "no value now: not in this run"
+    assert not found["sage.overall[b] no worse"].met
+
+
+def test_junit_and_markdown() -> None:
+    hostile = "sage.overall[<script>alert('x')</script>|`b`\x00]>=1"
+    verdicts = [
+        Verdict("sage.overall[a]>=0.1", True, 0.5, 0.4, 0.6, 50),
+        Verdict(hostile, False, None, reason="why & how"),
+    ]
+    suite = ElementTree.fromstring(as_junit(verdicts))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert len(suite.findall("testcase")) == 2
+    assert suite.find("testcase/failure").get("message") == "why & how"  # type: ignore[union-attr]
+    text = as_markdown(verdicts)
+    assert text.startswith("### Semblance gate: 1 of 2 bars missed")
+    assert "<script>" not in text
+    assert all(line.count("|") - line.count("\\|") == 6 for line in text.splitlines() if line.startswith("|"))

@@ -1,0 +1,73 @@
+"""Run folders with headlines and items of their own, for comparisons and gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semblance.protocols.comparisons import Headline
+from semblance.protocols.standings import OVERALL, RANKED, Standing, write_standings
+from semblance.randomness import generator
+from semblance.records import Result
+from semblance.runs.folder import RunFolder, write_columns
+from semblance.stats import percentile_interval, resample_means
+
+TASK, MEASURE = "robustness", "robustness"
+
+
+def write_run(
+    path: Path,
+    values: Mapping[str, Sequence[float]],
+    *,
+    seed: int = 1337,
+    fingerprint: str = "f",
+    **manifest: Any,
+) -> Path:
+    """A SAGE run of one task on one dataset: `values` are those of the items, by system; all the same items."""
+    folder = RunFolder(path)
+    path.mkdir(parents=True, exist_ok=True)
+    columns = np.array(list(values.values())).T
+    draws = resample_means(columns, n_resamples=1000, rng=generator(seed, "written")).T
+    standings, rows = [], []
+    for name, own, replicates in zip(values, columns.T, draws, strict=True):
+        headline = Headline(name, float(own.mean()), len(own), replicates, "bootstrap over documents")
+        standings += [Standing(TASK, "", MEASURE, headline), Standing(OVERALL, "", OVERALL, headline, RANKED)]
+        low, high = percentile_interval(replicates)
+        for task, measure in ((TASK, MEASURE), (OVERALL, OVERALL)):
+            rows.append(
+                Result(
+                    "sage",
+                    task,
+                    "",
+                    "",
+                    "",
+                    "",
+                    name,
+                    measure,
+                    headline.value,
+                    len(own),
+                    low,
+                    high,
+                    "b",
+                    seed,
+                    "",
+                )
+            )
+        ids = [f"d{i:04}" for i in range(len(own))]
+        items = {
+            "item_id": ids,
+            "variant": [""] * len(ids),
+            "measure": [MEASURE] * len(ids),
+            "value": own.tolist(),
+        }
+        write_columns(folder.items_path(TASK, "sample", name), items)
+    write_standings(path, standings)
+    folder.write_results(rows)
+    folder.write_manifest({
+        "protocol": "sage", "arguments": {"seed": seed, "limit": None},
+        "datasets": [{"name": "sample", "fingerprint": fingerprint, "tasks": {TASK: {}}}], **manifest,
+    })  # fmt: skip
+    return path
