@@ -31,9 +31,16 @@ const SPOKEN = {
   "Shift+Enter": "Shift and Enter", Escape: "Escape", letter: "a letter",
 };
 
+/** Of the digits only those that this task uses. */
+function useful(task, [presses, what, does]) {
+  const { low = 0, high = 5 } = task.scale || {};
+  const uses = task.family === "sts" ? (n) => n >= low && n <= high : (n) => (n || 10) <= (task.labels.length || 9);
+  return [presses.filter((one) => !/^\d$/.test(one) || uses(Number(one))), what, does];
+}
+
 /** The keys of a family as a table. */
-export function keyTable(family, single) {
-  const rows = [...(KEYS[family] || []), ...EVERYWHERE].map(([presses, , does]) => el(
+export function keyTable(task, single) {
+  const rows = [...KEYS[task.family].map((entry) => useful(task, entry)), ...EVERYWHERE].map(([presses, , does]) => el(
     "tr", el("th", { scope: "row" }, keyCaps(presses)), el("td", does),
   ));
   return [
@@ -73,7 +80,7 @@ function meanings(task) {
 
 export function openHelp(app, task, first) {
   const { single_keys: single } = app.session.annotator.settings;
-  const keys = el("section", el("h3", "Keys"), keyTable(task.family, single));
+  const keys = el("section", el("h3", "Keys"), keyTable(task, single));
   const told = el("section", el("h3", "Instructions"), instructions(task));
   openDialog(task.title, ...(first === "keys" ? [keys, told] : [told, keys]));
 }

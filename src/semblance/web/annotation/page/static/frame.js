@@ -39,7 +39,7 @@ export class Frame {
   show({ title, stage, dock = [], kind = "page" }) {
     document.body.dataset.view = kind;
     document.title = `${title} · ${this.app.session?.study ?? ""}`;
-    $("#stage").replaceChildren(...[this.app.notice?.(), ...stage].filter(Boolean));
+    $("#stage").replaceChildren(...stage.filter(Boolean));
     $("#dock").replaceChildren(...dock);
     $("#dock").hidden = dock.length === 0;
     pinIfShort($(".asked"));
@@ -62,6 +62,14 @@ export class Frame {
 
   links_(list) {
     this.links.replaceChildren(...list.map(([text, onclick, key]) => action(text, onclick, { key })));
+  }
+
+  /** A sentence over everything that stays until it is done with; one of each kind. */
+  notice(kind, text, button = null) {
+    $(`#notices .${kind}`)?.remove();
+    const close = kind === "warning" && !button && action("Close", () => node.remove());
+    const node = el(`div.notice.${kind}`, { role: "alert" }, el("span", text), button && action(...button), close);
+    $("#notices").append(node);
   }
 
   /** The quiet words that say whether all is kept. */

@@ -50,8 +50,7 @@ export function rating(task, payload, { choose, locked }) {
 
 function between(value, anchor) {
   if (Number.isInteger(value)) return anchor(value);
-  const ends = [Math.floor(value), Math.ceil(value)].map(anchor);
-  return ends.every(Boolean) ? `between “${ends[0]}” and “${ends[1]}”` : "";
+  return `between ${Math.floor(value)} and ${Math.ceil(value)}`;
 }
 
 function pair(task, { text1, text2 }) {

@@ -9,6 +9,9 @@ export class Refusal extends Error {
   }
 }
 
+/** There is no connection, or it broke off. */
+export class Unreachable extends Error {}
+
 const LONGEST = 15000;
 
 export class Served {
@@ -28,14 +31,19 @@ export class Served {
 
   async ask(method, path, body) {
     const headers = method === "GET" ? {} : { "Content-Type": "application/json", "X-CSRF-Token": this.csrf };
-    const answer = await fetch(path, {
-      method, headers, cache: "no-store", body: body && JSON.stringify(body), signal: AbortSignal.timeout(LONGEST),
-    });
+    let answer;
+    try {
+      answer = await fetch(path, {
+        method, headers, cache: "no-store", body: body && JSON.stringify(body), signal: AbortSignal.timeout(LONGEST),
+      });
+    } catch (error) {
+      throw new Unreachable(error.message);
+    }
     let said = {};
     try {
       said = await answer.json();
-    } catch {
-      if (answer.ok) throw new TypeError("The answer was cut off.");
+    } catch (error) {
+      if (answer.ok) throw new Unreachable(error.message);
     }
     if (!answer.ok) throw new Refusal(answer.status, said && typeof said === "object" ? said : {});
     return said;

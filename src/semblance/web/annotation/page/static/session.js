@@ -29,6 +29,7 @@ export class Session {
     this.seq = Math.max(told.seq || 0, ...this.outbox.entries.map((one) => one.body.seq), 0);
     this.notes = this.kept.read("notes", {});
     this.back = this.kept.read("back", []);
+    for (const [id, { seconds }] of Object.entries(this.answers)) this.clock.spent[id] = 1000 * (seconds || 0);
     for (const task of told.tasks) this.task(task.name).finished = task.finished;
   }
 
@@ -54,10 +55,9 @@ export class Session {
   begun(task) { return task.finished || task.items.some((id) => this.stateOf(id) !== "open"); }
   mayWrite(task) { return this.writes && !task.finished; }
 
-  /** Answer items: `changes` are [{id, value, flag?, comment?}], one step back for all of them. */
+  /** Answer items: `changes` are [{id, value?, flag?, comment?}], one step back for all of them. */
   change(changes, { undoable = true } = {}) {
-    const before = changes.map(({ id }) => ({ id, ...pick(this.answer(id)) }));
-    if (undoable) this.remember(before);
+    if (undoable) this.remember(changes.map(({ id }) => this.stepBack(id)));
     this.outbox.add(changes.map((one) => this.entry(one)));
     this.kept.write("notes", this.notes);
   }
@@ -65,11 +65,22 @@ export class Session {
   entry({ id, ...change }) {
     const answer = { ...pick(this.answer(id)), ...change };
     delete this.notes[id];
+    // Without a value a flag would say that the item cannot be judged: it waits here for the next answer.
+    if (answer.value === null && !("flag" in change) && (answer.flag || answer.comment)) {
+      this.notes[id] = { flag: answer.flag, comment: answer.comment };
+      Object.assign(answer, { flag: "", comment: "" });
+    }
     this.seq += 1;
-    const measured = { seconds: this.clock.seconds(id), paused: this.clock.pauses(id) };
-    const body = { ...answer, ...measured, seq: this.seq };
+    const body = { ...answer, seconds: this.clock.seconds(id), paused: this.clock.pauses(id), seq: this.seq };
     this.answers[id] = { ...answer, seq: this.seq };
     return { id, body };
+  }
+
+  /** What brings an item back to how it is now. */
+  stepBack(id) {
+    const { noted, ...answer } = this.answer(id);
+    const { flag, comment } = answer;
+    return noted ? { id, ...OPEN, note: { flag, comment } } : { id, ...pick(answer) };
   }
 
   /** Keep a flag or comment for an item that has no answer yet: it goes with the answer. */
@@ -89,7 +100,8 @@ export class Session {
     if (at < 0) return null;
     const [step] = this.back.splice(at, 1);
     this.kept.write("back", this.back);
-    this.change(step, { undoable: false });
+    this.change(step.map(({ note, ...one }) => one), { undoable: false });
+    for (const { id, note } of step) if (note) this.note(id, note.flag, note.comment);
     return step.map(({ id }) => id);
   }
 

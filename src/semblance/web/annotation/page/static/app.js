@@ -1,0 +1,310 @@
+// Where one is, where one goes next, and what happens to what was answered.
+import { $, action, el, say } from "./dom.js";
+import { dialogIsOpen, openDialog, openHelp, openSettings } from "./dialogs.js";
+import { Frame } from "./frame.js";
+import { itemView } from "./items.js";
+import { Kept } from "./kept.js";
+import { Keyboard } from "./keys.js";
+import { checkView, failedView, tasksView, thanksView, toldView, welcomeView } from "./places.js";
+import { practiceView } from "./practice.js";
+import { Unreachable } from "./served.js";
+import { Session } from "./session.js";
+import { sortingView } from "./sorting.js";
+import { Tab } from "./tab.js";
+
+const VIEWS = {
+  welcome: welcomeView, tasks: tasksView, told: toldView, practice: practiceView, item: itemView, sort: sortingView,
+  check: checkView, thanks: thanksView,
+};
+const OF_ITEMS = ["practice", "item"];
+const RETRY = 5000;
+
+export class App {
+  constructor(transport) {
+    this.transport = transport;
+    this.kept = new Kept(`semblance:${transport.place}:`);
+    this.frame = new Frame(this);
+    this.turn = 0;
+    this.shown = { keys: [], act: () => false };
+    this.keyboard = new Keyboard({
+      view: () => ({ keys: this.shown.keys, act: (...what) => this.act(...what) }),
+      single: () => this.session?.annotator.settings.single_keys ?? false,
+      blocked: dialogIsOpen,
+    });
+    addEventListener("popstate", () => this.render(this.placeNow()));
+    addEventListener("beforeunload", (event) => { if (this.session?.outbox.waiting) event.preventDefault(); });
+  }
+
+  /** Ask for the study until it is there. */
+  async begin() {
+    let told;
+    try {
+      told = await this.transport.study();
+    } catch (error) {
+      this.put(unreachable(error, () => this.begin()));
+      if (!error.status || error.status >= 429) setTimeout(() => this.session || this.begin(), RETRY);
+      return;
+    }
+    if (this.session) return;
+    this.session = new Session(this.transport, told, this.kept, {
+      state: () => this.state(), refused: (entry, refusal) => this.refused(entry, refusal),
+    });
+    this.profile();
+    this.tab = new Tab(this.transport, this.kept, (writes) => this.mayWrite(writes));
+    this.session.tab = this.tab.name;
+    await this.tab.renew();
+    this.links();
+    this.state();
+    this.session.outbox.flush();
+    const place = this.placeNow() || readPlace(this.session, this.kept.read("place", ""));
+    this.go(place || this.firstPlace(), { replace: true });
+  }
+
+  firstPlace() {
+    const { tasks, annotator } = this.session;
+    const known = annotator.name || this.kept.read("welcomed", false) || tasks.some((task) => this.session.begun(task));
+    if (!known) return { view: "welcome" };
+    return tasks.length > 1 ? { view: "tasks" } : this.placeOf(tasks[0]);
+  }
+
+  /** Where one left off in a task. */
+  placeOf(task) {
+    if (task.finished) return { view: "thanks", task: task.name };
+    const { session } = this, [first] = session.open(task);
+    if (!session.begun(task) && !this.kept.read(`told:${task.name}`, false)) return { view: "told", task: task.name };
+    if (task.family === "clustering") return { view: "sort", task: task.name };
+    return first ? { view: "item", task: task.name, at: task.items.indexOf(first) } : { view: "check", task: task.name };
+  }
+
+  placeNow() { return this.session ? readPlace(this.session, location.hash.slice(1)) : null; }
+  resume(task) { this.go(this.placeOf(task)); }
+  start(task) {
+    this.kept.write(`told:${task.name}`, true);
+    this.resume(task);
+  }
+
+  /** The next item; from the check list, the next open one. */
+  onward(task, at) {
+    const open = this.session.open(task), last = task.items.length - 1;
+    if (this.place.checking) {
+      const next = open.find((id) => task.items.indexOf(id) > at) || open[0];
+      this.go(next ? { view: "item", task: task.name, at: task.items.indexOf(next), checking: true } : { view: "check", task: task.name });
+    } else this.go(at < last ? { view: "item", task: task.name, at: at + 1 } : { view: "check", task: task.name });
+  }
+
+  go(place, { replace = false } = {}) {
+    const hash = [place.view, place.task, place.at].filter((part) => part !== undefined).join("/");
+    history[replace ? "replaceState" : "pushState"]({ checking: place.checking || false }, "", `#${hash}`);
+    this.kept.write("place", hash);
+    return this.render(place);
+  }
+
+  async render(place) {
+    if (!place) return;
+    this.turn += 1;
+    const turn = this.turn;
+    this.place = place;
+    this.session.clock.watch(null);
+    let view;
+    try {
+      view = await VIEWS[place.view](this, place);
+    } catch (error) {
+      view = unreachable(error, () => this.render(place));
+      setTimeout(() => this.turn === turn && this.render(place), RETRY);
+    }
+    if (this.turn === turn) this.put(view);
+  }
+
+  put(view) {
+    this.shown = view;
+    this.frame.show(view);
+    this.progress();
+    $(view.focus)?.focus({ preventScroll: true });
+  }
+
+  act(what, press, event) {
+    if (what === "help") return this.help("keys");
+    if (what === "leave") return document.activeElement?.blur();
+    return this.shown.act(what, press, event);
+  }
+
+  progress() { this.frame.progress(this.shown.practice ? null : this.shown.task, this.shown.at ?? null); }
+
+  undo(task) {
+    const { session } = this;
+    if (!session.mayWrite(task)) return;
+    $("#toast")?.remove();
+    const changed = session.undo(task) || this.cleared(task);
+    if (!changed) {
+      say("Nothing to take back.");
+      return;
+    }
+    say("Taken back.");
+    this.progress();
+    if (!this.shown.redraw?.(changed)) this.go({ view: "item", task: task.name, at: task.items.indexOf(changed[0]) });
+  }
+
+  /** An answer from another browser has no step to go back to: it is taken back whole. */
+  cleared(task) {
+    const id = task.items[this.shown.at];
+    if (id === undefined || !this.session.answers[id] || this.session.stateOf(id) === "open") return null;
+    this.session.change([{ id, value: null, flag: "", comment: "" }], { undoable: false });
+    return [id];
+  }
+
+  /** Some words over the dock, with a way back, for a few seconds. */
+  after(words, seconds) {
+    const { task } = this.shown;
+    $("#toast")?.remove();
+    const toast = el("div#toast", { role: "status" }, words, " ", action("Undo", () => this.undo(task)));
+    $("#dock").before(toast);
+    setTimeout(() => toast.remove(), seconds * 1000);
+  }
+
+  async finish(task) {
+    const { session } = this;
+    try {
+      await session.transport.finish(task.name, this.tab.name);
+    } catch (error) {
+      if (error.body?.why === "another_tab") this.tab.set(false);
+      else this.warn(error.status ? error.message : "There is no connection. Nothing is lost; try again in a moment.");
+      if (error.status === 409) this.refetch();
+      return;
+    }
+    task.finished = true;
+    this.go({ view: "thanks", task: task.name });
+  }
+
+  /** Name and settings are kept here until the server has them. */
+  profile() {
+    const { annotator } = this.session;
+    const { single_keys = true, advance = false, theme = "system" } = annotator.settings || {};
+    annotator.settings = { single_keys, advance, theme };
+    const waiting = this.kept.read("profile", null);
+    if (waiting) this.keepProfile(waiting);
+    this.theme();
+  }
+
+  async keepProfile(profile) {
+    Object.assign(this.session.annotator, profile);
+    this.kept.write("profile", profile);
+    try {
+      await this.transport.profile(profile);
+      this.kept.write("profile", null);
+    } catch (error) {
+      if (error.status && error.status < 429) this.kept.write("profile", null);
+    }
+  }
+
+  setting(name, value) {
+    const { name: own, settings } = this.session.annotator;
+    this.keepProfile({ name: own, settings: { ...settings, [name]: value } });
+    this.theme();
+    this.shown.refresh?.();
+  }
+
+  theme() {
+    const { theme } = this.session.annotator.settings;
+    this.kept.write("theme", theme);
+    wear(theme);
+  }
+
+  introduce(name) {
+    this.kept.write("welcomed", true);
+    this.keepProfile({ name: name || null, settings: this.session.annotator.settings });
+    this.go(this.firstPlace());
+  }
+
+  links() {
+    const { tasks } = this.session, task = () => this.shown.task || tasks[0];
+    this.pages = [
+      tasks.length > 1 && ["Tasks", () => this.go({ view: "tasks" })],
+      ["Check list", () => this.go({ view: "check", task: task().name })],
+      ["Instructions", () => this.help("told")],
+      ["Keys", () => this.help("keys"), "?"],
+      ["Settings", () => openSettings(this)],
+    ].filter(Boolean);
+    this.frame.links_(this.pages);
+  }
+
+  help(first) { openHelp(this, this.shown.task || this.session.tasks[0], first); }
+
+  menu() {
+    const box = openDialog("Menu", el("div.stack", this.pages.map(([text, go]) => action(text, () => {
+      box.close();
+      go();
+    }))));
+  }
+
+  state() {
+    if (!this.session) return;
+    const { waiting, failing } = this.session.outbox;
+    this.frame.state({ waiting, failing, filed: this.transport.offline, lasting: this.kept.lasting });
+    this.shown.refresh?.();
+  }
+
+  /** An answer was refused: "keep" where another tab may send it. */
+  refused({ id }, refusal) {
+    const { why } = refusal.body;
+    if (why === "another_tab") {
+      this.tab.set(false);
+      return "keep";
+    }
+    if (refusal.status === 403) this.warn("This page is out of date. Nothing is lost: load it again.", ["Load again", () => location.reload()]);
+    if (refusal.status === 403 || refusal.status >= 429) return "keep";
+    const at = (this.session.taskOf.get(id)?.items.indexOf(id) ?? 0) + 1;
+    this.warn(why === "older" ? `Item ${at} was answered later in another browser. That answer stands.` : `The answer to item ${at} was not taken: ${refusal.message}`);
+    this.refetch();
+    return "drop";
+  }
+
+  async refetch() {
+    try {
+      this.session.adopt(await this.transport.study());
+      this.render(this.place);
+    } catch { /* the next save says that there is no connection */ }
+  }
+
+  /** Another tab took over, or this one got the right to write back. */
+  mayWrite(writes) {
+    if (writes) {
+      location.reload();
+      return;
+    }
+    this.session.writes = false;
+    this.session.outbox.hold(true);
+    this.frame.notice("reading", "This study is open in another tab or browser. Here you can read, not answer.", ["Answer here instead", () => this.tab.renew(true)]);
+    if (this.place) this.render(this.place);
+  }
+
+  warn(text, button) { this.frame.notice("warning", text, button); }
+}
+
+/** "item/emotion/3" as a place; null where there is no such. */
+function readPlace(session, text) {
+  const [view, name, number] = text.split("/");
+  if (!Object.hasOwn(VIEWS, view)) return null;
+  if (["welcome", "tasks"].includes(view)) return { view };
+  const task = session.task(decodeURIComponent(name || ""));
+  if (!task || (view === "thanks" && !task.finished)) return null;
+  if ((view === "sort") !== (task.family === "clustering") && ["sort", "item"].includes(view)) return null;
+  if (!OF_ITEMS.includes(view)) return { view, task: task.name };
+  const at = Number(number), most = (view === "item" ? task.items : task.practice).length;
+  if (!Number.isInteger(at) || at < 0 || at >= most) return null;
+  return { view, task: task.name, at, checking: history.state?.checking || false };
+}
+
+function unreachable(error, again) {
+  if (error.status === 404 || error.status === 403) {
+    return failedView("This link opens nothing", "It is wrong or was replaced. Ask whoever sent it for a new one.");
+  }
+  if (!error.status && !(error instanceof Unreachable)) throw error;
+  const words = error.status ? error.message : "There is no connection to the study.";
+  return failedView("Not reached", `${words} What you answered is kept. The page tries again by itself.`, again);
+}
+
+/** Put colours on: "system", "light" or "dark". */
+export function wear(theme) {
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}

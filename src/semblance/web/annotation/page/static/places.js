@@ -1,0 +1,152 @@
+// The pages around the items: welcome, tasks, instructions, check list, thanks.
+import { $, action, count, el, named, say } from "./dom.js";
+import { instructions, keyTable, toggle } from "./dialogs.js";
+import { itemLink, summary, taskState } from "./listed.js";
+
+const FAMILIES = {
+  sts: "Say how close two texts are in meaning", classification: "Choose a label for a text",
+  reranking: "Say which documents answer a query", clustering: "Sort texts into groups",
+};
+
+const buttons = (...list) => [el("div.bar", el("span.note.hint"), ...list)];
+const BACK = [[["Shift+Enter"], "previous", "back"]];
+const GO_ON = [[["Enter"], "next", "go on"]];
+const heading = (text) => el("h1#question", { tabindex: "-1" }, text);
+
+export function welcomeView(app) {
+  const { session } = app, { settings } = session.annotator;
+  const items = session.tasks.reduce((sum, task) => sum + task.items.length, 0);
+  const name = el("input", { id: "name", type: "text", maxlength: 80, autocomplete: "name", value: session.annotator.name || "", dir: "auto" });
+  const start = () => app.introduce(name.value.trim());
+  name.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && start());
+  return {
+    title: "Welcome", focus: "#question", keys: [], act: () => false, dock: buttons(action("Start", start, { primary: true })),
+    stage: [el(
+      "div.column", heading("Welcome"),
+      el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), session.tasks.length > 1 ? `, in ${count(session.tasks.length, "task")}:` : "."),
+      el("ul.plain", session.tasks.map((task) => el("li", named(task.title), ": ", FAMILIES[task.family].toLowerCase(), `, ${count(task.items.length, "item")}`))),
+      el("p", "There is no clock to beat. Every choice is kept at once: close the page whenever you like and come back with the same link."),
+      el("p", "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
+      el("label.field", { for: "name" }, "Your name or initials (for the owner of the study; may stay empty)"), name,
+      toggle("Keys of one character", "Digits choose an answer and ? opens the help. Switch off if you dictate.", settings.single_keys, (on) => app.setting("single_keys", on)),
+    )],
+  };
+}
+
+export function tasksView(app) {
+  const { session } = app;
+  return {
+    title: "Tasks", focus: "#question", keys: [], act: () => false,
+    stage: [el(
+      "div.column", heading("Your tasks"), el("p.note", "In any order. Each is finished on its own."),
+      el("ul.tasks", session.tasks.map((task) => taskRow(app, task))),
+    )],
+  };
+}
+
+function taskRow(app, task) {
+  const { session } = app, { word, kind } = taskState(session, task);
+  const go = action(task.finished ? "See" : session.begun(task) ? "Go on" : "Begin", () => app.resume(task), {
+    primary: !task.finished, name: `${task.finished ? "See" : session.begun(task) ? "Go on with" : "Begin"} ${task.title}`,
+  });
+  const done = task.items.length - session.open(task).length;
+  return el(
+    "li", el("div", el("h2", named(task.title)), el("p.note", `${FAMILIES[task.family]}. ${done} of ${task.items.length} answered.`)),
+    el(`span.state.${kind}`, word), go,
+  );
+}
+
+export function toldView(app, { task: name }) {
+  const { session } = app, task = session.task(name), begun = session.begun(task);
+  const practice = () => app.go({ view: "practice", task: name, at: 0 });
+  const start = () => app.start(task);
+  const many = task.practice.length;
+  const dock = many && !begun
+    ? buttons(action("Skip the practice", start), action(`Practise on ${count(many, "item")}`, practice, { primary: true }))
+    : buttons(many && action("Practise again", practice), action(begun ? "Go on" : "Start", start, { primary: true }));
+  return {
+    title: `Instructions, ${task.title}`, task, focus: "#question", keys: GO_ON, dock,
+    act: () => (many && !begun ? practice() : start()),
+    stage: [el(
+      "div.column", heading(task.title), el("p.lede", task.question),
+      el("section", el("h2", "Instructions"), instructions(task), el("p.note", `Version ${session.version} of the instructions. They stay one key away: `, el("kbd", "?"))),
+      el("section", el("h2", "Keys"), keyTable(task, session.annotator.settings.single_keys)),
+    )],
+  };
+}
+
+/** What is open, what is flagged, and the end. */
+export function checkView(app, { task: name }) {
+  const { session } = app, task = session.task(name);
+  const open = session.open(task), flagged = session.flagged(task);
+  const finish = action("Finish this task", () => app.finish(task), { primary: true });
+  finish.disabled = !session.mayWrite(task);
+  const status = el("p#finishing.wrong", { role: "alert" });
+  const refresh = () => {
+    const { waiting } = session.outbox;
+    finish.setAttribute("aria-disabled", String(open.length > 0 || waiting > 0));
+    status.textContent = waiting && session.outbox.failing ? `Finishing waits until ${count(waiting, "answer")} ${waiting === 1 ? "is" : "are"} sent.` : "";
+  };
+  refresh();
+  const back = task.family === "clustering" ? { view: "sort", task: name } : { view: "item", task: name, at: task.items.length - 1 };
+  return {
+    title: `Check list, ${task.title}`, task, focus: "#question", keys: BACK, refresh,
+    act: () => app.go(back),
+    stage: [el(
+      "div.column", heading(open.length ? `${count(open.length, "item")} still open` : "All items are decided"),
+      task.finished ? el("p.lede", "This task is finished and its answers are frozen.") : el("p.lede", open.length ? "Answer these, or flag them as impossible to judge; then finish." : "You can still change every answer. When you finish, they are frozen."),
+      open.length > 0 && listOf(app, task, "Open", open), flagged.length > 0 && listOf(app, task, "Flagged", flagged),
+      summary(session, task), status,
+    )],
+    dock: buttons(action("← Back", () => app.go(back)), session.tasks.length > 1 && action("All tasks", () => app.go({ view: "tasks" })), !task.finished && finish),
+  };
+}
+
+function listOf(app, task, title, ids) {
+  return el("section", el("h2", title), el("ul.items", ids.map((id) => itemLink(app, task, id))));
+}
+
+export function thanksView(app, { task: name }) {
+  const { session } = app, task = session.task(name), rest = session.tasks.filter((one) => !one.finished);
+  const text = receipt(session, task);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      say("Receipt copied");
+    } catch {
+      getSelection().selectAllChildren($("#receipt"));
+      say("Receipt marked: copy it");
+    }
+  };
+  const download = session.transport.offline && action("Download the answers", () => session.transport.download(), { primary: rest.length === 0 });
+  return {
+    title: "Thank you", task, focus: "#question", keys: [], act: () => false,
+    stage: [el(
+      "div.column", heading("Thank you"),
+      el("p.lede", `${task.title} is finished, and its answers are frozen. `, rest.length ? `${count(rest.length, "task")} left.` : session.transport.offline ? "" : "You can close the page."),
+      session.transport.offline && el("p", rest.length === 0 ? "Now download the file and send it to whoever gave you this page. Nothing has left your computer yet." : "When all tasks are finished, download one file with all answers."),
+      el("h2", "Receipt"), el("pre#receipt", { tabindex: "0" }, text),
+    )],
+    dock: buttons(
+      action("Copy the receipt", copy), action("See the answers", () => app.go({ view: "check", task: name })), download,
+      rest.length > 0 && action(`Next: ${rest[0].title}`, () => app.resume(rest[0]), { primary: true }),
+    ),
+  };
+}
+
+function receipt(session, task) {
+  const states = task.items.map((id) => session.stateOf(id));
+  const counted = (state) => states.filter((one) => one === state).length;
+  return [
+    `Study      ${session.study}`, `Task       ${task.title} (${task.name})`, `Annotator  ${session.annotator.name || "without a name"}`,
+    `Answered   ${counted("done")} of ${task.items.length}`, `Impossible ${counted("refused")}`, `Flagged    ${session.flagged(task).length}`,
+    `Guidelines ${session.version}`, `Last save  ${session.seq}`,
+  ].join("\n");
+}
+
+export function failedView(title, sentence, again) {
+  return {
+    title, focus: "#question", keys: [], act: () => false, dock: again ? buttons(action("Try again", again, { primary: true })) : [],
+    stage: [el("div.column", heading(title), el("p.lede", sentence))],
+  };
+}

@@ -1,0 +1,95 @@
+// All texts of a clustering on one page.
+import { action, count, el, say } from "./dom.js";
+import { asked, flagWords, keepFlag, undoButton } from "./items.js";
+import { KEYS } from "./keys.js";
+import { Sorter } from "./sorter.js";
+
+const NOTE = "Make as many or as few groups as you find. Names are for you; only who is with whom counts.";
+
+export async function sortingView(app, { task: name, chosen = null }) {
+  const { session } = app, task = session.task(name);
+  await session.payloadsOf(task);
+  const texts = await Promise.all(task.items.map(async (id) => ({ id, text: (await session.payload(id)).text })));
+  const locked = !session.mayWrite(task);
+  const view = { app, task, locked };
+  const sorter = new Sorter({
+    lang: task.lang, texts, locked,
+    values: () => Object.fromEntries(task.items.map((id) => [id, valueOf(session, id)])),
+    latest: (id) => session.answers[id]?.seq || 0,
+    change: (list) => {
+      session.change(list);
+      app.progress();
+    },
+    refresh: () => view.refresh?.(),
+    watch: (id) => session.clock.watch(id),
+  });
+  view.sorter = sorter;
+  sorter.chosen = chosen;
+  const bar = sortingBar(view);
+  view.refresh = bar.refresh;
+  sorter.draw();
+  return {
+    kind: "clustering", title: task.title, task, at: null,
+    stage: [asked(task, [el("p.note", NOTE)]), ...sorter.stage], dock: [...sorter.dock, bar.node],
+    keys: KEYS.clustering, focus: "#question",
+    act: (action, press) => act(view, action, press),
+    redraw: () => {
+      sorter.draw();
+      return true;
+    },
+  };
+}
+
+// A text that cannot be judged is sorted: it stands in no group and waits no longer.
+function valueOf(session, id) { return session.answer(id).value; }
+
+function act({ app, task, locked, sorter }, action, press) {
+  if (sorter.acts[action]) return locked && !["up", "down"].includes(action) ? false : sorter.acts[action](press);
+  if (action === "next") finish({ app, task, sorter });
+  else if (action === "previous") app.go({ view: "told", task: task.name });
+  else if (action === "undo") app.undo(task);
+  return undefined;
+}
+
+function finish({ app, task, sorter }) {
+  const open = app.session.open(task).length;
+  if (sorter.field.value.trim()) sorter.named();
+  else if (open) say(`${count(open, "text")} still to sort.`);
+  else {
+    app.keyboard.justSaved();
+    app.go({ view: "check", task: task.name });
+  }
+}
+
+function sortingBar(view) {
+  const { app, task, locked, sorter } = view, { session } = app;
+  const status = el("span#status.note.hint");
+  const onward = action("Finish", () => finish(view), { key: "↵", primary: true });
+  const flag = action("Flag", () => flagChosen(view));
+  const out = action("Take out", () => sorter.takeOut());
+  flag.disabled = out.disabled = locked;
+  const node = el(
+    "div.bar", action("← Back", () => app.go({ view: "told", task: task.name })), undoButton(() => app.undo(task), locked),
+    flag, out, status, onward,
+  );
+  const refresh = () => {
+    const open = session.open(task).length, { chosen } = sorter;
+    onward.setAttribute("aria-disabled", String(open > 0));
+    const said = chosen === null ? "" : flagWords(session.answer(chosen), session.stateOf(chosen));
+    status.textContent = [open ? `${count(open, "text")} still to sort` : "All sorted", said].filter(Boolean).join(" · ");
+    flag.setAttribute("aria-disabled", String(chosen === null));
+    out.hidden = chosen === null || valueOf(session, chosen) === null;
+  };
+  return { node, refresh };
+}
+
+function flagChosen({ app, task, sorter, refresh }) {
+  const id = sorter.chosen;
+  if (id === null) return;
+  keepFlag(app, id, `text ${task.items.indexOf(id) + 1}`, () => {
+    sorter.draw();
+    refresh();
+    app.progress();
+  });
+}
+
