@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.hume import annotate, sample, score, serve, simulate
+from semblance.cli.hume import annotate, offline, sample, score, serve, simulate
 
 app = typer.Typer(
     help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
@@ -22,4 +22,5 @@ app.command("score")(score.score)
 app.command("sample")(sample.sample)
 app.command("simulate")(simulate.simulate)
 app.command("serve")(serve.serve)
+app.command("offline")(offline.offline)
 app.command("links")(serve.links)

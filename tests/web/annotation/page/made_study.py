@@ -57,7 +57,10 @@ TITLES = [
     "Rotation curves without dark matter", "Adaptive control of a two-wheel robot", "Low-power radio for soil sensors",
     "Counting lattice points in thin shells", "Pulsation of cool giants", "Sparse attention for long documents",
 ]  # fmt: skip
-ARABIC = [("السماء صافية هذا المساء", "المساء جميل والسماء بلا غيوم"), ("وصل القطار متأخرا", "أكل الولد تفاحة")]
+ARABIC = [
+    ("السماء صافية هذا المساء", "المساء جميل والسماء بلا غيوم"),
+    ("وصل القطار متأخرا", "أكل الولد تفاحة"),
+]
 TONES = [
     "admiration", "amusement", "anger", "annoyance", "approval", "confusion", "curiosity", "desire", "disgust",
     "embarrassment", "fear", "gratitude", "relief", "remorse",
@@ -104,7 +107,13 @@ def _pairs() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     ]  # fmt: skip
     question = "How close in meaning are these two texts?"
     task = _task(
-        "pairs", "sts", "Sentence pairs", question, len(PAIRS), scale=Scale(anchors=ANCHORS), practice=practice
+        "pairs",
+        "sts",
+        "Sentence pairs",
+        question,
+        len(PAIRS),
+        scale=Scale(anchors=ANCHORS),
+        practice=practice,
     )
     return task, _rows("pairs", [{"text1": a, "text2": b} for a, b in PAIRS], [2, 4, 0, 3])
 
@@ -120,8 +129,12 @@ def _halves() -> tuple[Task, list[tuple[ItemRow, Any]]]:
 def _emotions() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     labels = [LabelChoice(value=i, name=name, description=EMOTIONS[name]) for i, name in enumerate(EMOTIONS)]
     practice = [
-        Practice(payload={"text": "at last the fever is down"}, answer=1, explanation="Relief belongs to joy."),
-        Practice(payload={"text": "the door slammed again"}, answer=3, explanation="Annoyance belongs to anger."),
+        Practice(
+            payload={"text": "at last the fever is down"}, answer=1, explanation="Relief belongs to joy."
+        ),
+        Practice(
+            payload={"text": "the door slammed again"}, answer=3, explanation="Annoyance belongs to anger."
+        ),
         Practice(payload={"text": "what was that noise"}, answer=4, explanation="Worry belongs to fear."),
     ]
     task = _task(
@@ -149,7 +162,12 @@ def _news() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     ]  # fmt: skip
     payloads = [payload(QUERY, DOCUMENTS), payload("who founded the company", DOCUMENTS[::-1])]
     task = _task(
-        "news", "reranking", "News passages", "Which of the 7 documents answer the query?", 2, practice=practice
+        "news",
+        "reranking",
+        "News passages",
+        "Which of the 7 documents answer the query?",
+        2,
+        practice=practice,
     )
     return task, _rows("news", payloads, [[1, 1, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]])
 

@@ -25,7 +25,7 @@ export function welcomeView(app) {
       "div.column", heading("Welcome"),
       el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), session.tasks.length > 1 ? `, in ${count(session.tasks.length, "task")}:` : "."),
       el("ul.plain", session.tasks.map((task) => el("li", named(task.title), ": ", FAMILIES[task.family].toLowerCase(), `, ${count(task.items.length, "item")}`))),
-      el("p", "There is no clock to beat. Every choice is kept at once: close the page whenever you like and come back with the same link."),
+      el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${session.transport.offline ? "open the same file in the same browser again" : "come back with the same link"}.`),
       el("p", "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
       el("label.field", { for: "name" }, "Your name or initials (for the owner of the study; may stay empty)"), name,
       toggle("Keys of one character", "Digits choose an answer and ? opens the help. Switch off if you dictate.", settings.single_keys, (on) => app.setting("single_keys", on)),
@@ -98,7 +98,10 @@ export function checkView(app, { task: name }) {
       open.length > 0 && listOf(app, task, "Open", open), flagged.length > 0 && listOf(app, task, "Flagged", flagged),
       summary(session, task), status,
     )],
-    dock: buttons(action("← Back", () => app.go(back)), session.tasks.length > 1 && action("All tasks", () => app.go({ view: "tasks" })), !task.finished && finish),
+    dock: buttons(
+      action("← Back", () => app.go(back)), session.tasks.length > 1 && action("All tasks", () => app.go({ view: "tasks" })),
+      session.transport.offline && !task.finished && action("Download so far", () => session.transport.download()), !task.finished && finish,
+    ),
   };
 }
 
