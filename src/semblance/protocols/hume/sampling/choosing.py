@@ -135,7 +135,8 @@ def relevant_of(gains: Mapping[str, float], upto: int, seed: int, query: str) ->
 
 def _groups(n: int, clusters: int) -> int:
     fitting = [wanted for wanted in GROUPS if wanted <= clusters and n % wanted == 0]
-    return fitting[0] if fitting else GROUPS[0]
+    # A small sample, drawn to try things out, has fewer clusters rather than one item of each.
+    return min(fitting[0] if fitting else GROUPS[0], n // 2)
 
 
 def _members(ids: Sequence[str], names: Sequence[str], seed: int, what: str) -> dict[str, list[int]]:

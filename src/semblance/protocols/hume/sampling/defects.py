@@ -24,8 +24,9 @@ SAID: dict[Defect, str] = {
 }
 """Defect -> how it reads behind `3 of 40 items`."""
 _ARTEFACT = re.compile(
-    r"&(?:#\d+|[a-z]{2,6});|</?(?:br|p|div|span|a|b|i|img|td|tr|li|ul)\b[^>]*>|\\[nrtu][0-9a-f]{0,4}|\ufffd"
-    r"|\u00c3[\u0080-\u00bf]|\u00e2\u20ac",
+    r"&(?:#\d+|[a-z]{2,6});|</?(?:br|p|div|span|a|b|i|img|td|tr|li|ul)\b[^>]*>|\\u[0-9a-f]{4}"
+    # Formulas have commands that begin like the escape of a line's end.
+    r"|\\n(?!(?:u|eq?|abla|ot(?:in)?|i|eg|mid|onumber|ewline)(?![a-z]))|\ufffd|\u00c3[\u0080-\u00bf]|\u00e2\u20ac",
     re.IGNORECASE,
 )
 """Entities, tags, escapes that nobody undid, and UTF-8 read as another encoding."""
