@@ -24,10 +24,13 @@ from semblance.protocols.hume.results.concluded import (
 )
 from semblance.protocols.hume.results.published_pairs import published_pairs
 from semblance.protocols.hume.results.published_study import aggregated, present
+from semblance.protocols.hume.results.record_tables import quality_table
 from semblance.protocols.hume.results.request import PublishedRequest
 from semblance.protocols.hume.results.rows import published_rows
 from semblance.protocols.hume.results.writing import write_finished
+from semblance.protocols.hume.summary.figures import every_figure
 from semblance.protocols.hume.summary.record import Summary, write_summary
+from semblance.protocols.hume.summary.tables import agreement_table, annotators_table
 from semblance.protocols.outcome import Run
 from semblance.protocols.session import check_same_arguments
 from semblance.runs.files import digest
@@ -57,7 +60,7 @@ def run_published(request: PublishedRequest, out: Path, command: str = "") -> Ru
         write_summary(folder.path, summary)
         write_finished(
             folder, request=request, command=command or _command(request, out),
-            rows=list(published_rows(summary)), tables=_tables(found, request),
+            rows=list(published_rows(summary)), tables=_tables(found, summary, request),
             systems=_systems(summary), datasets=_datasets(summary, request), extra={},
         )  # fmt: skip
     return Run(out)
@@ -94,9 +97,18 @@ def summarised(found: Published, request: PublishedRequest) -> Summary:
     )  # fmt: skip
 
 
-def _tables(found: Published, request: PublishedRequest) -> Iterable[Any]:
+def _tables(found: Published, summary: Summary, request: PublishedRequest) -> Iterable[Any]:
     scored = aggregated(found.evaluations, found.study, request.aggregation)
-    yield from every_table(scored, found.llms, found.study, one_annotator=request.one_annotator)
+    own = (
+        quality_table(summary),
+        agreement_table(summary),
+        annotators_table(summary),
+        *every_figure(summary),
+    )
+    names = {table.name for table in own}
+    every = every_table(scored, found.llms, found.study, one_annotator=request.one_annotator)
+    yield from (table for table in every if table.name not in names)
+    yield from own
 
 
 def _llm_files(given: Sequence[str]) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from semblance.protocols.hume.published.matrix import HUMAN
 from semblance.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
@@ -11,63 +12,92 @@ from semblance.records import Result
 PROTOCOL, OVERALL = "hume", "overall"
 AGREEMENT = "agreement"
 """The variant of the rows that say how people agree: a coefficient may be called as a measure is."""
+_UNDEFINED = "not defined for this family"
 
 
-def human_rows(pair: PairRecord, seed: int) -> Iterator[Result]:
-    """People's headline, each annotator and convention, agreement and ceiling."""
-    yield _row(pair, HUMAN, "", pair.measure, pair.human, seed)
-    for one in pair.annotators:
-        said = Bar(value=one.score, n=one.items, method="simulated" if one.kind == "simulated" else "")
-        yield _row(pair, HUMAN, f"annotator={one.id}", pair.measure, said, seed)
-    for name, value in pair.conventions.items():
-        reason = "" if value is not None else "not defined here"
-        found = Bar(value=value, n=pair.human.n, reason=reason)
-        yield _row(pair, HUMAN, f"convention={name}", pair.measure, found, seed)
-    if pair.agreement:
-        own = pair.agreement
-        yield _row(pair, HUMAN, AGREEMENT, own.coefficient, own.value, seed)
-        for name, value in own.extras.items():
-            found = Bar(value=value, n=own.items, reason="" if value is not None else "not defined here")
-            yield _row(pair, HUMAN, AGREEMENT, name, found, seed)
-    if pair.ceiling:
-        yield _row(pair, HUMAN, "ceiling", pair.measure, pair.ceiling, seed)
+def published_rows(summary: Summary) -> Iterator[Result]:
+    """All rows of published results, datasets by their names."""
+    for pair in summary.pairs:
+        rows = _Rows(pair, pair.dataset, summary.seed)
+        yield from rows.of_people()
+        for one in (*pair.models, *pair.llms):
+            yield rows.row(one.system, "", pair.measure, one.score)
+    yield from _overall(summary)
 
 
-def system_rows(pair: PairRecord, one: SystemScore, seed: int) -> Iterator[Result]:
-    """A system's headline."""
-    yield _row(pair, one.system, "", pair.measure, one.score, seed)
+def study_rows(summary: Summary) -> Iterator[Result]:
+    """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
+    for pair in summary.pairs:
+        rows = _Rows(pair, pair.task, summary.seed)
+        yield from rows.of_people()
+        for one in pair.llms:
+            yield rows.row(one.system, "", pair.measure, one.score)
+        for one in (*pair.models, *pair.llms):
+            yield from rows.beside_people(one)
+    yield from _overall(summary)
 
 
-def beside_rows(pair: PairRecord, one: SystemScore, seed: int) -> Iterator[Result]:
-    """A system beside people: the difference on the same items, and the share of annotators below it."""
-    if one.difference:
-        yield _row(pair, one.system, "minus_human", pair.measure, one.difference, seed)
-    if one.among_people is not None:
-        share = Bar(value=one.among_people, n=len(pair.annotators), method="share of annotators below")
-        yield _row(pair, one.system, "among_people", pair.measure, share, seed)
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one pair."""
+
+    pair: PairRecord
+    dataset: str
+    seed: int
+
+    def of_people(self) -> Iterator[Result]:
+        """The headline, each annotator and convention, agreement and ceiling."""
+        pair, measure = self.pair, self.pair.measure
+        yield self.row(HUMAN, "", measure, pair.human)
+        for person in pair.annotators:
+            said = Bar(value=person.score, n=person.items, method=_by(person.kind))
+            yield self.row(HUMAN, f"annotator={person.id}", measure, said)
+        for name, value in pair.conventions.items():
+            yield self.row(HUMAN, f"convention={name}", measure, _bar(value, pair.human.n))
+        if pair.agreement:
+            yield self.row(HUMAN, AGREEMENT, pair.agreement.coefficient, pair.agreement.value)
+            for name, value in pair.agreement.extras.items():
+                yield self.row(HUMAN, AGREEMENT, name, _bar(value, pair.agreement.items))
+        if pair.ceiling:
+            yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
+
+    def beside_people(self, one: SystemScore) -> Iterator[Result]:
+        """The score on what people answered, the difference there, and people as gold."""
+        measure = self.pair.measure
+        if one.difference:
+            yield self.row(one.system, "answered_items", measure, one.score)
+            yield self.row(one.system, "minus_human", measure, one.difference)
+        if one.against_people:
+            yield self.row(one.system, "against_people", measure, one.against_people)
+        if one.among_people is not None:
+            share = Bar(
+                value=one.among_people, n=len(self.pair.annotators), method="share of annotators below"
+            )
+            yield self.row(one.system, "among_people", measure, share)
+
+    def row(self, system: str, variant: str, measure: str, bar: Bar) -> Result:
+        """A value of the pair as a row."""
+        pair, simulated = self.pair, self.pair.simulated and system == HUMAN
+        method = ", ".join(filter(None, (bar.method, "simulated annotators" if simulated else "")))
+        return Result(
+            PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
+            bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else "",
+        )  # fmt: skip
 
 
-def overall_rows(summary: Summary) -> Iterator[Result]:
+def _overall(summary: Summary) -> Iterator[Result]:
     """The mean of every system, and of people, over all pairs."""
     for one in summary.places:
         mean = one.mean
         yield Result(
             PROTOCOL, OVERALL, "", "", "", "", one.system, OVERALL, mean.value, mean.n, mean.low, mean.high,
-            mean.method, summary.seed, mean.reason,
+            mean.method, summary.seed, mean.reason if mean.value is None else "",
         )  # fmt: skip
 
 
-def published_rows(summary: Summary) -> Iterator[Result]:
-    """All rows of published results."""
-    for pair in summary.pairs:
-        yield from human_rows(pair, summary.seed)
-        for one in (*pair.models, *pair.llms):
-            yield from system_rows(pair, one, summary.seed)
-    yield from overall_rows(summary)
+def _bar(value: float | None, n: int) -> Bar:
+    return Bar(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
-def _row(pair: PairRecord, system: str, variant: str, measure: str, bar: Bar, seed: int) -> Result:
-    return Result(
-        PROTOCOL, pair.family, pair.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
-        bar.low, bar.high, bar.method, seed, bar.reason if bar.value is None else "",
-    )  # fmt: skip
+def _by(kind: str) -> str:
+    return "a script" if kind == "simulated" else ""

@@ -1,0 +1,106 @@
+"""Scoring a study, from request to finished folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from semblance.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
+from semblance.protocols.hume.models import work
+from semblance.protocols.hume.results.cost import TIMED, forecast
+from semblance.protocols.hume.results.plan import Plan, make_plan
+from semblance.protocols.hume.results.request import StudyRequest
+from semblance.protocols.hume.results.rows import PROTOCOL, study_rows
+from semblance.protocols.hume.results.study_summary import study_summary
+from semblance.protocols.hume.results.study_tables import study_tables
+from semblance.protocols.hume.scoring.people import MAIN
+from semblance.protocols.hume.summary.record import write_summary
+from semblance.protocols.outcome import Run
+from semblance.protocols.rows import cell_rows
+from semblance.protocols.session import (
+    Conclusion,
+    Evaluate,
+    Session,
+    Silent,
+    check_prices,
+    lock,
+    opened,
+)
+from semblance.records import Result
+from semblance.runs.cells import CellRecord
+from semblance.runs.folder import RunFolder
+from semblance.runs.forecast import Forecasts
+
+
+def carry_out(
+    request: StudyRequest,
+    out: Path,
+    *,
+    workers: int = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """Carry out a request: systems not yet done, then people as they have answered by now."""
+    listener = listener or Silent()
+    with opened(out, request, max_usd) as (folder, accounts, held):
+        plan = make_plan(request, cache, accounts.ledger)
+        check_prices(plan.systems, max_usd)
+        lock(folder, held)
+        command = (
+            command or f"semblance.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
+        )
+        session = Session(folder, plan, _Score(folder), accounts, workers=workers, command=command)
+        session.extra = plan.settings
+        session.begin(listener)
+        try:
+            session.do(listener)
+        finally:
+            session.end()
+    return Run(out)
+
+
+class _Score:
+    """What scoring adds to a session."""
+
+    protocol = PROTOCOL
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self.evaluate: Evaluate = work.evaluate
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        lang = next(one.lang for one in plan.datasets if one.name == record.dataset)
+        headline = MAIN[plan.folder.task(record.dataset).family]
+        return cell_rows(PROTOCOL, record, headline, lang=lang, seed=plan.request.seed)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
+        summary, entered = study_summary(plan, records, self.folder)
+        write_summary(self.folder.path, summary)
+        tables = tuple(study_tables(summary, entered))
+        return Conclusion(tuple(study_rows(summary)), _comparisons(plan, records), tables)
+
+
+def _comparisons(plan: Plan, records: Sequence[CellRecord]) -> dict[str, Any]:
+    """Which systems the items of each task tell apart, those with vectors and those without each among themselves."""
+    kinds = {one.name: one.kind for one in plan.systems}
+    scopes = {}
+    for of in plan.answered:
+        own = [one for one in records if one.dataset == of.task.name and one.done]
+        for kind in dict.fromkeys(kinds[one.system] for one in own):
+            name = of.task.name if kind == "embedding" else f"{of.task.name}:{kind}"
+            scopes[name] = compared([_headline(one) for one in own if kinds[one.system] == kind])
+    return {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": scopes}
+
+
+def _headline(record: CellRecord) -> Headline:
+    headline = record.scores[0]
+    component = record.components.get(headline.measure)
+    if component is None or component.value is None:
+        return Headline.none(record.system, headline.reason)
+    return Headline(record.system, component.value, component.n, component.replicates, headline.method)
