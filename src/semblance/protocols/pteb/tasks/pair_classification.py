@@ -38,7 +38,7 @@ def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskO
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)
-    found = _average_precision(similar, data.labels, lost.mask, context)
+    found = average_precision(similar, data.labels, lost.mask, context)
     return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
@@ -48,9 +48,10 @@ def texts(data: LabelledPairs) -> Iterator[Place]:
     yield from places("second", data.ids, data.second)
 
 
-def _average_precision(
+def average_precision(
     similar: NDArray[np.float64], labels: NDArray[np.int8], lost: NDArray[np.bool_], context: Context
 ) -> Estimate | str:
+    """Average precision of pairs, (n,), with its replicates; the reason where the pairs left have one label."""
     if len(set(labels[~lost].tolist())) < 2:
         return "all pairs that are left have one label"
 
