@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.hume import annotate, offline, sample, score, serve, simulate
+from semblance.cli.hume import annotate, export, import_, offline, sample, score, serve, simulate
 
 app = typer.Typer(
     help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
@@ -24,3 +24,5 @@ app.command("simulate")(simulate.simulate)
 app.command("serve")(serve.serve)
 app.command("offline")(offline.offline)
 app.command("links")(serve.links)
+app.command("import")(import_.import_)
+app.command("export")(export.export)
