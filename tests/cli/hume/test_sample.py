@@ -1,0 +1,93 @@
+"""`semblance hume sample` and `simulate` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from semblance.cli.main import app
+from semblance.errors import UsageError
+from semblance.protocols.hume.folder import collected, read_study
+
+
+def test_a_study_from_the_sample_data(semblance, tmp_path) -> None:
+    """A table, three files, what comes next; the same command again changes no byte; simulated people answer it."""
+    command = ("hume", "sample", "-d", "sample", "--lang", "eng", "--n", "12", "--out", "study")
+    said = semblance(*command).stdout
+    for word in (
+        "task",
+        "family",
+        "lang",
+        "notes",
+        "sample-clustering",
+        "6 of 6 gold clusters",
+        "semblance hume serve",
+    ):
+        assert word in said
+    files = {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()}
+    assert files.keys() == {"study.json", "items.jsonl", "gold.jsonl"}
+    semblance(*command, env={"PYTHONHASHSEED": "7"})
+    assert {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()} == files
+    done = semblance("hume", "simulate", "study", "--annotators", "3", "--noise", "0.2").stdout
+    assert "144 answers of 3 simulated annotators" in done
+    assert "Nobody annotated" in done
+    folder = read_study(tmp_path / "study")
+    answers = collected(folder)
+    assert {one.kind for one in answers} == {"simulated"}
+    assert len({(one.annotator_id, one.item_id) for one in answers}) == len(answers) == 3 * len(folder.items)
+
+
+def test_own_data_with_every_option(semblance, tmp_path) -> None:
+    """Columns by --map, words for labels, a dry run that writes nothing, one JSON object."""
+    rows = "".join(f"{k},note {k} on {'tea' if k % 2 else 'ink'},{k % 2}\n" for k in range(30))
+    (tmp_path / "notes.csv").write_text(f"nr,body,kind\n{rows}", "utf-8")
+    command = (
+        "hume", "sample", "-d", "notes.csv", "-t", "classification", "--map", "id=nr,text=body,label=kind", "--n", "8",
+        "--lang", "en", "--label-name", "1=tea", "--label", "1=About tea.", "--name", "first", "--out", "s",
+    )  # fmt: skip
+    told = json.loads(semblance(*command, "--dry-run", "--json").stdout)
+    assert told["study"] is None
+    assert not (tmp_path / "s").exists()
+    written = json.loads(semblance(*command, "--json").stdout)
+    assert written == {**told, "study": "s"}
+    assert [(one["task"], one["lang"], one["n"]) for one in written["tasks"]] == [("notes", "eng", 8)]
+    study = read_study(tmp_path / "s").study
+    assert study.name == "first"
+    assert [(one.name, one.description) for one in study.tasks[0].labels] == [
+        ("0", ""),
+        ("tea", "About tea."),
+    ]
+    refused = semblance(*command, "--seed", "2", check_code=2)
+    assert "s holds another study" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--out", "s"), "nothing to sample from"),
+        (("--config", "round.yaml", "--out", "s"), r"round.yaml:2: there is no key 'tasks\[1\].dat'"),
+        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "Both --config and --dataset"),
+        (("-d", "sample", "--scale", "5-0", "--out", "s"), "Cannot read --scale '5-0'"),
+        (("-d", "sample", "--label", "joy", "--out", "s"), "Cannot read --label 'joy'"),
+        (("-d", "sample", "--guidelines", "no.md", "--out", "s"), "guidelines no.md cannot be read"),
+    ],
+)
+def test_what_is_refused(words: tuple[str, ...], said: str, tmp_path, monkeypatch) -> None:
+    """One sentence for what is wrong."""
+    monkeypatch.chdir(tmp_path)
+    Path("round.yaml").write_text("tasks:\n  - dat: sample\n", "utf-8")
+    result = CliRunner().invoke(app, ["hume", "sample", *words])
+    assert isinstance(result.exception, UsageError)
+    assert re.search(said, result.exception.message)
+    assert not Path("s").exists()
+
+
+def test_no_study_to_simulate(semblance) -> None:
+    """It is said which command writes one."""
+    refused = semblance("hume", "simulate", ".", check_code=4).stderr
+    assert "This folder holds no study" in refused
+    assert "semblance hume sample" in refused

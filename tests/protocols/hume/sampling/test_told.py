@@ -1,0 +1,83 @@
+"""What annotators are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from semblance.protocols.hume.folder import LabelChoice, Practice, Scale
+from semblance.protocols.hume.sampling.practice import (
+    groups_practice,
+    label_practice,
+    marks_practice,
+    own_practice,
+    rating_practice,
+)
+from semblance.protocols.hume.sampling.request import LabelText
+from semblance.protocols.hume.sampling.told import QUESTIONS, guidelines, label_choices, scale_of
+from semblance.protocols.hume.study import FAMILIES, Family
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_guidelines_have_no_places_left_open(family: Family) -> None:
+    """Labels and levels stand in the text, and every family has a question."""
+    text = guidelines(family, label_choices(["x", "y"], {}), scale_of(None))
+    assert text.startswith("# ")
+    assert "$" not in text
+    assert "alone" in text
+    assert QUESTIONS[family].endswith("?")
+
+
+def test_guidelines_name_every_label_and_level() -> None:
+    """One line each, with the description where there is one; the number of groups is not told."""
+    text = guidelines(
+        "classification", label_choices(["0", "1"], {"1": LabelText(name="joy", description="Glad.")})
+    )
+    assert "- **0**\n- **joy**: Glad.\n" in text
+    rated = guidelines("sts", scale=scale_of(None))
+    assert [rated.count(f"- **{level}**: ") for level in range(6)] == [1] * 6
+    assert "from 0 to 5" in rated
+    assert "up to you" in guidelines("clustering")
+
+
+def test_order_of_labels() -> None:
+    """Numbers by size, texts by their letters: a tied vote goes to the first."""
+    assert [one.value for one in label_choices(["10", "2", "1"], {})] == ["1", "2", "10"]
+    assert [one.value for one in label_choices(["b", "10", "2"], {})] == ["10", "2", "b"]
+    assert label_choices(["card_arrival"], {})[0].name == "card arrival"
+
+
+def test_scales() -> None:
+    """Our words on 0 to 5, own ones as they are, only the ends on another scale."""
+    assert len(scale_of(Scale(step=0.5)).anchors) == 6
+    assert scale_of(Scale(low=1, high=4)).anchors.keys() == {"1", "4"}
+    assert scale_of(Scale(anchors={"0": "no"})).anchors == {"0": "no"}
+
+
+@pytest.mark.parametrize(
+    ("family", "n"), [("sts", 3), ("reranking", 3), ("clustering", 1), ("classification", 0)]
+)
+def test_own_practice(family: Family, n: int) -> None:
+    """Ours fit the shapes of the items; a classification has labels of its own."""
+    found = own_practice(family)
+    assert len(found) == n
+    assert all(one.explanation for one in found)
+    for one in found:
+        many = one.payload.get("documents") or one.payload.get("texts")
+        assert many is None or len(one.answer) == len(many)
+
+
+def test_practice_of_the_data() -> None:
+    """The answer is one that can be given, the explanation says what the data have."""
+    joy = LabelChoice(value="1", name="joy", description="Glad.")
+    assert label_practice("yes!", joy) == Practice(
+        payload={"text": "yes!"}, answer="1", explanation="In the data this is joy. Glad."
+    )
+    rated = rating_practice("a", "b", 3.4, scale_of(None))
+    assert rated.answer == 3.0
+    assert rated.explanation.startswith("In the data the rating is 3.4, which is nearest to 3. Roughly")
+    assert rating_practice("a", "b", 3.5, scale_of(Scale(step=0.5))).explanation.count("nearest") == 0
+    marks = marks_practice({"query": "q", "documents": []}, [1, 0, 1])
+    assert "documents 1 and 3 are relevant" in marks.explanation
+    groups = groups_practice(["a", "b", "c"], ["secret", "other", "secret"])
+    assert groups.answer == ["1", "2", "1"]
+    assert "secret" not in groups.model_dump_json()

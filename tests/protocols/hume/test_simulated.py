@@ -1,0 +1,119 @@
+"""Scripted annotators err as much as they are told to, and are never taken for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import fmean, pstdev
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.measures import ari
+from semblance.protocols.hume.folder import LabelChoice, Scale, Source, Task
+from semblance.protocols.hume.simulated import on_scale, simulated
+from semblance.protocols.hume.study import FAMILIES, Family
+
+N = 4000
+
+
+def _task(family: Family, scale: Scale | None = None) -> Task:
+    labels = [LabelChoice(value=value, name=value) for value in "abcd"] if family == "classification" else []
+    return Task(
+        name="t", family=family, lang="eng", title="t", question="?", guidelines="#", n=1, labels=labels, scale=scale,
+        source=Source(dataset="d"),
+    )  # fmt: skip
+
+
+def _gold(family: Family, n: int = N) -> dict[str, Any]:
+    values: dict[Family, Any] = {
+        "classification": lambda k: "abcd"[k % 4],
+        "clustering": lambda k: f"topic {k % 5}",
+        "sts": lambda k: 2 + (k % 3) / 2,
+        "reranking": lambda k: (1, 0, 0, k % 2, 0, 0, 0),
+    }
+    return {f"i{k}": values[family](k) for k in range(n)}
+
+
+def _values(
+    family: Family, noise: float, who: str = "s-1", seed: int = 1, n: int = N, **more: Any
+) -> list[Any]:
+    rows = simulated(_task(family, **more), _gold(family, n), who, noise=noise, seed=seed)
+    return [row.value for row in rows]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_answer_is_marked(family: Family) -> None:
+    """As simulated, by whom, with a time that a person could have taken; one answer an item, in order."""
+    rows = simulated(_task(family), _gold(family, 30), "s-1", noise=0.2, seed=1)
+    assert [row.item_id for row in rows] == list(_gold(family, 30))
+    assert {(row.kind, row.annotator_id, row.ts) for row in rows} == {("simulated", "s-1", "")}
+    assert all(row.seconds is not None and 3 <= row.seconds <= 30 for row in rows)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15, 0.5, 1.0])
+def test_labels_and_marks_are_wrong_so_often(noise: float) -> None:
+    """The share of wrong labels and toggled marks is the noise, within four standard errors."""
+    error = 4 * (noise * (1 - noise) / N) ** 0.5 + 1e-9
+    labels, gold = _values("classification", noise), list(_gold("classification").values())
+    wrong = [(one, own) for one, own in zip(labels, gold, strict=True) if one != own]
+    assert abs(len(wrong) / N - noise) <= error
+    # Drawn evenly among the other three.
+    shares = [size / max(len(wrong), 1) for size in Counter(wrong).values()]
+    assert all(abs(share - 1 / 12) < 0.03 for share in shares)
+    marks, gold = _values("reranking", noise), list(_gold("reranking").values())
+    toggled = [a != b for one, own in zip(marks, gold, strict=True) for a, b in zip(one, own, strict=True)]
+    assert abs(fmean(toggled) - noise) <= error
+
+
+def test_groups_are_the_gold_under_other_names() -> None:
+    """Without noise the same partition, with some another one; names come in the order of the items."""
+    gold = list(_gold("clustering", 400).values())
+    exact, moved = (_values("clustering", noise, n=400) for noise in (0.0, 0.2))
+    assert exact[:6] == [f"group {k}" for k in (1, 2, 3, 4, 5, 1)]
+    assert ari(gold, exact) == 1
+    assert 0.5 < ari(gold, moved) < 0.8
+
+
+def test_ratings_err_by_a_share_of_the_scale() -> None:
+    """Noise .1 of a scale of 0 to 20: a standard deviation of 2, besides rounding (1/12); no bias; on whole steps."""
+    scale = Scale(low=0, high=20)
+    gold = {f"i{k}": 10 for k in range(N)}
+    values = [row.value for row in simulated(_task("sts", scale), gold, "s", noise=0.1, seed=3)]
+    assert abs(fmean(values) - 10) < 0.15
+    assert abs(pstdev(values) - (4 + 1 / 12) ** 0.5) < 0.1
+    assert all(value == int(value) for value in values)
+    assert set(_values("sts", 0.0, scale=Scale(step=0.5))) == {2.0, 2.5, 3.0}
+
+
+@given(
+    st.floats(-50, 50),
+    st.sampled_from([Scale(), Scale(low=1, high=4), Scale(step=0.5), Scale(low=-1, high=1, step=0.4)]),
+)
+def test_on_scale(rating: float, scale: Scale) -> None:
+    """A step of the scale, and none is nearer."""
+    steps = [scale.low + k * scale.step for k in range(int((scale.high - scale.low) / scale.step + 1e-9) + 1)]
+    near = on_scale(rating, scale)
+    assert any(near == pytest.approx(step) for step in steps)
+    assert abs(near - rating) <= min(abs(step - rating) for step in steps) + 1e-9
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_annotators_and_seeds_err_apart_and_again(family: Family) -> None:
+    """Two annotators, two seeds: other answers; the same: the same, also for items in another order."""
+    own = _values(family, 0.3, n=60)
+    assert own == _values(family, 0.3, n=60)
+    assert own != _values(family, 0.3, "s-2", n=60)
+    assert own != _values(family, 0.3, seed=2, n=60)
+    if family != "clustering":
+        gold = dict(reversed(_gold(family, 60).items()))
+        assert own[::-1] == [row.value for row in simulated(_task(family), gold, "s-1", noise=0.3, seed=1)]
+
+
+@pytest.mark.parametrize("noise", [-0.1, 1.01, float("nan")])
+def test_noise_is_a_share(noise: float) -> None:
+    """Anything else is refused."""
+    with pytest.raises(UsageError, match="noise"):
+        simulated(_task("sts"), {}, "s", noise=noise, seed=1)
