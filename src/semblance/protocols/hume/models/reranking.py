@@ -19,9 +19,10 @@ TIES = "equal similarities: irrelevant first"
 def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
-    found = reranking.evaluate(system, data, context)
+    similar = nearest(system, data.queries, data.candidates)
+    found = reranking.evaluated(system, data, similar, context)
     columns = {name: list(values) for name, values in found.items.items()}
-    for query, values in zip(data.ids, nearest(system, data.queries, data.candidates), strict=True):
+    for query, values in zip(data.ids, similar, strict=True):
         for place, value in enumerate(values.tolist()):
             for name, entry in zip(columns, (query, f"document={place}", SCORE, value), strict=True):
                 columns[name].append(None if entry != entry else entry)

@@ -25,17 +25,20 @@ _DIFFERS = (
 )
 
 
-def main_table(matrix: Matrix) -> ColumnTable:
-    """Table 1: models and Human by family and language, rounded as there; its first row counts the datasets."""
+def main_table(matrix: Matrix, *, rounded: bool = True) -> ColumnTable:
+    """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
+    or exact."""
     groups = column_groups(matrix)
     means = [matrix.means(wanted) for wanted in groups.values()]
     counts = tuple(str(len(matrix.where(wanted))) for wanted in groups.values())
     rows: list[tuple[Value, ...]] = [("n_datasets", *counts)]
     rows += [
-        (system, *(fraction_first(mean[system]) for mean in means)) for system in (*matrix.models, HUMAN)
+        (system, *(fraction_first(mean[system]) if rounded else 100 * mean[system] for mean in means))
+        for system in (*matrix.models, HUMAN)
     ]
     columns = (Column("model", "text"), *(Column(name, decimals=1) for name in groups))
-    note = "Overall is the mean over all pairs of dataset and language. Fractions were rounded to four decimals first."
+    note = "Overall is the mean over all pairs of dataset and language."
+    note += " Fractions were rounded to four decimals first." if rounded else ""
     return ColumnTable("hume_table1", "HUME table 1: people and models", columns, tuple(rows), note)
 
 

@@ -61,7 +61,7 @@ def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator
     """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
     study, evaluations = as_study(summary.pairs, contenders), as_evaluations(summary.pairs)
     matrix, llms = matrix_of(summary.pairs, contenders), as_llm_scores(summary.pairs, contenders)
-    yield main_table(score_matrix(evaluations, study))
+    yield main_table(score_matrix(evaluations, study), rounded=False)
     if llms:
         yield family_table(llms, matrix)
     yield datasets_table(study)

@@ -33,8 +33,14 @@ Values = NDArray[np.float64]
 
 def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
     """Score one system; items are the average precision, `ap`, of each query."""
+    return evaluated(system, data, nearest(system, data.queries, data.candidates), context)
+
+
+def evaluated(
+    system: Similarity, data: RerankingSet, similar: Sequence[Values], context: Context
+) -> TaskOutcome:
+    """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
-    similar = nearest(system, data.queries, data.candidates)
     queries, candidates = _lost(system, data)
     for lost in (queries, candidates):
         if lost.too_many:
