@@ -78,6 +78,7 @@ def serve(
     options = ServeOptions(
         hosts=serving.hosts_answered(host, public, tuple(allow_host or ())),
         origins=(serving.origin_of(public),) if public else (),
+        public_url=public,
     )
     service = _opened(study, annotator, simulated, database, options)
     listening = serving.listen(host, port)

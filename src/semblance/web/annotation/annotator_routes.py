@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from semblance.protocols.hume.answers import Annotator
 from semblance.web.annotation import answering, shown
 from semblance.web.annotation.access import Door
+from semblance.web.annotation.browser import browser_of, new_browser, remember
 from semblance.web.annotation.page import render_page
 from semblance.web.annotation.refusals import not_found
 from semblance.web.annotation.sent import SentAnswer, SentProfile, SentTab
@@ -45,11 +46,18 @@ class AnnotatorRoutes:
         """The frame; what it shows it asks for."""
         self._who(request, token)
         form_key = self._service.links.form_key(token)
-        return HTMLResponse(render_page(self._service.folder.study.name, form_key))
+        answer = HTMLResponse(render_page(self._service.folder.study.name, form_key))
+        if not browser_of(request):
+            remember(request, answer, new_browser())
+        return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
         """Tasks, own order, own answers."""
-        return shown.study_shown(self._service, self._who(request, token))
+        annotator = self._who(request, token)
+        told = shown.study_shown(self._service, annotator)
+        if told["answers"]:
+            self._service.browsers.shown(browser_of(request), (annotator.id,))
+        return told
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
         """All items of a task at once."""
@@ -64,7 +72,10 @@ class AnnotatorRoutes:
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
-        return answering.save(self._service, self._who(request, token), item_id, sent)
+        annotator = self._who(request, token)
+        saved = answering.save(self._service, annotator, item_id, sent)
+        self._service.browsers.wrote(browser_of(request), annotator.id)
+        return saved
 
     def tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
         """Which tab writes."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
@@ -17,7 +17,9 @@ from semblance.errors import ModelError
 from semblance.web.annotation.access import Door
 from semblance.web.annotation.annotator_routes import AnnotatorRoutes
 from semblance.web.annotation.guard import Guard
+from semblance.web.annotation.owner_routes import OwnerRoutes
 from semblance.web.annotation.page import STATIC
+from semblance.web.annotation.pages import OWNER_STATIC
 from semblance.web.annotation.refusals import Refusal, not_found
 from semblance.web.annotation.service import Service
 
@@ -31,13 +33,21 @@ def make_app(service: Service) -> FastAPI:
     )
     door = Door(service.links, service.options)
     app.include_router(AnnotatorRoutes(service, door).router())
+    app.include_router(OwnerRoutes(service, door).router())
+    app.mount("/static/owner", StaticFiles(directory=OWNER_STATIC))
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
     app.add_api_route("/health", partial(_health, service))
+    app.add_api_route("/favicon.ico", _no_icon)
     app.add_middleware(Guard, options=service.options)
     for kind, answer in ((Refusal, _refused), (RequestValidationError, _unreadable), (HTTPException, _told),
                          (ModelError, _away)):  # fmt: skip
         app.add_exception_handler(kind, answer)
     return app
+
+
+def _no_icon() -> Response:
+    """Browsers ask for one; an error in their console would look like one of ours."""
+    return Response(status_code=204)
 
 
 @asynccontextmanager

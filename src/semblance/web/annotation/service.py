@@ -10,6 +10,7 @@ from pathlib import Path
 from semblance.protocols.hume.answers import (
     OWNER,
     AnswerStore,
+    Browsers,
     Holder,
     Links,
     open_store,
@@ -34,10 +35,12 @@ class Rates:
 @dataclass(frozen=True)
 class ServeOptions:
     """`hosts` are the names the server answers to, without a port; empty: to any. `origins` are hosts with port that
-    pages may come from beside the one that was asked. `most_bytes` is the longest body, in `body_seconds` at most."""
+    pages may come from beside the one that was asked, `public_url` is how people reach it, without a last stroke.
+    `most_bytes` is the longest body, in `body_seconds` at most."""
 
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    public_url: str | None = None
     most_bytes: int = 64 * 1024
     body_seconds: float = 10.0
     rates: Rates = Rates()
@@ -66,6 +69,11 @@ class Service:
     def items_by_task(self) -> Mapping[str, tuple[Item, ...]]:
         """The items of every task, in the order of the file."""
         return {name: self.folder.items_of(name) for name in self.tasks}
+
+    @cached_property
+    def browsers(self) -> Browsers:
+        """What browsers were shown and wrote."""
+        return Browsers(self.store.database)
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
         """The ids of a task's items in this annotator's own order."""
