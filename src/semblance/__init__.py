@@ -10,12 +10,12 @@ from typing import Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "__version__", "data", "measures", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
+    "__version__", "data", "hume", "measures", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("sage", "pteb", "rag"):
+    if name in ("sage", "pteb", "rag", "hume"):
         return import_module(f"semblance.protocols.{name}")
     if name in __all__:
         return import_module(f"semblance.{name}")

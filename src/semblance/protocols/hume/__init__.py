@@ -1,1 +1,29 @@
 """HUME: how would people do on the same items, and how well do they agree?"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semblance.protocols.hume.folder import read_study
+    from semblance.protocols.hume.results.api import score
+    from semblance.protocols.hume.results.request import PublishedRequest, StudyRequest
+    from semblance.protocols.hume.summary.record import Summary, read_summary
+
+__all__ = ["PublishedRequest", "StudyRequest", "Summary", "read_study", "read_summary", "score"]
+
+_HOMES = {
+    "PublishedRequest": "results.request",
+    "StudyRequest": "results.request",
+    "Summary": "summary.record",
+    "read_study": "folder",
+    "read_summary": "summary.record",
+    "score": "results.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
