@@ -255,6 +255,7 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
     models = tuple(
         system(
             name, SYSTEMS[name], score, human, p=0.003 if abs(score - value) > 0.15 else 0.21, among_people=0.5,
+            against_people=Bar(value=score - 0.05, low=score - 0.15, high=score, n=n, method="bootstrap"),
             difference=Bar(
                 value=score - value, low=score - value - 0.09, high=score - value + 0.08, n=n, method="bootstrap"
             ),

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from semblance.protocols import numbers
-from semblance.protocols.hume.summary.record import Bar, PairRecord, Summary
+from semblance.protocols.hume.summary.record import Bar, Summary
 from semblance.report.hume.people import exact
-from semblance.report.hume.standing import system_names
+from semblance.report.hume.standing import Standing, system_names
 from semblance.report.hume.words import POINTS, interval, points
 from semblance.report.names import labels
+
+Cell = tuple[str, str, str]
+"""A value, what stands under it, and exactly."""
 
 
 @dataclass(frozen=True)
 class CeilingRow:
-    """A pair: people, the ceiling, the best model, and what would separate it from people."""
+    """A pair: an annotator against the others, the best model against the same answers, what would separate it."""
 
     name: str
-    people: tuple[str, str, str]
-    ceiling: tuple[str, str, str]
+    ceiling: Cell
+    model: Cell
     system: str
     items: str
     annotators: str
@@ -35,26 +39,27 @@ class Ceilings:
     has_need: bool
 
 
-def ceilings(summary: Summary) -> Ceilings | None:
+def ceilings(summary: Summary, every: Sequence[Standing]) -> Ceilings | None:
     """The table; None where no pair has either."""
     label = labels(system_names(summary))
-    known = [one for one in summary.pairs if one.ceiling is not None or one.need is not None]
+    known = [one for one in every if one.pair.ceiling is not None or one.pair.need is not None]
     if not known:
         return None
     return Ceilings(
         tuple(_row(one, label) for one in known),
-        any(one.ceiling is not None for one in known),
-        any(one.need is not None for one in known),
+        any(one.pair.ceiling is not None for one in known),
+        any(one.pair.need is not None for one in known),
     )
 
 
-def _row(pair: PairRecord, label: dict[str, str]) -> CeilingRow:
-    need = pair.need
+def _row(one: Standing, label: Mapping[str, str]) -> CeilingRow:
+    pair, need, best = one.pair, one.pair.need, one.best
+    system = need.system if need is not None else best.system if best is not None else ""
     return CeilingRow(
         name=pair.name,
-        people=_cell(pair.human),
         ceiling=_cell(pair.ceiling),
-        system="" if need is None else label.get(need.system, need.system),
+        model=_cell(None if best is None else best.against_people),
+        system=label.get(system, system),
         items=_more(None if need is None else need.items, pair.n, "item"),
         annotators=_more(None if need is None else need.annotators, len(pair.annotators), "annotator"),
         smallest=numbers.NONE if need is None or need.smallest is None else POINTS.text(need.smallest),
@@ -62,17 +67,19 @@ def _row(pair: PairRecord, label: dict[str, str]) -> CeilingRow:
     )
 
 
-def _cell(bar: Bar | None) -> tuple[str, str, str]:
-    """Value, what stands under it, exact."""
+def _cell(bar: Bar | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
     return points(bar), interval(bar) or bar.reason, exact(bar)
 
 
 def _more(needed: int | None, have: int, noun: str) -> str:
-    """`380 items (340 more)`; that no number up to the limit does."""
+    """In all, and how many more: `380 items (340 more)`.
+
+    >>> _more(380, 40, "item"), _more(30, 40, "item"), _more(None, 40, "item")
+    ('380 items (340 more)', '30 items, there are enough', 'n/a')
+    """
     if needed is None:
-        return "no number does"
-    return f"{numbers.counted(needed, noun)}" + (
-        f" ({numbers.count(needed - have)} more)" if needed > have else ""
-    )
+        return "n/a"
+    more = f" ({numbers.count(needed - have)} more)" if needed > have else ", there are enough"
+    return numbers.counted(needed, noun) + more

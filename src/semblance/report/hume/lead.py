@@ -10,12 +10,13 @@ from markupsafe import Markup
 from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Summary
 from semblance.report.hume.standing import Standing
+from semblance.report.hume.trust import whole
 from semblance.report.hume.words import COEFFICIENT, POINTS
 from semblance.report.scale import scale_of
 from semblance.report.scatter import Axis, Point, scatter
 
 FEWEST = 4
-LABELLED = 3
+LABELLED = 2
 """So many pairs with the largest leads have their name beside them."""
 
 
@@ -41,11 +42,14 @@ def lead(summary: Summary, every: Sequence[Standing]) -> Lead | None:
         return None
     largest = sorted(known, key=lambda item: -item[1])[:LABELLED]
     points = [_point(*item, named=item in largest) for item in known]
+    ahead = [y for _, y, _ in known]
     drawn = scatter(
         points,
-        Axis(scale_of([0.0, 1.0, *(x for x, _, _ in known)], within=(-1.0, 1.0)), "agreement of people"),
-        Axis(scale_of([0.0, *(y for _, y, _ in known)], within=None, factor=100.0), "best model less people, points",
-             0.0, "people lead below"),
+        Axis(whole([x for x, _, _ in known]), "agreement of people"),
+        Axis(
+            scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
+            "best model less people, points", 0.0, "" if min(ahead) >= 0 else "below: people lead",
+        ),
     )  # fmt: skip
     said = _said(summary, len(known))
     return Lead(

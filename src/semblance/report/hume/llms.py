@@ -8,7 +8,7 @@ from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Summary
 from semblance.report.hume.averages import AverageRow, Averages, Mean, averages
 from semblance.report.hume.standing import system_names
-from semblance.report.hume.words import FAMILIES, POINTS, answerers
+from semblance.report.hume.words import FAMILIES, POINTS, answerers, named
 from semblance.report.names import labels
 
 
@@ -31,6 +31,7 @@ class Llms:
     pairs: int
     left_out: str
     said: str
+    has_failed: bool
 
 
 def llms(summary: Summary) -> Llms | None:
@@ -48,7 +49,12 @@ def llms(summary: Summary) -> Llms | None:
         one for one in FAMILIES if one not in found.families and any(p.family == one for p in summary.pairs)
     ]
     return Llms(
-        columns, rows, found.pairs, ", ".join(FAMILIES[one].lower() for one in absent), _said(found, who)
+        columns,
+        rows,
+        found.pairs,
+        ", ".join(map(named, absent)),
+        _said(found, who),
+        any(row.failed for row in found.rows),
     )
 
 
@@ -83,7 +89,7 @@ def _said(found: Averages, who: str) -> str:
         known = [mean.value for row in found.llms if (mean := row.means[i]).value is not None]
         people = found.people.means[i].value
         if known and people is not None and max(value for value in known if value is not None) < people:
-            below.append(FAMILIES[family].lower())
+            below.append(named(family))
     if not below:
         return f"In no family do all language models stay below {who} by the mean."
     return f"All language models stay below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

@@ -38,7 +38,7 @@ def _simulated(summary: Summary) -> Iterator[NoteParts]:
             "simulated",
             f"{every} annotators are simulated: scripts answered, not people.",
             "Their scores show that the measurement works; they say nothing about people.",
-            "Have people annotate with `semblance hume serve`.",
+            "Have people annotate: semblance hume serve.",
         )
 
 

@@ -25,6 +25,8 @@ from semblance.report.record import Record
 from semblance.report.tablefiles import FileTable, file_tables
 from semblance.report.verdict import Verdict
 
+PAPER = "hume_table*"
+"""Tables in the paper's layout; what the others say stands on the page."""
 MOST_NOTES = 3
 SHORT = 8
 """A study of at most so many pairs has its long tables open."""
@@ -78,10 +80,10 @@ def hume_page(record: Record, _: Board) -> HumePage:
         trust=trust_table(summary.pairs),
         lead=lead(summary, every),
         llms=llms(summary),
-        ceilings=ceilings(summary),
+        ceilings=ceilings(summary, every),
         annotators=annotators(summary.pairs),
         conventions=conventions(summary.pairs),
-        tables=file_tables(record.path),
+        tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
         is_published=summary.source == "published",
     )

@@ -12,7 +12,7 @@ from semblance.protocols.hume.summary.record import Bar
 from semblance.report.hume.drawing import people_and_models
 from semblance.report.hume.standing import Standing
 from semblance.report.hume.words import FAMILIES as TITLES
-from semblance.report.hume.words import POINTS, agreed, interval, points
+from semblance.report.hume.words import MEASURES, agreed, interval, points
 from semblance.report.record import FEW
 from semblance.report.scale import Scale, scale_of
 
@@ -74,7 +74,9 @@ def _ends(every: Sequence[Standing]) -> list[float]:
 
 
 def _measures(own: Sequence[Standing]) -> str:
-    return ", ".join(dict.fromkeys(one.pair.measure.replace("_", " ") for one in own))
+    return ", ".join(
+        dict.fromkeys(MEASURES.get(one.pair.measure, one.pair.measure.replace("_", " ")) for one in own)
+    )
 
 
 def _row(one: Standing, scale: Scale) -> PeopleRow:
@@ -95,6 +97,3 @@ def _row(one: Standing, scale: Scale) -> PeopleRow:
         few=pair.n < FEW,
         n=pair.n,
     )
-
-
-__all__ = ["POINTS", "PeopleChart", "PeopleRow", "exact", "people_chart"]

@@ -129,12 +129,16 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
         ("group", "By group of datasets"),
         ("lang", "By language"),
     ):
-        own = [one for one in summary.wins if one.by == by and one.reference == "best"]
+        own = [one for one in summary.wins if one.by == by and one.reference == "best" and one.group]
         if len(own) > 1:
             own.sort(key=lambda one: -one.pairs)
-            named = [(TITLES[one.group] if one.group in FAMILIES else one.group) or "no group" for one in own]
+            named = [_group(one.group) for one in own]
             panels.append(WinPanel(title, tuple(map(_win, own, named))))
     return tuple(panel for panel in panels if panel.rows)
+
+
+def _group(name: str) -> str:
+    return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
 
 
 def _ordered(wins: Sequence[Wins]) -> list[Wins]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,12 +16,13 @@ from semblance.report.hume.drawing import between, strip
 from semblance.report.hume.standing import Standing
 from semblance.report.hume.words import COEFFICIENT, COEFFICIENTS, COUNTS, agreed, interval, scored
 from semblance.report.hume.words import FAMILIES as TITLES
-from semblance.report.scale import Scale, scale_of
+from semblance.report.scale import Scale
 
 LIMITS: dict[Family, tuple[float, float]] = {
     "classification": (0.4, 0.6), "clustering": (0.4, 0.6), "reranking": (0.6, 0.7), "sts": (0.6, 0.7)
 }  # fmt: skip
 """Below the first agreement is low, above the second high (spec hume 8)."""
+HAIR = 0.02
 WORDS = {"easy": f"{100 * EASY:.0f} or more", "moderate": "between", "hard": f"under {100 * HARD:.0f}"}
 
 
@@ -88,23 +90,27 @@ def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
     ends = [
         end for one in known for end in (one.value.value, one.value.low, one.value.high) if end is not None
     ]
-    scale = scale_of([0.0, 1.0, *ends], within=(-1.0, 1.0))
+    scale = whole(ends)
     rows = tuple(_row(one, one.agreement, scale) for one in pairs if one.agreement is not None)
     return TrustTable(rows, scale, tuple(one.name for one in pairs if one.agreement is None))
 
 
+def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
+    """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
+    low = min([0.0, *(value for value in values if value < -HAIR)])
+    return Scale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
+
+
 def _row(pair: PairRecord, found: Agreement, scale: Scale) -> TrustRow:
     bar = found.value
-    words = [
-        f"{one:.6g}" for one in (bar.value, bar.low, bar.high) if one is not None
-    ]  # fmt: skip
+    ends = [f"{one:.6g}" for one in (bar.value, bar.low, bar.high) if one is not None]
     return TrustRow(
         name=pair.name,
         mark=between(bar, LIMITS[pair.family], scale),
         coefficient=COEFFICIENTS.get(found.coefficient, found.coefficient),
         value="n/a" if bar.value is None else COEFFICIENT.text(bar.value),
         interval=interval(bar, COEFFICIENT),
-        exact="" if bar.value is None else ",".join(words if len(words) == 3 else words[:1]),
+        exact="" if bar.value is None else ",".join(ends if len(ends) == 3 else ends[:1]),
         why=bar.reason,
         word=found.band,
         trust=pair.trust or "",
@@ -142,7 +148,7 @@ def noisy(every: Sequence[Standing]) -> tuple[Noisy, ...]:
 def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
     """How hard the pairs are for people: easy from 70 points, hard under 50."""
     values = [one.human.value for one in pairs if one.human.value is not None]
-    scale = scale_of([0.0, 1.0, *values], most=5, within=(-1.0, 1.0), factor=100.0)
+    scale = whole(values, factor=100.0)
     rows = tuple(
         HardRow(TITLES[family], _strip(own, scale), _counts(own))
         for family in FAMILIES

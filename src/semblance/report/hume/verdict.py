@@ -87,7 +87,7 @@ def _alone(summary: Summary, who: str) -> Verdict:
     how_many = numbers.counted(len(pairs), "pair")
     return Verdict(
         (f"{who.capitalize()} are scored on {how_many}, without a model beside them",),
-        ((first,), ("Score models on the same items with `semblance hume score --system`.",)),
+        ((first,), ("Add models to the command to see them on the same items.",)),
     )
 
 
@@ -111,7 +111,7 @@ def _overall(summary: Summary, who: str, label: Mapping[str, str]) -> Iterator[S
 def _disagreed(every: Sequence[Standing]) -> Iterator[Sentence]:
     low = [one.pair for one in every if one.pair.trust == "low"]
     if low:
-        yield (f"Annotators agree little on {pair_names(low, 5)}: read no order of models there.",)
+        yield (f"Annotators agree little on {pair_names(low, 3)}: read no order of models there.",)
     elif every and all(one.pair.trust is None for one in every):
         yield (
             "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",

@@ -15,6 +15,13 @@ COEFFICIENT = Unit(1.0, 2, 2)
 FAMILIES: dict[Family, str] = {
     "classification": "Classification", "clustering": "Clustering", "reranking": "Reranking", "sts": "STS"
 }  # fmt: skip
+
+
+def named(family: Family) -> str:
+    """A family inside a sentence."""
+    return FAMILIES[family] if FAMILIES[family].isupper() else FAMILIES[family].lower()
+
+
 COEFFICIENTS = {
     "fleiss_kappa": "Fleiss’ κ", "cohen_kappa": "Cohen’s κ", "ari": "ARI", "spearman": "Spearman",
     "kendall": "Kendall’s τ-b", "alpha": "Krippendorff’s α", "percent_agreement": "equal answers",
@@ -27,6 +34,7 @@ CONVENTIONS = {
     "paper": "By the rule", "pooled": "Answers pooled", "mean": "Mean of annotators", "first": "First annotator",
     "tie_aware": "Tie-aware AP", "display_order": "AP in display order", "expected": "AP expected over ties",
 }  # fmt: skip
+MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
 
 

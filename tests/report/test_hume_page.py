@@ -1,0 +1,331 @@
+"""The page of HUME says what its record says: every number in a sentence is there, agreement beside every lead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance.errors import DataError
+from semblance.protocols.hume.summary.record import Summary, read_summary
+from semblance.report import write_report
+from semblance.report.board import make_board
+from semblance.report.hume.averages import averages
+from semblance.report.hume.notes import hume_notes
+from semblance.report.hume.page import HumePage, hume_page
+from semblance.report.hume.standing import of_side, standings
+from semblance.report.hume.verdict import heading, verdict_of
+from semblance.report.hume.words import COEFFICIENT, POINTS
+from semblance.report.record import read_record
+from semblance.report.verdict import plain
+
+from .hume_run import published, study, summary, write_hume_run
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of four pairs with simulated annotators."""
+    return write_hume_run(tmp_path_factory.mktemp("hume") / "small")
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The 26 pairs of the paper."""
+    return write_hume_run(tmp_path_factory.mktemp("hume") / "paper", published())
+
+
+def page(run: Path) -> HumePage:
+    record = read_record(run)
+    return hume_page(record, make_board(record))
+
+
+def numbers_of(made: Summary) -> set[str]:
+    """Every number of a record as it may be printed, signs left out."""
+    found: set[str] = {str(len(made.pairs)), str(len(made.places)), "95"}
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            for one in value.values():
+                walk(one)
+        elif isinstance(value, list):
+            for one in value:
+                walk(one)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            found.add(str(value))
+        elif isinstance(value, float):
+            found.update({POINTS.text(abs(value)), COEFFICIENT.text(abs(value))})
+
+    walk(made.model_dump(mode="json"))
+    return found
+
+
+def counts_of(made: Summary) -> set[str]:
+    """How many pairs are in each state that a sentence counts."""
+    every = standings(made)
+    above = of_side(every, "above")
+    counted = [
+        len(above),
+        sum(one.pair.trust == "low" for one in above),
+        sum(one.pair.trust is None for one in above),
+    ]
+    low = sum(one.trust == "low" for one in made.pairs)
+    leads = [POINTS.text(abs(gap)) for one in every if (gap := one.gap()) is not None]
+    return {*map(str, (*counted, low, max(0, low - 2), sum(bool(one.side) for one in every))), *leads}
+
+
+@pytest.mark.parametrize(
+    "made", [published(), study(), study(kind="person")], ids=["paper", "simulated", "people"]
+)
+def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
+    verdict = verdict_of(made)
+    text = " ".join([plain(verdict.heading), *map(plain, verdict.lede)])
+    for name in (
+        *(pair.name for pair in made.pairs),
+        *(one.system.rpartition("/")[2] for one in made.places),
+    ):
+        text = text.replace(name, "")
+    text = re.sub(r"\S+/\S+", "", text)
+    known = numbers_of(made) | counts_of(made)
+    assert [number for number in re.findall(r"\d+(?:\.\d+)?", text) if number not in known] == []
+
+
+def test_the_published_verdict_is_that_of_the_paper() -> None:
+    """12 of the 14 stars are above people; place 4 of 14; five of the twelve on noise."""
+    verdict = verdict_of(published())
+    assert verdict.heading == ("A model is above people on 12 of 26 pairs, 5 with low agreement",)
+    assert plain(verdict.lede[0]).startswith(
+        "Over all 26 pairs people score 77.6, place 4 of 14 by the mean; jasper"
+    )
+    assert "STS22 (ara)" in plain(verdict.lede[-1])
+
+
+@pytest.mark.parametrize("made", [published(), study(), study(kind="person")])
+def test_a_model_above_people_is_never_named_without_agreement(made: Summary) -> None:
+    """Neither in the heading nor where the largest lead is told; nobody is called superhuman."""
+    verdict = verdict_of(made)
+    said = plain(verdict.heading)
+    assert len(said) <= 80
+    assert "agreement" in said
+    leads = [plain(one) for one in verdict.lede if "largest lead of a model" in plain(one)]
+    assert leads
+    assert all("agreement" in one for one in leads)
+    html = " ".join([said, *map(plain, verdict.lede)])
+    assert "superhuman" not in html
+
+
+@pytest.mark.parametrize(
+    ("trusts", "expected"),
+    [
+        (("low",), "A model is above people on 1 of 2 pairs, agreement fair 0.30"),
+        ((None,), "A model is above people on 1 of 2 pairs, agreement unknown"),
+        (("high", "low"), "A model is above people on 2 of 2 pairs, 1 with low agreement"),
+        (("low", "low"), "A model is above people on 2 of 2 pairs, all with low agreement"),
+        (("high", "high"), "A model is above people on 2 of 2 pairs, none with low agreement"),
+        ((None, "high"), "A model is above people on 2 of 2 pairs, 1 with agreement unknown"),
+        ((None, None), "A model is above people on 2 of 2 pairs, all with agreement unknown"),
+        ((), "No model is above people on any of 2 pairs"),
+    ],
+)
+def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None, ...], expected: str) -> None:
+    every = [_with(trusts[i] if i < len(trusts) else "high", above=i < len(trusts)) for i in range(2)]
+    assert heading(standings(summary("two", "study", tuple(every), {})), "people") == expected
+
+
+def _with(trust: str | None, *, above: bool) -> Any:
+    """A pair of this trust with a model above people, or inside their interval."""
+    agreed = {"low": 0.3, "high": 0.8, None: None}[trust]
+    one = study(kind="person").pairs[1]
+    model = one.models[0].model_copy(update={"outside": above})
+    agreement = (
+        None
+        if agreed is None
+        else one.agreement.model_copy(  # type: ignore[union-attr]
+            update={"value": one.agreement.value.model_copy(update={"value": agreed})}  # type: ignore[union-attr]
+        )
+    )
+    return one.model_copy(update={"models": (model,), "trust": trust, "agreement": agreement})
+
+
+def test_simulated_annotators_are_named_everywhere(small: Path) -> None:
+    """In the heading, the first note, the chart's caption and every row of an annotator; never as people."""
+    made = page(small)
+    assert "simulated annotators" in plain(made.verdict.heading)
+    assert made.notes[0].kind == "simulated"
+    assert made.notes[0].what.startswith("All annotators are simulated")
+    assert all(one.simulated for one in made.annotators.rows)
+    html = write_report(small).read_text("utf-8")
+    section = html[html.index("id=hume ") : html.index("id=method ")]
+    assert section.count(">simulated<") == len(made.annotators.rows)
+    assert "Simulated annotators and models on the same items" in section
+
+
+def test_people_are_people_where_people_answered(tmp_path: Path) -> None:
+    made = page(write_hume_run(tmp_path / "run", study(kind="person")))
+    assert made.who == "people"
+    assert all(note.kind != "simulated" for note in made.notes)
+
+
+def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
+    """Points with one decimal, exact values in full, agreement as a word and where it is low a warning."""
+    made, record = page(paper), read_summary(paper)
+    rows = {(one.dataset, one.lang): one for _, rows in made.chart.groups for one in rows}
+    assert len(rows) == 26
+    for pair in record.pairs:
+        row = rows[pair.dataset, pair.lang]
+        assert row.people == f"{100 * (pair.human.value or 0.0):.1f}"
+        assert [float(one) for one in row.people_exact.split(",")] == pytest.approx(
+            [100 * (one or 0.0) for one in (pair.human.value, pair.human.low, pair.human.high)], rel=1e-5
+        )
+        assert row.low == (pair.trust == "low")
+        assert (row.agreement == "one annotator") == (pair.agreement is None)
+    assert [title for title, _ in made.chart.groups] == [
+        "Classification, accuracy", "Clustering, V-measure", "Reranking, MAP", "STS, Spearman"
+    ]  # fmt: skip
+    assert made.chart.has_ranges
+
+
+def test_sides_are_those_of_the_record(paper: Path) -> None:
+    """Fourteen outside: twelve above, two below."""
+    every = standings(read_summary(paper))
+    assert [len(of_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
+
+
+def test_noisy_pairs_have_agreement_and_advice(paper: Path) -> None:
+    made = page(paper)
+    assert {one.name for one in made.noisy} == {
+        "Emotion (eng)", "MultiSent (eng)", "ArXiv (eng)", "SIB200 (eng)", "STSB (eng)"
+    }  # fmt: skip
+    assert all(one.above and one.agreement and one.advice for one in made.noisy)
+
+
+def test_places_and_wins_are_those_of_the_record(paper: Path) -> None:
+    made, record = page(paper), read_summary(paper)
+    assert made.places is not None
+    assert [one.place for one in made.places.rows] == [str(one.rank) for one in record.places]
+    assert [one.label for one in made.places.rows][3] == "People"
+    assert [one.text for one in made.wins[0].rows] == ["4 of 26", "16 of 26", "16 of 26"]
+    assert [panel.title for panel in made.wins] == [
+        "All pairs, against", "By task family", "By group of datasets", "By language"
+    ]  # fmt: skip
+
+
+def test_gaps_fall_within_their_language(paper: Path) -> None:
+    """The largest lead of people first; Arabic, where people lead most, is the first group."""
+    best, middle = page(paper).gaps
+    assert best.groups[0][0] == "ara"
+    for chart in (best, middle):
+        for _, rows in chart.groups:
+            gaps = [float(one.exact) for one in rows]
+            assert gaps == sorted(gaps, reverse=True)
+    assert sum(float(one.exact) > 0 for _, rows in best.groups for one in rows) == 4
+    assert sum(float(one.exact) > 0 for _, rows in middle.groups for one in rows) == 16
+
+
+def test_difficulty_counts_all_pairs(paper: Path) -> None:
+    assert page(paper).difficulty.said == (
+        "18 easy, 6 moderate, 2 hard of 26 pairs. Hard: ArXiv (eng), Emotion (eng)."
+    )
+
+
+def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> None:
+    """Means over 19 pairs, every pair once; people's are those of the paper."""
+    found = averages(read_summary(paper))
+    assert found is not None
+    assert found.pairs == 19
+    assert [POINTS.text(mean.value or 0.0) for mean in found.people.means] == ["79.1", "88.3", "76.5", "81.2"]
+    made = page(paper).llms
+    assert made is not None
+    assert made.left_out == "clustering"
+    assert made.rows[-1].label == "Best model of each"
+    assert [small for _, small, _ in made.rows[-1].cells][1] == "multilingual-e5-large"
+
+
+def test_differences_are_corrected_and_say_how_annotators_agree(small: Path) -> None:
+    """p by Holm over the systems of the pair; a model above annotators who agree little is said to be so."""
+    plots = page(small).against
+    assert [plot.title for plot in plots][1] == "TweetEval emotion (eng), agreement fair 0.31"
+    first = {one.label: one for one in plots[1].rows}["wordllama"]
+    assert first.p == "0.012"
+    assert first.words == "above simulated annotators, who agree little"
+    assert {one.words for one in plots[0].rows} == {
+        "below simulated annotators", "cannot be told apart from simulated annotators"
+    }  # fmt: skip
+
+
+def test_published_results_have_no_item_by_item_part(paper: Path) -> None:
+    made = page(paper)
+    assert made.against == ()
+    assert made.ceilings is None
+    assert made.lead is not None
+
+
+def test_notes_name_failures_counts_and_mends(small: Path) -> None:
+    found = list(hume_notes(read_summary(small)))
+    assert [kind for kind, *_ in found] == [
+        "simulated", "partial", "noise", "one annotator", "flagged", "warning", "warning"
+    ]  # fmt: skip
+    assert found[1][1].startswith("2 answers of ")
+    assert all(follows and mend for kind, _, follows, mend in found if kind != "warning")
+
+
+def test_few_items_are_grey_and_said(tmp_path: Path) -> None:
+    run = write_hume_run(tmp_path / "run", study(n=6))
+    assert all(one.few for _, rows in page(run).chart.groups for one in rows)
+    assert "small n" in [kind for kind, *_ in hume_notes(read_summary(run))]
+
+
+def _without(made: Summary, what: str) -> Summary:
+    changes: dict[str, Any] = {
+        "models": {"models": ()}, "llms": {"llms": ()}, "agreement": {"agreement": None, "trust": None},
+        "annotators": {"annotators": (), "agreement": None, "trust": None, "conventions": {}},
+        "interval": {"human": made.pairs[0].human.model_copy(update={"low": None, "high": None})},
+        "nobody": {
+            "human": made.pairs[0].human.model_copy(
+                update={"value": None, "low": None, "high": None, "reason": "nobody answered"}
+            ),
+            "difficulty": None, "annotators": (), "agreement": None, "trust": None, "conventions": {},
+        },
+    }[what]  # fmt: skip
+    pairs = tuple(pair.model_copy(update=changes) for pair in made.pairs)
+    return made.model_copy(
+        update={"pairs": pairs, "places": () if what in ("models", "nobody") else made.places}
+    )
+
+
+@pytest.mark.parametrize("what", ["models", "llms", "agreement", "annotators", "interval", "nobody"])
+@pytest.mark.parametrize("pairs", [4, 1])
+def test_runs_that_lack_a_part_have_a_report(tmp_path: Path, what: str, pairs: int) -> None:
+    """Each missing thing is left out or said, never None or nan."""
+    made = _without(study(kind="person"), what)
+    made = made.model_copy(
+        update={
+            "pairs": made.pairs[:pairs],
+            "wins": made.wins if pairs == 4 and what not in ("models", "nobody") else (),
+        }
+    )
+    text = write_report(write_hume_run(tmp_path / "run", made)).read_text("utf-8")
+    assert not re.search(r">\s*(None|nan)\b", text)
+    assert "Undefined" not in text
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    """Of systems, datasets and titles."""
+    run = write_hume_run(tmp_path / "run", study(judge=HOSTILE, name=HOSTILE), name="safe")
+    text = write_report(run).read_text("utf-8")
+    assert "<img" not in text
+    assert "<script>alert" not in text
+    assert "&lt;img src=x" in text
+
+
+def test_a_damaged_record_is_said_so(tmp_path: Path) -> None:
+    run = write_hume_run(tmp_path / "run")
+    (run / "summary.json").write_text('{"title": 3}')
+    with pytest.raises(DataError, match="cannot be read"):
+        write_report(run)
+    (run / "summary.json").unlink()
+    with pytest.raises(DataError, match="no summary"):
+        write_report(run)

@@ -1,0 +1,83 @@
+"""A HUME run on a terminal: verdict, one table, notes; 80 columns and plain ASCII where that is all there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semblance.errors import DataError
+from semblance.protocols.hume.summary.record import Summary
+from semblance.report import write_report
+from semblance.report.hume.terminal import render_hume
+from semblance.report.hume.verdict import verdict_of
+from semblance.report.terminal import render_run
+from semblance.report.verdict import plain
+
+from .hume_run import published, study, write_hume_run
+
+RUNS = {"paper": published(), "study": study()}
+
+
+@pytest.fixture(scope="module", params=list(RUNS))
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+    made = RUNS[request.param]
+    return write_hume_run(tmp_path_factory.mktemp("hume") / request.param, made), made
+
+
+def test_it_fits_eighty_columns(run: tuple[Path, Summary]) -> None:
+    """Verdict first; no line is longer; what is dropped is counted."""
+    folder, made = run
+    lines = render_hume(folder).plain.splitlines()
+    assert lines[0] == plain(verdict_of(made).heading)
+    assert max(len(line) for line in lines if not line.startswith("Tables:")) <= 80
+    assert any(line.endswith("hidden, --wide shows them") for line in lines)
+
+
+def test_every_pair_has_its_row(run: tuple[Path, Summary]) -> None:
+    """Points with the interval, agreement, and the best model's mark."""
+    folder, made = run
+    text = render_hume(folder, wide=True).plain
+    for pair in made.pairs:
+        row = next(line for line in text.splitlines() if line.startswith(f"{pair.name} "))
+        assert f" {100 * (pair.human.value or 0.0):.1f} " in row
+        best = max(pair.models, key=lambda one: one.score.value or 0.0)
+        assert f" {100 * (best.score.value or 0.0):.1f}{'*' if best.outside else ' '}" in row
+        assert (" !" in row) == (pair.trust == "low")
+        assert ("one annotator" in row) == (pair.agreement is None)
+
+
+def test_wide_shows_all_columns_and_places(run: tuple[Path, Summary]) -> None:
+    folder, made = run
+    text = render_hume(folder, wide=True).plain
+    assert "hidden" not in text
+    assert "Of people" in text
+    assert text.count("\n    1  ") + text.count("\n    4  ") >= 1
+    assert f"{made.places[0].mean.value or 0.0:.1%}".rstrip("%") in text
+
+
+def test_plain_ascii(run: tuple[Path, Summary]) -> None:
+    """Where the terminal knows no more, and nothing is lost to question marks."""
+    text = render_hume(run[0], unicode=False).plain
+    assert text.isascii()
+    assert "?" not in text.replace("?model=", "")
+    assert ".." in text
+
+
+def test_simulated_annotators_are_said_to_be_so() -> None:
+    """In the heading of the column, never as people."""
+    assert "simulated annotators" in plain(verdict_of(study()).heading)
+    assert "people" not in plain(verdict_of(study()).heading)
+
+
+def test_it_is_the_text_of_any_hume_run(run: tuple[Path, Summary]) -> None:
+    """`render_run` shows it, with the report once that is written."""
+    folder, _ = run
+    write_report(folder)
+    assert render_run(folder).plain == render_hume(folder).plain
+    assert render_hume(folder).plain.endswith(f"Report: {folder / 'report.html'}")
+
+
+def test_a_folder_without_a_record_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no summary"):
+        render_hume(tmp_path)
