@@ -10,6 +10,8 @@ from semblance.protocols.hume.folder.formats import AnnotationRow
 from semblance.protocols.hume.folder.reading import ANNOTATIONS, StudyFolder, read_rows
 from semblance.protocols.hume.study import Annotation
 
+_MEND = "Mend or delete the line, or export the annotations again."
+
 
 def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
     """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
@@ -21,7 +23,7 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
     known = {item.id for item in folder.items}
     found: dict[tuple[str, str], Annotation] = {}
     for path in files or sorted((folder.path / ANNOTATIONS).glob("*.jsonl")):
-        for line, row in read_rows(path, AnnotationRow):
+        for line, row in read_rows(path, AnnotationRow, _MEND):
             key = row.annotator_id, row.item_id
             if row.item_id not in known or key in found:
                 what = "is there twice" if key in found else "is to no item of the study"

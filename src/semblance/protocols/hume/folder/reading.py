@@ -67,17 +67,17 @@ def read_study(path: Path) -> StudyFolder:
     return StudyFolder(path, study, tuple(items))
 
 
-def read_rows(path: Path, kind: type[T]) -> Iterator[tuple[int, T]]:
-    """Every line of a JSONL file with its number. Raises DataError for one that is not of this kind."""
+def read_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tuple[int, T]]:
+    """Every line of a JSONL file with its number. Raises DataError, with the `mend`, for one not of this kind."""
     if not path.is_file():
-        raise DataError("There is no such file", path=path, mend=_MEND)
+        raise DataError("There is no such file", path=path, mend=mend)
     for number, text in text_lines(path):
         if not text.strip():
             continue
         try:
             row = kind.model_validate_json(text)
         except ValidationError as error:
-            raise _fault(error, path, number) from None
+            raise _fault(error, path, number, mend) from None
         yield number, row
 
 
@@ -96,12 +96,12 @@ def _study(path: Path) -> StudyFile:
     return study
 
 
-def _fault(error: ValidationError, path: Path, line: int | None = None) -> DataError:
+def _fault(error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND) -> DataError:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the line"
     return DataError(
         f"{where} cannot be read", path=path, line=line, expected=str(first["msg"]),
-        found=repr(first.get("input"))[:80], mend=_MEND,
+        found=repr(first.get("input"))[:80], mend=mend,
     )  # fmt: skip
 
 
