@@ -70,7 +70,7 @@ def test_own_data_with_every_option(semblance, tmp_path) -> None:
     [
         (("--out", "s"), "nothing to sample from"),
         (("--config", "round.yaml", "--out", "s"), r"round.yaml:2: there is no key 'tasks\[1\].dat'"),
-        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "Both --config and --dataset"),
+        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "Both --config and settings"),
         (("-d", "sample", "--scale", "5-0", "--out", "s"), "Cannot read --scale '5-0'"),
         (("-d", "sample", "--label", "joy", "--out", "s"), "Cannot read --label 'joy'"),
         (("-d", "sample", "--guidelines", "no.md", "--out", "s"), "guidelines no.md cannot be read"),

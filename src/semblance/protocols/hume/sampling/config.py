@@ -48,10 +48,10 @@ def checked(content: Mapping[str, Any], path: Path | None = None) -> SampleReque
         raise _wrong(error, path) from None
 
 
-def read_guidelines(path: Path) -> str:
+def read_guidelines(path: str | Path) -> str:
     """The text of own guidelines. Raises UsageError for a file that cannot be read or is empty."""
     try:
-        text = path.read_text("utf-8").strip()
+        text = Path(path).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The guidelines {path} cannot be read: {error}.", mend="Give a text file in UTF-8."
