@@ -21,8 +21,8 @@ Words = list[str] | None
 class Drawing:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
-    label: Words = option(None, "What a label means, for people: joy='Happy, pleased.'. Repeatable.")
-    label_name: Words = option(None, "The word for a label on its button: 0=sadness. Repeatable.")
+    label: Words = option(None, "What a label means, for people: joy='Happy, pleased.'. Repeatable.")  # noqa: RUF009
+    label_name: Words = option(None, "The word for a label on its button: 0=sadness. Repeatable.")  # noqa: RUF009
     guidelines: str | None = option(None, "Your own guidelines, a file in Markdown.")
     question: str = option("", "Your own question above every item.")
     scale: str | None = option(None, "Scale of ratings, LOW-HIGH[:STEP]: 0-5:0.5. Default: 0-5.")
@@ -32,7 +32,7 @@ class Drawing:
     negatives: Literal["auto", "lists", "bm25"] = option(
         "auto", "Hard negatives from the data's own lists or found by bm25; auto: lists if there are any."
     )
-    against: Words = option(None, "Data that models train on, to look for the items' texts in. Repeatable.")
+    against: Words = option(None, "Data that models train on, to look for the items' texts in. Repeatable.")  # noqa: RUF009
     drop_leaked: bool = option(False, "Leave out texts that are also in the training data.")
     practice: int = option(3, "Items to practise on, per task.")
 
