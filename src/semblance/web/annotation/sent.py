@@ -24,7 +24,7 @@ Name = Annotated[str, Field(max_length=80), AfterValidator(_plain)]
 
 
 class _Sent(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class SentAnswer(_Sent):
