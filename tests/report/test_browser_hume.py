@@ -60,8 +60,7 @@ def test_axe_finds_nothing_serious(go: Go, name: str, scheme: str, width: int) -
     """Also in what is one click away."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = go(name, width=width, color_scheme=scheme)
-    for fold in page.locator("#hume details:not([open]) > summary").all()[:3]:
-        fold.click()
+    page.evaluate("document.querySelectorAll('#hume details').forEach((one) => { one.open = true; })")
     found = axe.Axe().run(page, context="#hume").response
     assert len(found["passes"]) > 10
     bad = [one for one in found["violations"] if one["impact"] in SERIOUS]
