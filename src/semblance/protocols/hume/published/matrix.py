@@ -49,7 +49,8 @@ def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) 
     groups[HUMAN] = of_human(every, study)
     rows = {name: _row(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
-    return Matrix(study.pairs, tuple(rows), np.array(list(rows.values())), np.array(human))
+    values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
+    return Matrix(study.pairs, tuple(rows), values, np.array(human))
 
 
 def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:

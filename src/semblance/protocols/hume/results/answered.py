@@ -43,30 +43,9 @@ class Answered:
         return tuple(item for item in self.items if item not in seen)
 
 
-def annotations_of(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
-    """All annotations of the study, from files and from the store that `hume serve` keeps; or only those of `files`.
-
-    Raises DataError for what is no annotation of this study, and where a file and the store hold different answers of
-    one annotator to one item.
-    """
-    found = collected(folder, files)
-    if files:
-        return found
-    held = {(one.annotator_id, one.item_id): one for one in found}
-    for one in _stored(folder):
-        before = held.setdefault((one.annotator_id, one.item_id), one)
-        if before.value != one.value:
-            raise DataError(
-                f"The answer of {one.annotator_id} to {one.item_id} is {one.value!r} where the study is served and "
-                f"{before.value!r} in a file of annotations.",
-                mend="Name the file to use with --answers, or take the older one away.",
-            )
-    return tuple(held.values())
-
-
 def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = ()) -> tuple[Answered, ...]:
     """Every task with what people answered. Raises DataError for a wrong value, or where nobody answered anything."""
-    every = annotations_of(folder, files)
+    every = collected(folder, files)
     by_item = {item.id: item.task for item in folder.items}
     found = []
     for task in tasks:
@@ -77,7 +56,7 @@ def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] =
         found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
     if not any(own for one in found for own in one.answers.values()):
         raise DataError(
-            f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})" if files else ""),
+            f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `semblance hume serve`, or bring them with `semblance hume import`.",
         )
     return tuple(found)
@@ -86,25 +65,6 @@ def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] =
 def fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
     return digest([[one.task.name, {name: dict(own) for name, own in one.answers.items()}] for one in every])
-
-
-def _stored(folder: StudyFolder) -> Iterator[Annotation]:
-    from semblance.protocols.hume.answers.opening import has_store, open_store
-
-    if not has_store(folder):
-        return
-    store = open_store(folder)
-    try:
-        kinds = {one.id: one.kind for one in store.annotators()}
-        for annotator, saved in store.all_answers().items():
-            for one in saved.values():
-                value = one.value if one.is_complete else None
-                yield Annotation(
-                    one.item_id, annotator, tuple(value) if isinstance(value, list) else value, one.saved_at,
-                    one.seconds, kinds.get(annotator, "person"), one.flag, one.comment,
-                )  # fmt: skip
-    finally:
-        store.close()
 
 
 def _workers(own: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:

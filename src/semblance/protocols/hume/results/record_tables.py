@@ -80,7 +80,7 @@ def best_of(pair: PairRecord, ranked: Sequence[str]) -> SystemScore | None:
 def _people_row(pair: PairRecord, ranked: Sequence[str]) -> tuple[Value, ...]:
     best, agreement = best_of(pair, ranked), pair.agreement
     return (
-        pair.family, pair.dataset, pair.lang, pair.n, len(pair.annotators),
+        pair.family, pair.dataset, pair.lang, pair.human.n or pair.n, len(pair.annotators),
         sum(one.items for one in pair.annotators), *_ends(pair.human), pair.human.method or pair.human.reason,
         AGREEMENT_METRIC[pair.family] if agreement else "", agreement.value.value if agreement else None,
         best.system if best else "", points(best.score.value) if best else None, _flag(best),

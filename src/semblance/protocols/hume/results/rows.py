@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from semblance.protocols.hume.published.matrix import HUMAN
+from semblance.protocols.hume.study import Who
 from semblance.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
 from semblance.records import Result
 
@@ -50,8 +51,8 @@ class _Rows:
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
         for person in pair.annotators:
-            said = Bar(value=person.score, n=person.items, method=_by(person.kind))
-            yield self.row(HUMAN, f"annotator={person.id}", measure, said)
+            said = Bar(value=person.score, n=person.items)
+            yield self.row(HUMAN, f"annotator={person.id}", measure, said, {person.kind})
         for name, value in pair.conventions.items():
             yield self.row(HUMAN, f"convention={name}", measure, _bar(value, pair.human.n))
         if pair.agreement:
@@ -75,14 +76,24 @@ class _Rows:
             )
             yield self.row(one.system, "among_people", measure, share)
 
-    def row(self, system: str, variant: str, measure: str, bar: Bar) -> Result:
-        """A value of the pair as a row."""
-        pair, simulated = self.pair, self.pair.simulated and system == HUMAN
-        method = ", ".join(filter(None, (bar.method, "simulated annotators" if simulated else "")))
+    def row(
+        self, system: str, variant: str, measure: str, bar: Bar, by: Collection[Who] | None = None
+    ) -> Result:
+        """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
+        pair = self.pair
+        kinds = {one.kind for one in pair.annotators} if by is None else set(by)
+        method = ", ".join(filter(None, (bar.method, _said_of(kinds) if system == HUMAN else "")))
         return Result(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
             bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else "",
         )  # fmt: skip
+
+
+def _said_of(kinds: Collection[Who]) -> str:
+    """Whether scripts stand in for people."""
+    if "simulated" not in kinds:
+        return ""
+    return "simulated annotators" if len(kinds) == 1 else "partly simulated annotators"
 
 
 def _overall(summary: Summary) -> Iterator[Result]:
@@ -97,7 +108,3 @@ def _overall(summary: Summary) -> Iterator[Result]:
 
 def _bar(value: float | None, n: int) -> Bar:
     return Bar(value=value, n=n, reason="" if value is not None else _UNDEFINED)
-
-
-def _by(kind: str) -> str:
-    return "a script" if kind == "simulated" else ""
