@@ -22,11 +22,19 @@ def hume_notes(summary: Summary) -> Iterator[NoteParts]:
     yield from _alone(summary.pairs)
     yield from _few(summary.pairs)
     yield from _flagged(summary.pairs)
-    for pair in summary.pairs:
-        for flag in pair.flags:
-            yield "warning", f"{pair.name}: {flag.rstrip('.')}.", "", ""
+    yield from _of_datasets(summary.pairs)
     for note in summary.notes:
         yield "warning", note, "", ""
+
+
+def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+    """What is known of the data, once for all pairs that it is known of."""
+    where: dict[str, list[PairRecord]] = {}
+    for pair in pairs:
+        for flag in pair.flags:
+            where.setdefault(flag.rstrip("."), []).append(pair)
+    for flag, own in where.items():
+        yield "warning", f"{pair_names(own)}: {flag}.", "", ""
 
 
 def _simulated(summary: Summary) -> Iterator[NoteParts]:
@@ -90,14 +98,16 @@ def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _alone(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
-    alone = [one for one in pairs if one.agreement is None]
+    alone = [one for one in pairs if len(one.annotators) == 1]
     if alone:
         of = f"{len(alone)} of {numbers.counted(len(pairs), 'pair')}"
         named = f" ({pair_names(alone)})" if len(alone) <= 4 else ""
+        shares = any(one.family in ("clustering", "reranking") and one.human.low is not None for one in alone)
         yield (
             "one annotator",
             f"{of} {'has' if len(alone) == 1 else 'have'} one annotator{named}.",
-            "Agreement is unknown there; for clustering and reranking the interval treats the score as a share.",
+            "Agreement is unknown there"
+            + ("; for clustering and reranking the interval treats the score as a share." if shares else "."),
             "Two or more people are needed.",
         )
 

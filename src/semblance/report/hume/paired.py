@@ -75,7 +75,7 @@ def _plot(pair: PairRecord, own: Sequence[SystemScore], place: int, label: dict[
     tested = [one for one in own if one.p is not None]
     adjusted = dict(zip((one.system for one in tested), holm([one.p or 0.0 for one in tested]), strict=True))
     rows = tuple(_row(pair, one, adjusted.get(one.system), scale, label) for one in own)
-    agreement = f"agreement {agreed(pair.agreement)}" if pair.agreement else agreed(None)
+    agreement = f"agreement {agreed(pair)}" if pair.agreement else agreed(pair)
     return Against(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
         any(one.among_people is not None for one in own),

@@ -91,7 +91,7 @@ def _row(one: Standing, scale: Scale) -> PeopleRow:
         best="no model" if best is None else points(best.score),
         best_exact="" if best is None else exact(Bar(value=best.score.value)),
         side=one.side,
-        agreement=agreed(pair.agreement),
+        agreement=agreed(pair),
         low=pair.trust == "low",
         noisy=pair.superhuman_on_noise,
         few=pair.n < FEW,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Cells = list["str | Text"]
 _LEADERS = 5
+_NOTES = 7
 
 
 def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
@@ -39,7 +40,7 @@ def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool
         parts.append(render_table(_columns(summary), rows, width=width, wide=wide, unicode=unicode))
     if wide and summary.places:
         parts.append(render_table(*_places(summary, label), width=width, wide=wide, unicode=unicode))
-    said = [line for note in _remarks(summary, label) for line in folded(f"- {note}", width, unicode)]
+    said = [line for note in _remarks(summary, label, wide) for line in folded(f"- {note}", width, unicode)]
     parts += [Text("\n").join(said)] if said else []
     report = folder / "report.html"
     parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {folder / 'tables'}"))
@@ -47,7 +48,7 @@ def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool
 
 
 def _columns(summary: Summary) -> list[Column]:
-    who = "Simulated" if answerers(summary) == "simulated annotators" else "People"
+    who = answerers(summary).capitalize().removesuffix(" annotators")
     right = ("n", f"{who}, 95%")
     return [
         Column("Pair"), *(Column(title, right=True) for title in right), Column("Agreement"),
@@ -58,7 +59,7 @@ def _columns(summary: Summary) -> list[Column]:
 
 def _row(one: Standing, label: Mapping[str, str]) -> Cells:
     pair, best = one.pair, one.best
-    agreement = agreed(pair.agreement) + (" !" if pair.trust == "low" else "")
+    agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
     people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
     cells: Cells = [pair.name, numbers.count(pair.n), people, agreement]
     if best is None:
@@ -89,9 +90,13 @@ def _places(summary: Summary, label: Mapping[str, str]) -> tuple[list[Column], l
     return columns, rows
 
 
-def _remarks(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    for _, *parts in hume_notes(summary):
+def _remarks(summary: Summary, label: Mapping[str, str], wide: bool) -> Iterator[str]:
+    notes = list(hume_notes(summary))
+    shown = notes if wide else notes[:_NOTES]
+    for _, *parts in shown:
         yield " ".join(filter(None, parts))
+    if len(shown) < len(notes):
+        yield f"{numbers.counted(len(notes) - len(shown), 'more note')}: --wide and the report show them."
     yield from _llms(summary, label)
     yield from _leaders(summary, label)
     yield from _signs(summary)

@@ -92,7 +92,9 @@ def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
     ]
     scale = whole(ends)
     rows = tuple(_row(one, one.agreement, scale) for one in pairs if one.agreement is not None)
-    return TrustTable(rows, scale, tuple(one.name for one in pairs if one.agreement is None))
+    return TrustTable(
+        rows, scale, tuple(one.name for one in pairs if one.agreement is None and len(one.annotators) == 1)
+    )
 
 
 def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
@@ -137,7 +139,7 @@ def noisy(every: Sequence[Standing]) -> tuple[Noisy, ...]:
     low.sort(key=lambda one: not one.pair.superhuman_on_noise)
     return tuple(
         Noisy(
-            one.pair.name, agreed(one.pair.agreement), scored(one.pair.human),
+            one.pair.name, agreed(one.pair), scored(one.pair.human),
             "no model" if one.best is None else scored(one.best.score), one.side, one.pair.superhuman_on_noise,
             one.pair.advice,
         )

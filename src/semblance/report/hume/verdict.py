@@ -57,12 +57,15 @@ def heading(every: Sequence[Standing], who: str) -> str:
         return f"No interval for {who}: models cannot be set against it"
     where = f" on {known[0].pair.name}"
     if len(known) == 1:
-        clause = (
-            f", agreement {agreed(known[0].pair.agreement)}" if known[0].pair.agreement else ", one annotator"
-        )
+        clause = f", {_trusted([known[0]])}"
         subject = f"A model is above {who}" if above else f"No model is above {who}"
         fits = len(subject) + len(where) + len(clause) <= MOST
         return subject + (where if fits else "") + clause
+    below = of_side(every, "below")
+    if not above and below:
+        said = f"{who.capitalize()} are above every model on {len(below)} of {len(known)} pairs"
+        clause = f", {_trusted(below)}"
+        return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above:
         return f"No model is above {who} on any of {len(known)} pairs"
     return f"A model is above {who} on {len(above)} of {len(known)} pairs, {_trusted(above)}"
@@ -70,8 +73,8 @@ def heading(every: Sequence[Standing], who: str) -> str:
 
 def _trusted(above: Sequence[Standing]) -> str:
     if len(above) == 1:
-        agreement = above[0].pair.agreement
-        return f"agreement {agreed(agreement)}" if agreement else "agreement unknown"
+        known = above[0].pair.agreement
+        return f"agreement {agreed(above[0].pair)}" if known is not None else "agreement unknown"
     low = sum(one.pair.trust == "low" for one in above)
     unknown = sum(one.pair.trust is None for one in above)
     if low or not unknown:
@@ -102,10 +105,17 @@ def _overall(summary: Summary, who: str, label: Mapping[str, str]) -> Iterator[S
     )
     others = [one for one in ranked if one.kind != "human"]
     ahead = min(others, key=lambda one: one.rank or 0)
+    over = _extent(human.mean.n, len(summary.pairs))
     yield (
-        f"Over all {len(summary.pairs)} pairs {who} score {said}, place {human.rank} of {len(ranked)} by the mean; ",
-        _name(ahead.system, label), f", the {'best' if human.rank > 1 else 'next'}, has {points(ahead.mean)}.",
-    )  # fmt: skip
+        f"Over {over} {who} score {said}, place {human.rank} of {len(ranked)} by the mean; ",
+        _name(ahead.system, label),
+        f", the {'best' if human.rank > 1 else 'next'}, has {points(ahead.mean)}.",
+    )
+
+
+def _extent(known: int, pairs: int) -> str:
+    """`all 26 pairs`; `4 of 5 pairs` where people answered no more."""
+    return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
 
 
 def _disagreed(every: Sequence[Standing]) -> Iterator[Sentence]:
@@ -128,7 +138,7 @@ def _extremes(every: Sequence[Standing], who: str, label: Mapping[str, str]) -> 
         yield (
             "The largest lead of a model is on ", lowest.pair.name, ": ", _name(lowest.best.system, label),
             f" {points(lowest.best.score)}, {who} {scored(lowest.pair.human)}, "
-            f"agreement {agreed(lowest.pair.agreement)}.",
+            f"agreement {agreed(lowest.pair)}.",
         )  # fmt: skip
     gap, highest = max(known, key=lambda item: item[0])
     if gap > 0 and highest.best is not None:
@@ -141,7 +151,7 @@ def _extremes(every: Sequence[Standing], who: str, label: Mapping[str, str]) -> 
 
 def _wins(summary: Summary, who: str) -> Iterator[Sentence]:
     won = {one.reference: one for one in summary.wins if one.by == "all"}
-    if len(summary.pairs) > 1 and "best" in won and "median" in won:
+    if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
         yield (
             f"{who.capitalize()} score above the best model on {won['best'].wins} of {won['best'].pairs} pairs and "
             f"above the median model on {won['median'].wins}.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from semblance.protocols import numbers
 from semblance.protocols.hume.study import Family
-from semblance.protocols.hume.summary.record import Agreement, Bar, PairRecord, Summary
+from semblance.protocols.hume.summary.record import Bar, PairRecord, Summary
 from semblance.protocols.numbers import Unit
 
 POINTS = Unit(100.0, 1, 1)
@@ -73,19 +73,16 @@ def scored(bar: Bar) -> str:
     return points(bar) + (f" ({'annotators' if is_range(bar) else '95%'} {ends})" if ends else "")
 
 
-def agreed(agreement: Agreement | None) -> str:
+def agreed(pair: PairRecord) -> str:
     """Agreement as word and value: `fair 0.39`; `one annotator`, or why there is none."""
-    if agreement is None:
-        return ALONE
-    if agreement.value.value is None:
-        return agreement.value.reason or "not known"
-    return f"{agreement.band} {COEFFICIENT.text(agreement.value.value)}"
-
-
-def counted_answerers(pair: PairRecord) -> str:
-    """`2 annotators`; `2 simulated` where scripts answered."""
-    n = len(pair.annotators)
-    return f"{n} simulated" if n and pair.simulated else numbers.counted(n, "annotator")
+    found = pair.agreement
+    if found is not None and found.value.value is not None:
+        return f"{found.band} {COEFFICIENT.text(found.value.value)}"
+    if found is not None and found.value.reason:
+        return found.value.reason
+    if pair.human.value is None:
+        return "nobody answered" if not pair.annotators else "n/a"
+    return ALONE if len(pair.annotators) == 1 else "not known"
 
 
 def pair_names(pairs: Sequence[PairRecord], most: int = 4) -> str:
