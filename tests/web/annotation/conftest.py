@@ -25,13 +25,25 @@ class Page:
         return self.client.get(self.path + path, **more)
 
     def put(self, path, body, *, headers=None, **more):
-        return self.client.put(self.path + path, json=body, headers=self.headers if headers is None else headers, **more)
+        return self.client.put(
+            self.path + path, json=body, headers=self.headers if headers is None else headers, **more
+        )
 
     def post(self, path, body=None, *, headers=None):
-        return self.client.post(self.path + path, json=body, headers=self.headers if headers is None else headers)
+        return self.client.post(
+            self.path + path, json=body, headers=self.headers if headers is None else headers
+        )
 
     def answer(self, item, value, seq, **more):
-        body = {"value": value, "seconds": 2.0, "flag": "", "comment": "", "seq": seq, "tab": "t", "paused": 0}
+        body = {
+            "value": value,
+            "seconds": 2.0,
+            "flag": "",
+            "comment": "",
+            "seq": seq,
+            "tab": "t",
+            "paused": 0,
+        }
         return self.put(f"answers/{item}", {**body, **more})
 
     @property

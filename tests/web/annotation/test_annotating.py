@@ -201,7 +201,9 @@ def test_gold_is_never_opened(tmp_path, study, served, browse, monkeypatch) -> N
     for module, name in ((builtins, "open"), (io, "open"), (os, "open")):
         real = getattr(module, name)
         monkeypatch.setattr(
-            module, name, lambda path, *rest, _real=real, **more: opened.append(str(path)) or _real(path, *rest, **more)
+            module,
+            name,
+            lambda path, *rest, _real=real, **more: opened.append(str(path)) or _real(path, *rest, **more),
         )
     _whole_round(served(study), browse)
     assert any(path.endswith("items.jsonl") for path in opened)

@@ -15,8 +15,8 @@ _DOWN = 2
 
 
 def as_html(markdown: str) -> Markup:
-    """Guidelines as HTML. Tags in them are shown as text, pictures as their description, and a link that is no web
-    address stays text.
+    """Guidelines as HTML. Tags in them are shown as text, a picture is only linked, and a link that is no web address
+    stays text.
 
     >>> as_html("**Rate** <b onclick=x>both</b>")
     Markup('<p><strong>Rate</strong> &lt;b onclick=x&gt;both&lt;/b&gt;</p>\\n')

@@ -20,11 +20,11 @@ def _saved(store, annotator, *drafts):
 
 def test_an_answer_is_stored_and_read_back(store, opened) -> None:
     """All of it, also by another process that opens the same store."""
-    draft = Draft("search-01", [1, 0, 0, 1, 0, 0, 0], 4, 61.25, "page is cut", "see «§2» – عربي 🙂", "tab-1", 2)
-    (saved,) = _saved(store, "ann", draft)
-    assert saved == Saved(
-        draft.item_id, draft.value, draft.flag, draft.comment, 61.25, 2, 4, saved.saved_at
+    draft = Draft(
+        "search-01", [1, 0, 0, 1, 0, 0, 0], 4, 61.25, "page is cut", "see «§2» – عربي 🙂", "tab-1", 2
     )
+    (saved,) = _saved(store, "ann", draft)
+    assert saved == Saved(draft.item_id, draft.value, draft.flag, draft.comment, 61.25, 2, 4, saved.saved_at)
     assert opened().answers("ann") == {"search-01": saved}
     assert opened().answers("bob") == {}
 
@@ -112,7 +112,11 @@ def test_a_task_is_finished_once_all_is_decided_and_then_frozen(store) -> None:
     """An item that cannot be judged counts, for a reason; a draft, one taken back and one not seen do not."""
     assert store.finish("ann", "mood", ITEMS) == ITEMS
     _saved(
-        store, "ann", FIRST, Draft("mood-01", None, 2, tab="t"), Draft("mood-02", {"draft": [1, None]}, 3, tab="t")
+        store,
+        "ann",
+        FIRST,
+        Draft("mood-01", None, 2, tab="t"),
+        Draft("mood-02", {"draft": [1, None]}, 3, tab="t"),
     )
     assert store.finish("ann", "mood", ITEMS) == ("mood-01", "mood-02")
     assert store.finished() == {}

@@ -1,0 +1,179 @@
+"""What the owner of a study sees, and what is held back from who annotates too."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from semblance.protocols.hume.answers import Browsers, Exposure
+from semblance.protocols.hume.folder import AnnotationRow, collected, read_study
+from semblance.protocols.hume.scoring.agreement import people_agreement
+from semblance.protocols.hume.study import Annotation
+from semblance.web.annotation.export import as_csv, as_jsonl
+from semblance.web.annotation.overview import overview
+
+from .conftest import Page, page_of
+
+MARKS = [[1, 0, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0, 0]]
+
+
+def _text(html):
+    """What is read of a page."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_before_the_first_answer(owner, service) -> None:
+    """What is wanted, and both links, which are the personal ones."""
+    page = owner.get("").text
+    assert "Nobody has answered yet: 24 answers are wanted" in page
+    assert "fewer than two annotators" in page
+    for name in ("ann", "bob"):
+        assert f"http://localhost:8000{service.annotator_link(name)}" in page
+
+
+def test_progress_and_agreement_as_they_are(ann, bob, owner, service) -> None:
+    """Counts, medians and the coefficient of the family, computed from the answers alone."""
+    for at, (first, second) in enumerate(((0, 0), (1, 1), (2, 1))):
+        ann.answer(f"mood-0{at}", first, at + 1, seconds=2.0 + at)
+        bob.answer(f"mood-0{at}", second, at + 1, seconds=70.0)
+    ann.post("tasks/mood/finish")
+    page = _text(owner.get("").text)
+    assert "25% of the answers are in: 6 of 24" in page
+    assert "3 of 3 ✓ finished 3.0 s an item" in page
+    assert "3 of 3 1 min an item" in page
+    answers = {"ann": {"0": 0, "1": 1, "2": 2}, "bob": {"0": 0, "1": 1, "2": 1}}
+    agreed = people_agreement("classification", answers)
+    assert f"Fleiss’ kappa {agreed.value:.3f} {agreed.band}, n under 10 3 2" in page
+
+
+def test_what_cannot_be_judged_and_what_is_remarked(ann, owner) -> None:
+    """Counted apart, and shown with the item it is about."""
+    ann.answer("pairs-01", None, 1, flag="second text is missing")
+    ann.answer("pairs-02", 3, 2, comment="hard\none")
+    page = owner.get("").text
+    assert "2 of 3" in page
+    assert "1 not judged · 1 flagged" in _text(page)
+    assert "second text is missing" in page
+    assert "hard\none" in page
+
+
+def test_drafts_and_what_was_taken_back_are_not_done(ann, owner) -> None:
+    """They are work in progress."""
+    ann.answer("search-00", {"draft": [1, *[None] * 6]}, 1)
+    ann.answer("mood-00", 1, 2)
+    ann.answer("mood-00", None, 3)
+    assert "Nobody has answered yet" in owner.get("").text
+
+
+def test_everybody_has_finished(ann, bob, owner) -> None:
+    """Said as the finding."""
+    for page in (ann, bob):
+        seq = 0
+        for task in page.get("study").json()["tasks"]:
+            for at, item in enumerate(task["items"]):
+                value = {"classification": 1, "clustering": "g", "sts": at, "reranking": MARKS[at]}[
+                    task["family"]
+                ]
+                page.answer(item, value, seq := seq + 1)
+            assert page.post(f"tasks/{task['name']}/finish").status_code == 200
+    assert "<h1>Everybody has finished</h1>" in owner.get("").text
+
+
+def test_a_script_that_annotates_is_called_one(service, owner) -> None:
+    """In every table."""
+    service.store.add_annotator("robot", "simulated")
+    page = owner.get("").text
+    assert page.count("simulated</span>") == 2
+    assert "Simulated annotators are in it." in page
+
+
+def test_export_is_what_is_collected(ann, bob, owner, study) -> None:
+    """As JSONL in the form of the study's files, and as CSV with place and task."""
+    ann.answer("mood-01", 2, 1, comment="=1+1")
+    bob.answer("search-00", MARKS[0], 1, flag='a, "b"\nc')
+    rows = [json.loads(line) for line in owner.get("annotations.jsonl").text.splitlines()]
+    assert [AnnotationRow(**row) for row in rows]
+    assert [(row["annotator_id"], row["item_id"], row["value"]) for row in rows] == [
+        ("ann", "mood-01", 2), ("bob", "search-00", MARKS[0]),
+    ]  # fmt: skip
+    assert [row["comment"] for row in rows] == ["=1+1", ""]
+    answer = owner.get("annotations.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="annotations.csv"'
+    table = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["comment"] for row in table] == ["'=1+1", ""]
+    assert table[1]["flag"] == 'a, "b"\nc'
+    assert json.loads(table[1]["value"]) == MARKS[0]
+    order = bob.get("study").json()["tasks"][2]["items"]
+    assert (table[1]["task"], table[1]["position"]) == ("search", str(order.index("search-00") + 1))
+    assert [(one.annotator_id, one.item_id) for one in collected(read_study(study))] == [
+        (row["annotator_id"], row["item_id"]) for row in rows
+    ]
+
+
+def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> None:
+    """The owner's link in the browser of an annotator shows progress only, until asked to show all the same; then the
+    annotator has seen others' answers, the export refuses, and says whose."""
+    client = browse()
+    ann = page_of(client, service.annotator_link("ann"))
+    ann.answer("mood-00", 1, 1)
+    bob.answer("mood-00", 2, 1, comment="bobs words")
+    own = Page(client, service.owner_link(), "")
+    held_back = own.get("").text
+    assert "Held back" in held_back
+    assert "bobs words" not in held_back
+    assert "annotations.csv" not in held_back
+    assert service.browsers.exposures() == ()
+    shown = own.get("?show=true").text
+    assert "bobs words" in shown
+    assert service.browsers.exposures() == (Exposure("ann", ("bob",)),)
+    for path in ("annotations.csv", "annotations.jsonl"):
+        refused = own.get(path)
+        assert refused.status_code == 409
+        assert "ann" in refused.json()["error"]
+        assert own.get(path + "?exposed=true").status_code == 200
+    assert "Not independent" in own.get("").text
+    assert Browsers(service.store.database).exposures() == service.browsers.exposures()
+
+
+def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
+    """Where the first had answers that the second's browser was shown, and answers are given there."""
+    client = browse()
+    ann = page_of(client, service.annotator_link("ann"))
+    ann.answer("mood-00", 1, 1)
+    bob = page_of(client, service.annotator_link("bob"))
+    bob.get("study")
+    bob.answer("mood-00", 1, 1)
+    assert service.browsers.exposures() == ()
+    ann.get("study")
+    assert service.browsers.exposures() == (Exposure("bob", ("ann",)),)
+
+
+def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> None:
+    """Also when they open everybody's link to see that it works."""
+    ann.answer("mood-00", 1, 1)
+    bob.answer("mood-00", 1, 1)
+    for link in (service.annotator_link("ann"), service.annotator_link("bob")):
+        page_of(owner.client, link).get("study")
+    owner.get("")
+    assert owner.get("annotations.csv").status_code == 200
+    assert service.browsers.exposures() == ()
+
+
+@pytest.mark.parametrize("text", ["=SUM(A1)", "+1", "-1", "@x", "\t=1", "plain"])
+def test_no_cell_begins_like_a_formula(text) -> None:
+    """Of flags, comments and groups; the JSONL has them as they are."""
+    one = Annotation("i", "a", text, flag=text, comment=text)
+    (row,) = csv.DictReader(io.StringIO(as_csv([one], {"i": "t"}, {("a", "i"): 1})))
+    expected = text if text == "plain" else f"'{text}"
+    assert [row[name] for name in ("value", "flag", "comment")] == [expected] * 3
+    assert json.loads(as_jsonl([one]))["comment"] == text
+
+
+def test_an_overview_of_nobody() -> None:
+    """A study whose annotators are still to come."""
+    found = overview([], {}, [], {}, {})
+    assert (found.wanted, found.decided, found.last_saved_at) == (0, 0, None)
