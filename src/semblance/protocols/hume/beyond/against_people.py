@@ -10,7 +10,7 @@ import numpy as np
 from semblance.protocols.hume.beyond.ceiling import GROUPS, ONE, scorer_against
 from semblance.protocols.hume.beyond.drawn import Floats
 from semblance.protocols.hume.beyond.people import People
-from semblance.protocols.hume.beyond.resampling import Draws, Resampled, no_interval, resampled
+from semblance.protocols.hume.beyond.resampling import DRAWS, Draws, Resampled, no_interval, resampled
 from semblance.protocols.hume.study import Answers
 
 SystemAnswers = Mapping[str, Any]
@@ -18,7 +18,7 @@ SystemAnswers = Mapping[str, Any]
 reranking a score per document, in the order displayed."""
 
 
-def against_people(people: People, system: SystemAnswers, draws: Draws = Draws()) -> Resampled:  # noqa: B008 (frozen)
+def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
     """A system's mean score against the answers of all annotators but one, put together as in `human_ceiling`.
 
     Every annotator is left out once, so the system meets the same gold as the people of the ceiling do, made by as many

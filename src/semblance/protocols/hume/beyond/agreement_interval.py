@@ -20,7 +20,7 @@ from semblance.protocols.hume.beyond.drawn_groups import (
     indicators,
 )
 from semblance.protocols.hume.beyond.people import numbers
-from semblance.protocols.hume.beyond.resampling import Drawn, Draws, Resampled, no_interval, resampled
+from semblance.protocols.hume.beyond.resampling import DRAWS, Drawn, Draws, Resampled, no_interval, resampled
 from semblance.protocols.hume.study import Answers, Family
 
 COPIES = "resampled items inflate a V-measure: copies of an item are always together"
@@ -30,7 +30,7 @@ Rows = Sequence[tuple[Any, ...]]
 def agreement_intervals(
     family: Family,
     answers: Answers,
-    draws: Draws = Draws(),  # noqa: B008 (frozen)
+    draws: Draws = DRAWS,
 ) -> dict[str, Resampled]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 

@@ -13,7 +13,7 @@ from semblance.protocols.hume.beyond.drawn import Floats, drawn_mean, drawn_spea
 from semblance.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
 from semblance.protocols.hume.beyond.people import People, numbers
 from semblance.protocols.hume.beyond.pooling import most_votes, relevant_to_most
-from semblance.protocols.hume.beyond.resampling import Draws, Resampled, no_interval, resampled
+from semblance.protocols.hume.beyond.resampling import DRAWS, Draws, Resampled, no_interval, resampled
 from semblance.protocols.hume.scoring.marked import marked_ap
 
 ONE = "one annotator has no others"
@@ -34,7 +34,7 @@ class Ceiling:
     dropped: int = 0
 
 
-def human_ceiling(people: People, draws: Draws = Draws()) -> Ceiling:  # noqa: B008 (frozen)
+def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     """Leave one annotator out, take the others' answers put together as gold, score the one; the mean over annotators.
 
     Classification: the others' vote; where it is tied, the share of the tied labels that the answer has (one of two:

@@ -21,7 +21,8 @@ from semblance.protocols.hume.beyond.people import (
 from semblance.protocols.hume.beyond.resampling import Draws, Resampled, no_interval, resampled
 from semblance.protocols.hume.study import TaskSpec
 
-DRAWS = Draws(n_resamples=10_000)
+DRAWS = Draws(n_resamples=10_000, kind="expanded")
+"""Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md)."""
 SystemValues = Mapping[str, Any]
 """What a system has of every item, by item id; items it failed on are absent. Classification: 1 for a right label and 0
 for a wrong one, or the share of repeats that were right. Reranking: the AP of the query. STS: the similarity of the two

@@ -20,6 +20,9 @@ Drawn = Callable[[Floats], Floats]
 Kind = Literal["percentile", "expanded", "bca"]
 _DRAWS = 1 << 16
 _MOST_UNDEFINED = 0.05
+_ROUNDING = 1e-12
+ALIKE = "the same in every resample: these items do not show how it varies"
+"""Perfect agreement on 20 items is common at a true kappa of 0.9: an interval without width would be wrong."""
 _LEAST = 3
 
 
@@ -33,11 +36,14 @@ class Draws:
     kind: Kind = "bca"
 
 
+DRAWS = Draws()
+
+
 @dataclass(frozen=True)
 class Resampled(Estimate):
     """An estimate with its bootstrap interval and the two-sided `p` that it is 0, NaN where there is none. In
-    `undefined` of `resamples` resamples the statistic has no value; over 5% of them there is no interval, and `reason`
-    says so."""
+    `undefined` of `resamples` resamples the statistic has no value; over 5% of them there is no interval, nor is there
+    one where all resamples give the same: `reason` says so."""
 
     p: float
     undefined: int
@@ -45,7 +51,7 @@ class Resampled(Estimate):
     reason: str = ""
 
 
-def resampled(statistic: Drawn, n: int, draws: Draws = Draws()) -> tuple[Resampled, ...]:
+def resampled(statistic: Drawn, n: int, draws: Draws = DRAWS) -> tuple[Resampled, ...]:
     """The value of each statistic over all `n` items, with its interval over resamples of items.
 
     All statistics see the same resamples. `kind` is how an interval is read off the replicates: `percentile`;
@@ -80,8 +86,14 @@ def no_interval(value: float, n: int, reason: str, undefined: int = 0, resamples
 
 def _each_left_out(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
-    blocks = (range(start, min(start + step, n)) for start in range(0, n, step))
-    return np.concatenate([_columns(statistic(1.0 - np.eye(n)[list(block)])) for block in blocks])
+    blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
+    return np.concatenate([_columns(statistic(_all_but(block, n))) for block in blocks])
+
+
+def _all_but(items: NDArray[np.int64], n: int) -> Floats:
+    counts = np.ones((len(items), n))
+    counts[np.arange(len(items)), items] = 0
+    return counts
 
 
 def _columns(values: Floats) -> Floats:
@@ -96,11 +108,11 @@ def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, dra
         return no_interval(estimate, n, "the value is undefined", undefined, every)
     if undefined > _MOST_UNDEFINED * every:
         return no_interval(estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every)
+    if np.ptp(found) <= _ROUNDING * max(abs(estimate), 1.0):
+        return no_interval(estimate, n, ALIKE, undefined, every)
     if kind != "percentile":
         found = estimate + (found - estimate) * _expansion(n, confidence)
-    shift, skew = (
-        _bias_and_skew(estimate, found, left_out) if kind == "bca" and np.ptp(found) > 0 else (0.0, 0.0)
-    )
+    shift, skew = _bias_and_skew(estimate, found, left_out) if kind == "bca" else (0.0, 0.0)
     ends = [_moved(_z(q), shift, skew) for q in ((1 - confidence) / 2, (1 + confidence) / 2)]
     low, high = np.quantile(found, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"

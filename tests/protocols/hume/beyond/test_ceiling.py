@@ -1,0 +1,143 @@
+"""What people reach against each other, and a system among them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.measures import spearman, v_measure
+from semblance.protocols.hume.beyond.against_people import against_people
+from semblance.protocols.hume.beyond.among import among_people
+from semblance.protocols.hume.beyond.bars import as_bar
+from semblance.protocols.hume.beyond.ceiling import human_ceiling
+from semblance.protocols.hume.beyond.people import People
+from semblance.protocols.hume.study import Family, TaskSpec
+from semblance.randomness import generator
+
+R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
+
+
+def people(family: Family, *raters: list) -> People:
+    """Raters who answered items 00, 01, ..., but for those with None."""
+    answers = {
+        f"rater {number}": {f"{i:02}": value for i, value in enumerate(values) if value is not None}
+        for number, values in enumerate(raters)
+    }
+    return People(TaskSpec("t", family, "eng"), {}, answers)
+
+
+def test_two_raters_of_labels() -> None:
+    """With two, each scores the share on which they agree: HUME section 6, 7 of 10."""
+    found = human_ceiling(people("classification", list("aabbccabca"), list("abbbcaabcc")))
+    assert found.annotators == {"rater 0": 0.7, "rater 1": 0.7}
+    assert (found.value.estimate, found.items) == (0.7, 10)
+    assert found.value.low < 0.7 < found.value.high
+
+
+def test_three_raters_of_labels() -> None:
+    """A tie of the others gives a half to one of its two labels, and nothing to a third."""
+    found = human_ceiling(people("classification", list("xxxx"), list("xyyz"), list("xxzz")))
+    # Item by item, of rater 0: x against {x, x} 1, {y, x} 1/2, {y, z} 0, {z, z} 0.
+    assert found.annotators["rater 0"] == pytest.approx(1.5 / 4)
+    # Rater 1: x against {x, x} 1, y against {x, x} 0, y against {x, z} 0, z against {x, z} 1/2.
+    assert found.annotators["rater 1"] == pytest.approx(1.5 / 4)
+    # Rater 2: x 1, x against {x, y} 1/2, z against {x, y} 0, z against {x, z} 1/2.
+    assert found.annotators["rater 2"] == pytest.approx(2 / 4)
+
+
+def test_ratings() -> None:
+    """Two: their Spearman correlation, .615854 in HUME section 6; three: each with the others' mean."""
+    assert human_ceiling(people("sts", R1, R2)).value.estimate == pytest.approx(0.615854, abs=1e-6)
+    third = [0.5, 1, 2, 2, 5, 5, 3, 3]
+    found = human_ceiling(people("sts", R1, R2, third))
+    assert found.annotators["rater 2"] == pytest.approx(
+        spearman(third, [(a + b) / 2 for a, b in zip(R1, R2, strict=True)])
+    )
+
+
+def test_marks() -> None:
+    """A document is relevant that at least half of the others marked; a query where there is none is dropped."""
+    a, b, c = (1, 1, 0, 0), (1, 0, 1, 0), (0, 0, 0, 0)
+    found = human_ceiling(people("reranking", [a], [b], [c]))
+    # Against {b, c} documents 0 and 2 are relevant: marking 0 and 1 finds one in the first tie, the other in the last.
+    assert found.annotators["rater 0"] == pytest.approx(0.5 * 0.5 + 0.5 * 0.5)
+    # Against {a, b} 0, 1 and 2 are; marking nothing is one tie of four.
+    assert found.annotators["rater 2"] == pytest.approx(3 / 4)
+    two = human_ceiling(people("reranking", [a, a, a, b], [b, c, a, b]))
+    assert two.dropped == 1
+    # Rater 1 is asked on all four queries, and scores one tie of four on the second, where rater 0 marked two.
+    assert two.annotators["rater 1"] == pytest.approx((0.5 + 0.5 + 1 + 1) / 4)
+    assert two.annotators["rater 0"] == pytest.approx((0.5 + 1 + 1) / 3)
+
+
+def test_groups() -> None:
+    """The mean V-measure against each other, without an interval."""
+    x, y, z = list("000111222"), list("555577999"), list("000000111")
+    found = human_ceiling(people("clustering", x, y, z))
+    assert found.annotators["rater 0"] == pytest.approx((v_measure(x, y) + v_measure(x, z)) / 2)
+    assert math.isnan(found.value.low)
+    assert "copies" in found.value.reason
+
+
+def test_none() -> None:
+    """One annotator, or two without a common item, have no ceiling; nobody at all is an error."""
+    alone = human_ceiling(people("sts", R1))
+    assert (as_bar(alone.value).value, as_bar(alone.value).reason) == (None, "one annotator has no others")
+    apart = human_ceiling(people("sts", [1, 2, None, None], [None, None, 3, 4]))
+    assert as_bar(apart.value).reason == "no item has two annotators"
+    with pytest.raises(UsageError, match="Nobody"):
+        human_ceiling(people("sts"))
+
+
+@pytest.mark.parametrize("family", ["classification", "clustering", "sts", "reranking"])
+def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
+    """A system that answers as one more such person scores as people do against each other."""
+    rng = generator(8, "copy")
+
+    def rater() -> list:
+        noisy = [i % 4 if rng.random() < 0.7 else int(rng.integers(4)) for i in range(600)]
+        if family == "reranking":
+            return [
+                tuple(int(rng.random() < (0.8 if place < 3 else 0.1)) for place in range(7)) for _ in noisy
+            ]
+        return [str(one) if family == "clustering" else one for one in noisy]
+
+    study, system = people(family, rater(), rater(), rater()), rater()
+    answers = {f"{i:02}": value for i, value in enumerate(system)}
+    assert against_people(study, answers).estimate == pytest.approx(
+        human_ceiling(study).value.estimate, abs=0.05
+    )
+
+
+def test_against_people_needs_two() -> None:
+    """One annotator cannot be left out; no common item says so."""
+    assert math.isnan(against_people(people("sts", R1), {"00": 1.0}).estimate)
+    assert "answer of the system" in against_people(people("sts", R1, R2), {}).reason
+
+
+def test_among_people() -> None:
+    """Ties count half, and two people leave nearly everything open."""
+    assert among_people(0.5, [0.4, 0.5, 0.6, 0.5]).estimate == 0.5
+    two = among_people(0.9, [0.4, 0.5])
+    # Clopper and Pearson's lower end of 2 of 2 solves p^2 = .025.
+    assert (two.low, two.high) == (pytest.approx(math.sqrt(0.025)), 1.0)
+    assert among_people(0.1, [0.4]).high == pytest.approx(0.975)
+    with pytest.raises(UsageError, match="no score"):
+        among_people(math.nan, [0.5])
+    with pytest.raises(UsageError, match="annotators"):
+        among_people(0.5, [])
+
+
+@given(st.integers(1, 8), st.floats(0.001, 0.999))
+def test_among_people_holds_its_level(k: int, share: float) -> None:
+    """Over all outcomes of k people, the interval holds the true share in at least 95%."""
+    held = 0.0
+    for below in range(k + 1):
+        found = among_people(0.5, [0.0] * below + [1.0] * (k - below))
+        if found.low <= share <= found.high:
+            held += math.comb(k, below) * share**below * (1 - share) ** (k - below)
+    assert held >= 0.95 - 1e-9

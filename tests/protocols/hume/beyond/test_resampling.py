@@ -1,0 +1,87 @@
+"""Bootstrap intervals: against closed forms, and what has none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap, t
+
+from semblance.errors import UsageError
+from semblance.protocols.hume.beyond.drawn import drawn_mean
+from semblance.protocols.hume.beyond.resampling import ALIKE, Draws, Kind, Resampled, resampled
+from semblance.randomness import generator
+
+DEFAULT = Draws()
+
+
+def mean_of(x: np.ndarray, draws: Draws = DEFAULT) -> Resampled:
+    """The mean with its interval."""
+    return resampled(lambda counts: drawn_mean(counts, x), len(x), draws)[0]
+
+
+def test_bca_is_scipys() -> None:
+    """Skewed values: Efron's BCa as scipy makes it, but for the expansion of few items and other draws."""
+    x = generator(1, "skewed").exponential(size=200)
+    found = mean_of(x, Draws(20_000))
+    other = bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", random_state=generator(2, "scipy"))
+    assert (found.low, found.high) == pytest.approx(other.confidence_interval, abs=0.01)
+
+
+def test_expanded_is_a_t_interval() -> None:
+    """Of symmetric values it is the t interval of a mean."""
+    x = generator(3, "normal").normal(size=12)
+    found = mean_of(x, Draws(40_000, kind="expanded"))
+    half = float(t.ppf(0.975, 11)) * x.std(ddof=1) / math.sqrt(12)
+    assert (found.low, found.high) == pytest.approx((x.mean() - half, x.mean() + half), abs=0.06)
+
+
+@pytest.mark.parametrize("kind", ["percentile", "expanded", "bca"])
+def test_p_agrees_with_the_interval(kind: Kind) -> None:
+    """p is below 5% just where the 95% interval does not hold 0, on either side."""
+    x = generator(4, "p").gumbel(size=40)
+    seen = set()
+    for shift in np.linspace(-0.9, 0.9, 37):
+        found = mean_of(x - x.mean() + shift, Draws(4000, kind=kind))
+        outside = not found.low <= 0 <= found.high
+        if abs(found.p - 0.05) > 0.004:
+            assert (found.p < 0.05) == outside
+            seen.add((outside, bool(shift > 0)))
+    assert len(seen) == 4
+
+
+def test_same_seed_same_numbers() -> None:
+    """And another seed gives others."""
+    x = generator(5, "seed").normal(size=30)
+    assert mean_of(x, Draws(seed=1)) == mean_of(x, Draws(seed=1))
+    assert mean_of(x, Draws(seed=1)).low != mean_of(x, Draws(seed=2)).low
+
+
+def test_undefined() -> None:
+    """Resamples without a value are counted; over 5% there is no interval, and few items have none."""
+    x = np.r_[np.full(3, np.nan), 1.0, 2.0, 3.0]
+    found = mean_of(x, Draws(1000))
+    assert 0 < found.undefined < 50
+    assert found.low < 2 < found.high
+    rare = mean_of(np.r_[np.full(5, np.nan), 1.0], Draws(1000))
+    assert rare.undefined == pytest.approx(1000 * (5 / 6) ** 6, abs=60)
+    assert math.isnan(rare.low)
+    assert "of 1000 resamples" in rare.reason
+    assert mean_of(np.array([1.0, 2.0])).reason == "fewer than 3 items"
+    assert mean_of(np.full(4, np.nan)).reason == "the value is undefined"
+    with pytest.raises(UsageError, match="no item"):
+        mean_of(np.array([]))
+
+
+def test_no_variation() -> None:
+    """All items alike: nothing is known of how others vary."""
+    found = mean_of(np.full(8, 0.3))
+    assert found.estimate == pytest.approx(0.3)
+    assert math.isnan(found.low)
+    assert found.reason == ALIKE
+
+
+def test_many_items() -> None:
+    """Leaving out every one of 3,000 items takes blocks, not a table of nine million."""
+    assert mean_of(generator(6, "many").normal(size=3000), Draws(50)).n == 3000
