@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from semblance.protocols import numbers
-from semblance.protocols.hume.summary.record import Bar, Summary
+from semblance.protocols.hume.summary.record import Bar, PairRecord, Summary
 from semblance.report.hume.people import exact
 from semblance.report.hume.standing import Standing, system_names
-from semblance.report.hume.words import POINTS, interval, points
+from semblance.report.hume.words import POINTS, interval, pair_names, points
 from semblance.report.names import labels
 
 Cell = tuple[str, str, str]
@@ -27,7 +27,6 @@ class CeilingRow:
     items: str
     annotators: str
     smallest: str
-    note: str
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,7 @@ class Ceilings:
     rows: tuple[CeilingRow, ...]
     has_ceiling: bool
     has_need: bool
+    notes: tuple[str, ...]
 
 
 def ceilings(summary: Summary, every: Sequence[Standing]) -> Ceilings | None:
@@ -49,7 +49,20 @@ def ceilings(summary: Summary, every: Sequence[Standing]) -> Ceilings | None:
         tuple(_row(one, label) for one in known),
         any(one.pair.ceiling is not None for one in known),
         any(one.pair.need is not None for one in known),
+        _notes([one.pair for one in known]),
     )
+
+
+def _notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
+    """Why something is missing, once for all pairs where it is."""
+    where: dict[str, list[PairRecord]] = {}
+    for pair in pairs:
+        bar, need = pair.ceiling, pair.need
+        if bar is not None and bar.low is None and bar.reason:
+            where.setdefault(f"no interval of the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
+        if need is not None and need.note:
+            where.setdefault(need.note.rstrip("."), []).append(pair)
+    return tuple(f"{pair_names(own)}: {why}." for why, own in where.items())
 
 
 def _row(one: Standing, label: Mapping[str, str]) -> CeilingRow:
@@ -63,14 +76,13 @@ def _row(one: Standing, label: Mapping[str, str]) -> CeilingRow:
         items=_more(None if need is None else need.items, pair.n, "item"),
         annotators=_more(None if need is None else need.annotators, len(pair.annotators), "annotator"),
         smallest=numbers.NONE if need is None or need.smallest is None else POINTS.text(need.smallest),
-        note="" if need is None else need.note,
     )
 
 
 def _cell(bar: Bar | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
-    return points(bar), interval(bar) or bar.reason, exact(bar)
+    return points(bar), interval(bar) or ("no interval" if bar.value is not None else ""), exact(bar)
 
 
 def _more(needed: int | None, have: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Summary
 from semblance.report.hume.standing import Standing
 from semblance.report.hume.trust import whole
-from semblance.report.hume.words import COEFFICIENT, POINTS
+from semblance.report.hume.words import COEFFICIENT, POINTS, answerers
 from semblance.report.scale import scale_of
 from semblance.report.scatter import Axis, Point, scatter
 
@@ -42,13 +42,14 @@ def lead(summary: Summary, every: Sequence[Standing]) -> Lead | None:
         return None
     largest = sorted(known, key=lambda item: -item[1])[:LABELLED]
     points = [_point(*item, named=item in largest) for item in known]
+    who = answerers(summary)
     ahead = [y for _, y, _ in known]
     drawn = scatter(
         points,
-        Axis(whole([x for x, _, _ in known]), "agreement of people"),
+        Axis(whole([x for x, _, _ in known]), "agreement of annotators"),
         Axis(
             scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
-            "best model less people, points", 0.0, "" if min(ahead) >= 0 else "below: people lead",
+            f"best model less {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
         ),
     )  # fmt: skip
     said = _said(summary, len(known))
@@ -69,9 +70,9 @@ def _said(summary: Summary, n: int) -> str:
     p = summary.agreement_against_gap_p
     test = "" if p is None else f", p {numbers.p_value(p)}"
     way = (
-        "The less people agree, the further models are ahead"
+        "The less annotators agree, the further models are ahead"
         if bar.value < 0
-        else "Models are ahead where people agree"
+        else "Models are ahead where annotators agree"
     )
     sure = way if p is not None and p < 0.05 else "No clear relation"
     return f"{sure}: Spearman {COEFFICIENT.text(bar.value)} over {n} pairs{test}."

@@ -95,7 +95,7 @@ def _facts(summary: Summary) -> tuple[str, ...]:
     people = {one.id for pair in summary.pairs for one in pair.annotators}
     simulated = answerers(summary) == "simulated annotators"
     facts = (
-        "HUME, published results" if summary.source == "published" else f"HUME, {summary.title}",
+        summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
         numbers.counted(len(summary.pairs), "pair"),
         ""
         if summary.source == "published"

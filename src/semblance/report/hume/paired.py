@@ -45,6 +45,7 @@ class Against:
     scale: Scale
     rows: tuple[AgainstRow, ...]
     has_among: bool
+    reasons: tuple[str, ...]
 
 
 def against_people(summary: Summary) -> tuple[Against, ...]:
@@ -79,6 +80,7 @@ def _plot(pair: PairRecord, own: Sequence[SystemScore], place: int, label: dict[
     return Against(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
         any(one.among_people is not None for one in own),
+        tuple(dict.fromkeys(why.rstrip(".") for one in own if one.difference and (why := one.difference.reason))),
     )  # fmt: skip
 
 
@@ -94,7 +96,7 @@ def _row(
         kind=one.kind,
         mark=difference_mark(bar.low, value, bar.high, one.kind, scale),
         difference=POINTS.change(value),
-        interval=interval(bar) or bar.reason or "no interval",
+        interval=interval(bar) or "no interval",
         exact=exact(bar),
         p="n/a" if p is None else numbers.p_value(p),
         sure=sure,

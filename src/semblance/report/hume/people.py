@@ -45,6 +45,7 @@ class PeopleChart:
     groups: tuple[tuple[str, tuple[PeopleRow, ...]], ...]
     has_ranges: bool
     most_models: int
+    has_unranked: bool
 
 
 def people_chart(every: Sequence[Standing], *, has_ranges: bool) -> PeopleChart:
@@ -55,7 +56,13 @@ def people_chart(every: Sequence[Standing], *, has_ranges: bool) -> PeopleChart:
         for family in FAMILIES
         if (own := [one for one in every if one.pair.family == family])
     ]
-    return PeopleChart(scale, tuple(groups), has_ranges, max((len(one.models) for one in every), default=0))
+    return PeopleChart(
+        scale,
+        tuple(groups),
+        has_ranges,
+        max((len(one.models) for one in every), default=0),
+        any(len(one.models) < len(one.pair.models) for one in every),
+    )
 
 
 def exact(bar: Bar) -> str:

@@ -40,11 +40,12 @@ class PlaceRow:
 
 @dataclass(frozen=True)
 class Places:
-    """All rows, best first, on one scale; those without a mean over all pairs last."""
+    """The ranked, best first, then those that are not, under the reason; on one scale."""
 
-    rows: tuple[PlaceRow, ...]
+    groups: tuple[tuple[str, tuple[PlaceRow, ...]], ...]
     scale: Scale
     has_sizes: bool
+    has_intervals: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,13 @@ def places(summary: Summary) -> Places | None:
     human = next((one.mean.value for one in shown if one.kind == "human"), None)
     scale = scale_of(ends, factor=100.0)
     rows = tuple(_place(one, label.get(one.system, ""), human, answerers(summary), scale) for one in shown)
-    return Places(rows, scale, any(one.parameters_millions for one in shown))
+    groups = [("", tuple(row for row in rows if not row.reason))]
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        groups.append((_apart(reason), tuple(row for row in rows if row.reason == reason)))
+    return Places(
+        tuple((title, own) for title, own in groups if own), scale,
+        any(one.parameters_millions for one in shown), any(row.interval for row in rows),
+    )  # fmt: skip
 
 
 def _place(one: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
@@ -105,6 +112,10 @@ def _place(one: Place, label: str, human: float | None, who: str, scale: Scale) 
     )
 
 
+def _apart(reason: str) -> str:
+    return reason[0].upper() + reason[1:] if "not ranked" in reason else f"Not ranked: {reason}"
+
+
 def _size(millions: float | None) -> str:
     """`22.7 M`, `7.1 B`.
 
@@ -121,7 +132,7 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
     every = [one for one in summary.wins if one.by == "all"]
     panels = [
         WinPanel(
-            "All pairs, against", tuple(_win(one, f"the {one.reference} model") for one in _ordered(every))
+            "All pairs, against the", tuple(_win(one, f"{one.reference} model") for one in _ordered(every))
         )
     ]
     for by, title in (

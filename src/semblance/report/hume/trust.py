@@ -117,7 +117,11 @@ def _row(pair: PairRecord, found: Agreement, scale: Scale) -> TrustRow:
         word=found.band,
         trust=pair.trust or "",
         annotators=f"{found.annotators}, {numbers.counted(found.items, 'item')}",
-        extras=", ".join(_extra(name, value) for name, value in found.extras.items() if value is not None),
+        extras=", ".join(
+            _extra(name, value)
+            for name, value in found.extras.items()
+            if value is not None and (value or name not in COUNTS)
+        ),
         advice=pair.advice,
     )
 
