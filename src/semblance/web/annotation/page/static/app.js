@@ -32,7 +32,14 @@ export class App {
       blocked: dialogIsOpen,
     });
     addEventListener("popstate", () => this.render(this.placeNow()));
-    addEventListener("beforeunload", (event) => { if (this.session?.outbox.waiting) event.preventDefault(); });
+    addEventListener("beforeunload", (event) => { if (this.wouldLose()) event.preventDefault(); });
+  }
+
+  /** Whether answers would wait unsent, or be gone where this browser keeps nothing. */
+  wouldLose() {
+    if (!this.session) return false;
+    const forgotten = this.transport.offline && !this.kept.lasting && this.session.seq > this.transport.downloaded;
+    return this.session.outbox.waiting > 0 || forgotten;
   }
 
   /** Ask for the study until it is there. */

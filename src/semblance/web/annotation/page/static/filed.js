@@ -8,6 +8,7 @@ export class Filed {
   constructor(given) {
     Object.assign(this, given);
     this.offline = true;
+    this.downloaded = 0;
     this.place = `file/${given.content}/${given.annotator}`;
     this.kept = new Kept(`semblance:${this.place}:filed:`);
   }
@@ -61,6 +62,7 @@ export class Filed {
     link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
     link.download = `${this.annotator}.answers.jsonl`;
     link.click();
+    this.downloaded = Math.max(0, ...Object.values(this.kept.read("answers", {})).map(({ seq }) => seq));
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   }
 }

@@ -57,8 +57,12 @@ export function marking(task, payload, { choose, locked, refresh }) {
     stage: [el("div.rerank", el("ol.documents", { "aria-label": "Documents" }, rows), page)],
     dock: [el("div.options.two", { role: "group", "aria-label": "This document" }, buttons)],
     show: (value, first = false) => {
+      const before = marks;
       marks = marksOf(value, documents.length);
-      go(first ? Math.max(nextOpen(marks, -1), 0) : at);
+      // What differs was taken back: there one looks again.
+      const changed = marks.findIndex((mark, i) => mark !== before[i]);
+      if (first) go(Math.max(nextOpen(marks, -1), 0));
+      else go(changed < 0 ? at : changed);
     },
     acts: {
       relevant: () => mark(1), irrelevant: () => mark(0), up: () => go(at - 1), down: () => go(at + 1),

@@ -1,0 +1,176 @@
+"""A browser, a server with a study in a thread of its own, and pages whose complaints fail the test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance.protocols.hume.answers.records import Saved
+
+from .made_study import write_made_study
+
+pytest.importorskip("fastapi")
+uvicorn = pytest.importorskip("uvicorn")
+CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync")  # fmt: skip
+EXPECTED = ("Failed to load resource: net::ERR", "the server responded with a status of 409")
+"""What a browser says by itself where a test cuts the connection, or an answer is refused as it should be."""
+
+
+class Serving:
+    """A study behind a real server that can be stopped and started at the same place."""
+
+    def __init__(self, study: Path) -> None:
+        self.study, self.port = study, 0
+        self.start()
+
+    def start(self) -> None:
+        from semblance.web.annotation.app import make_app
+        from semblance.web.annotation.service import open_service
+        from semblance.web.annotation.serving import listen
+
+        self.service = open_service(self.study, ["ann"])
+        socket = listen("127.0.0.1", self.port)
+        self.port = socket.getsockname()[1]
+        config = uvicorn.Config(make_app(self.service), log_level="error", access_log=False, lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [socket]}, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(timeout=10)
+        self.service.close()
+
+    @property
+    def link(self) -> str:
+        return f"http://127.0.0.1:{self.port}{self.service.annotator_link('ann')}"
+
+    def answers(self) -> dict[str, Saved]:
+        return self.service.store.answers("ann")
+
+    def values(self) -> dict[str, Any]:
+        return {item: one.value for item, one in self.answers().items() if one.value is not None}
+
+    def order(self, task: str) -> tuple[str, ...]:
+        return self.service.order("ann", task)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """Serve a study of these tasks: serve("pairs", "news")."""
+    running: list[Serving] = []
+
+    def started(*tasks: str) -> Serving:
+        running.append(Serving(write_made_study(tmp_path / f"study{len(running)}", *tasks)))
+        return running[-1]
+
+    yield started
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium; tests are skipped where there is none."""
+    found = (os.environ.get("SEMBLANCE_CHROMIUM"), shutil.which("chromium"), shutil.which("chromium-browser"))
+    path = next((one for one in found if one), None)
+    if path is None:
+        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
+        yield opened
+        opened.close()
+
+
+class Person:
+    """Somebody before the page, with a keyboard."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def press(self, *keys: str) -> None:
+        """Keys with the pause of a quick hand, longer than the page waits after a save."""
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.page.wait_for_timeout(190)
+
+    def type(self, text: str) -> None:
+        self.page.keyboard.type(text)
+
+    def at(self, place: str) -> None:
+        """Go to a place by its address and wait until it is there."""
+        self.page.evaluate("place => { location.hash = place }", place)
+        self.page.wait_for_timeout(250)
+
+    def tab_to(self, name: str) -> None:
+        """Walk with the Tab key to the button or field of this name."""
+        names = "e => e.getAttribute('aria-label') || e.labels?.[0]?.innerText || e.innerText || ''"
+        for _ in range(60):
+            self.page.keyboard.press("Tab")
+            if self.page.evaluate(f"({names})(document.activeElement)").strip().startswith(name):
+                return
+        raise AssertionError(f"no Tab leads to {name}")
+
+    @property
+    def heading(self) -> str:
+        return str(self.page.locator("h1").inner_text())
+
+    @property
+    def saved(self) -> str:
+        return str(self.page.locator("#saved").inner_text())
+
+    def until(self, condition: str, seconds: float = 20) -> None:
+        """Wait until this expression is true. Not by the browser's own waiting, which the page's policy forbids."""
+        end = time.monotonic() + seconds
+        while not self._holds(condition):
+            assert time.monotonic() < end, f"never: {condition}"
+            self.page.wait_for_timeout(30)
+
+    def _holds(self, condition: str) -> bool:
+        from playwright.sync_api import Error
+
+        try:
+            return bool(self.page.evaluate(condition))
+        except Error as error:
+            if "navigation" not in str(error):
+                raise
+            return False
+
+    def is_saved(self, seconds: float = 20) -> None:
+        """Wait until the page says that all is kept."""
+        self.until("document.querySelector('#saved').textContent === '✓ saved'", seconds)
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Person]]:
+    """Open an address: visit(link, width=1232, height=800, context=None, **options of the browser's context)."""
+    contexts, complaints = [], []
+
+    def opened(
+        link: str, *, width: int = 1232, height: int = 800, context: Any = None, **options: Any
+    ) -> Person:
+        if context is None:
+            context = browser.new_context(viewport={"width": width, "height": height}, **options)
+            contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(link)
+        page.wait_for_selector("h1")
+        return Person(page)
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [one for one in complaints if not any(part in one for part in EXPECTED)] == []

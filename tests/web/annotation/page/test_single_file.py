@@ -1,0 +1,171 @@
+"""The study in one file: nothing fetched, no gold, the same bytes, and answers that come back as a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from semblance.cli.hume import app
+from semblance.errors import DataError, UsageError
+from semblance.protocols.hume.folder import AnnotationRow, collected, read_study
+from semblance.web.annotation.page.bundle import STATIC, bundle, in_order
+from semblance.web.annotation.page.frame import render_page
+from semblance.web.annotation.page.single import render_single, write_single
+
+from .made_study import write_made_study
+
+REPORT_STYLE = Path(__file__).parents[4] / "src/semblance/report/assets/report.css"
+
+
+def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
+    """A file is made of the study and the annotator only; another annotator gets another order."""
+    study = read_study(write_made_study(tmp_path / "study"))
+    assert render_single(study, "ann") == render_single(study, "ann")
+    orders = [
+        re.search(r'"items":(\[[^]]*\])', render_single(study, who)).group(1)  # type: ignore[union-attr]
+        for who in ("ann", "bob", "cleo")
+    ]
+    assert len(set(orders)) > 1
+
+
+def test_gold_is_not_even_read(tmp_path: Path) -> None:
+    """The file can be written where there is no gold, so none of it can be inside."""
+    folder = write_made_study(tmp_path / "study")
+    (folder / "gold.jsonl").unlink()
+    text = write_single(folder, "ann", tmp_path / "ann.html").read_text("utf-8")
+    assert "groundwater contamination" in text
+    assert "gold" not in text.replace("golden", "")
+
+
+def test_text_of_the_study_cannot_end_its_script(tmp_path: Path) -> None:
+    """Whatever stands in an item, the data stay data."""
+    folder = write_made_study(tmp_path / "study", "emotion")
+    lines = (folder / "items.jsonl").read_text("utf-8").replace("again", "</script><script>alert(1)//")
+    (folder / "items.jsonl").write_text(lines, "utf-8")
+    text = render_single(read_study(folder), "ann")
+    assert "alert(1)" in text
+    assert len(re.findall("</script>", text)) == 2
+
+
+def test_who_and_what_is_refused(tmp_path: Path) -> None:
+    """A name that no file could have, and a folder without a study."""
+    folder = write_made_study(tmp_path / "study", "pairs")
+    for name in ("../ann", "", "a b", "x" * 99):
+        with pytest.raises(UsageError, match="cannot name an annotator"):
+            write_single(folder, name, tmp_path / "x.html")
+    with pytest.raises(DataError, match="no study"):
+        write_single(tmp_path, "ann", tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`semblance hume offline` writes the file and names it."""
+    monkeypatch.chdir(tmp_path)
+    folder = write_made_study(tmp_path / "study", "pairs")
+    done = CliRunner().invoke(app, ["offline", str(folder), "--annotator", "ann"])
+    assert done.exit_code == 0
+    assert done.stdout == "ann.html\n"
+    assert (tmp_path / "ann.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_every_module_is_in_the_bundle() -> None:
+    """No script lies about unused, none imports what another does not give, and each comes after what it needs."""
+    names = [path.name for path in in_order(STATIC)]
+    assert sorted(names) == sorted(path.name for path in STATIC.glob("*.js"))
+    text = bundle()
+    assert not re.search(r"^(import|export) ", text, re.MULTILINE)
+    for path in in_order(STATIC):
+        for wanted, source in re.findall(
+            r'import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text("utf-8")
+        ):
+            given = re.findall(
+                r"^export (?:async )?(?:function|class|const) ([\w$]+)",
+                (STATIC / source).read_text("utf-8"),
+                re.MULTILINE,
+            )
+            assert {one.strip() for one in wanted.split(",")} <= set(given), (path.name, source)
+            assert names.index(source) < names.index(path.name)
+
+
+def test_modules_and_budget() -> None:
+    """Scripts are short, and script and style together stay small."""
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in STATIC.glob("*.js")}
+    assert {name: n for name, n in lengths.items() if n > 350} == {}
+    assert sum(path.stat().st_size for path in STATIC.iterdir()) < 120_000
+
+
+def test_no_markup_from_data() -> None:
+    """The one place that writes markup takes the rendered guidelines; nothing is evaluated or from elsewhere."""
+    text = "".join(path.read_text("utf-8") for path in STATIC.glob("*.js"))
+    assert re.findall(r"innerHTML.*", text) == ["innerHTML = task.guidelines_html;"]
+    assert not re.search(r"outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?://", text)
+
+
+def test_colours_are_those_of_the_report() -> None:
+    """Both sheets name the same tokens with the same colours, whose contrasts a test of the report measures."""
+
+    def tokens(path: Path) -> dict[str, str]:
+        return dict(re.findall(r"(--[\w-]+): (light-dark\([^)]*\))", path.read_text("utf-8")))
+
+    report, own = tokens(REPORT_STYLE), tokens(STATIC / "annotate.css")
+    own.pop("--on-link")
+    assert own.items() <= report.items()
+
+
+def test_frame_escapes_the_name() -> None:
+    """The study's name is text, and every script is linked beside its link."""
+    page = render_page("<b>&", "key\"'")
+    assert "<title>&lt;b&gt;&amp;</title>" in page
+    assert "<b>" not in page
+    assert 'content="key&#34;&#39;"' in page
+    assert page.count("modulepreload") == len(list(STATIC.glob("*.js")))
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any]) -> None:
+    """Without any connection: annotate, close, come back, finish, download; the rows can be read and scored."""
+    folder = write_made_study(tmp_path / "study", "halves", "news")
+    path = write_single(folder, "ann", tmp_path / "ann.html")
+    person = visit(path.as_uri(), offline=True)
+    requests: list[str] = []
+    person.page.on("request", lambda request: requests.append(request.url))
+    person.tab_to("Your name")
+    person.press("Enter")
+    person.tab_to("Begin Pairs in half steps")
+    person.press("Enter", "Enter", "3", "ArrowRight", "Enter")
+    context = person.page.context
+    person.page.close()
+
+    again = visit(path.as_uri(), context=context)
+    again.until("document.querySelector('.place').textContent === '2 of 2'")
+    again.page.get_by_role("button", name="Flag").click()
+    again.type("no text")
+    again.page.get_by_role("button", name="Cannot judge").click()
+    again.press("Enter")
+    again.tab_to("Finish this task")
+    again.press("Enter")
+    again.tab_to("Next:")
+    again.press("Enter")
+    again.tab_to("Skip the practice")
+    again.press("Enter", *"1222222", "Enter", *"2122222", "Enter")
+    again.tab_to("Finish this task")
+    again.press("Enter")
+    with again.page.expect_download() as downloading:
+        again.page.get_by_role("button", name="Download the answers").click()
+    assert downloading.value.suggested_filename == "ann.answers.jsonl"
+    file = Path(downloading.value.path())
+    rows = [AnnotationRow.model_validate(json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    values = [row.value for row in rows]
+    assert sorted(values, key=str) == [3.5, None, [0, 1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0]]
+    assert [row.flag for row in rows if row.value is None] == ["no text"]
+    assert {(row.annotator_id, row.kind) for row in rows} == {("ann", "person")}
+    assert all(row.ts.endswith("Z") and row.seconds is not None for row in rows)
+    assert len(collected(read_study(folder), [file])) == 4
+    assert [url for url in requests if not url.startswith(("file:", "blob:"))] == []
