@@ -110,8 +110,7 @@ def study_key(folder: Path) -> bytes:
 
 def _write_key(path: Path) -> None:
     """In one step and readable by nobody else from the first moment; one that another process made meanwhile stays."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.unlink(missing_ok=True)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         stream.write(secrets.token_hex(_KEY_BYTES) + "\n")
         stream.flush()

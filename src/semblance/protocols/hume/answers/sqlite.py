@@ -86,15 +86,11 @@ class SqliteFile:
         return connection
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        address = f"{self._path.absolute().as_uri()}?mode=ro"
-        connection = _opened(address)
-        try:
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            # The log needs a file beside it; where none can be made, nobody writes either.
-            connection.close()
-            connection = _opened(f"{address}&immutable=1")
-        return connection
+        """Beside a log that holds answers it is read with that. Without one nobody has it open, and it is read as it
+        lies there: then nothing is made beside it, and the folder need not be writable."""
+        log = self._path.with_name(self._path.name + "-wal")
+        alone = not log.exists() or not log.stat().st_size
+        return _opened(f"{self._path.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
