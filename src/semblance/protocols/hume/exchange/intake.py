@@ -16,6 +16,7 @@ from semblance.protocols.hume.folder.formats import AnnotationRow
 from semblance.protocols.hume.folder.reading import ANNOTATIONS, StudyFolder
 from semblance.runs.files import slug, write_atomic
 
+_MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 
 
@@ -81,8 +82,11 @@ def _row(folder: StudyFolder, items: Mapping[str, Any], one: Incoming, names: Na
     if not _NAME.fullmatch(annotator):
         raise one.at.fault("the annotator's name is too long or no plain text", found=repr(annotator)[:60])
     item = items[one.item_id]
+    task = folder.task(item.task)
     try:
-        value = checked_value(folder.task(item.task), item.payload, one.value)
+        value = checked_value(
+            task, item.payload, _listed(one.value) if task.family == "reranking" else one.value
+        )
     except DataError as error:
         raise one.at.fault(
             f"the answer to {one.item_id} is {one.value!r}"[:200],
@@ -92,6 +96,13 @@ def _row(folder: StudyFolder, items: Mapping[str, Any], one: Incoming, names: Na
         item_id=one.item_id, annotator_id=annotator, value=value, ts=one.ts, seconds=one.seconds, kind=one.kind,
         flag=one.flag, comment=one.comment,
     )  # fmt: skip
+
+
+def _listed(value: Any) -> Any:
+    """Marks that a table has as text: `[1, 0]`, `1 0`, `1;0` or `10`."""
+    if not isinstance(value, str) or not _MARKS.fullmatch(value):
+        return value
+    return [int(sign) for sign in value if sign in "01"]
 
 
 def _together(faults: Sequence[DataError]) -> DataError:

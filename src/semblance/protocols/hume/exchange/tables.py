@@ -28,7 +28,7 @@ def as_csv(rows: Iterable[AnnotationRow]) -> str:
     """A header and a row per annotation. Lists are written as JSON; texts that a spreadsheet would calculate get an
     apostrophe in front, which reading takes away."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in rows:
         writer.writerow([_cell(getattr(row, name)) for name in COLUMNS])
@@ -45,7 +45,8 @@ def read_csv(path: Path) -> Taken:
     read."""
     taken = Taken()
     try:
-        text = path.read_text("utf-8-sig")
+        # Not read_text, which would change line ends inside cells.
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("The file cannot be read as UTF-8", path=path, found=str(error), mend=_MEND) from None
     csv.field_size_limit(_LARGEST_CELL)

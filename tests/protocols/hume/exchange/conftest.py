@@ -1,0 +1,28 @@
+"""A small study, and answers of two people to all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hume_exchange_answers import answers
+from hume_small import small_study
+from semblance.protocols.hume.folder import write_annotations
+
+
+@pytest.fixture
+def study(tmp_path):
+    return small_study(tmp_path / "study", 6)
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """The same study without an answer."""
+    return small_study(tmp_path / "empty", 6)
+
+
+@pytest.fixture
+def rows(study):
+    """Answers of ann and bob, kept in the study."""
+    found = [*answers(study, "ann"), *answers(study, "bob", 1)]
+    write_annotations(study, "both", found)
+    return found
