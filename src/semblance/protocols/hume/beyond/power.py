@@ -12,6 +12,7 @@ import numpy as np
 from semblance.errors import UsageError
 from semblance.protocols.hume.beyond.components import Components, components
 from semblance.protocols.hume.beyond.correlations import Correlations, correlations
+from semblance.protocols.hume.beyond.drawn import Floats
 from semblance.protocols.hume.beyond.paired import SystemValues
 from semblance.protocols.hume.beyond.people import People, numbers, people_rows
 
@@ -70,7 +71,7 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
         return replace(nothing, note="Groups have no test over items.")
     if len(items) < _LEAST_ITEMS:
         return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
-    reach = _Reach(_z(1 - alpha / 2), _z(power))
+    reach = reach_of(power, alpha)
     laid = people_rows(people, items)
     values = numbers([system[item] for item in items])
     if people.task.family == "sts":
@@ -82,74 +83,86 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
 
 
 @dataclass(frozen=True)
-class _Reach:
-    """How many standard errors the test asks for, and how many the power."""
+class Reach:
+    """How many standard errors a difference must have for the `test`, and how many more for the `power`."""
 
     test: float
     power: float
 
     @property
     def both(self) -> float:
+        """Those of a difference that is found so often."""
         return self.test + self.power
 
 
-def _by_variance(differences: np.ndarray, parts: Components | None, found: Needed, reach: _Reach) -> Needed:
-    n, gap, variance = len(differences), float(abs(differences.mean())), float(differences.var(ddof=1))
+def reach_of(power: float, alpha: float) -> Reach:
+    """Normal quantiles: 1.96 and 0.84 for 80% power at 5%."""
+    z = NormalDist().inv_cdf
+    return Reach(z(1 - alpha / 2), z(power))
+
+
+def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) -> int | None:
+    """How many annotators, from `least` on, find the mean difference with `n` items: None up to the limit.
+
+    The test sees what varies over items. Which annotators take part moves the difference as well, and so counts for the
+    power.
+    """
+
+    def enough(k: int) -> bool:
+        over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
+        spread = over_items + parts.annotators / k
+        return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
+
+    return _first(enough, least)
+
+
+def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach) -> int | None:
+    """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
+    if at.between is None or at.between <= 0:
+        return None
+
+    def enough(k: int) -> bool:
+        then = at.with_annotators(k)
+        return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(n - 3, 1))
+
+    return _first(enough, least)
+
+
+def _by_variance(differences: Floats, parts: Components | None, found: Needed, reach: Reach) -> Needed:
+    gap, variance = float(abs(differences.mean())), float(differences.var(ddof=1))
     if variance <= 0:
         return replace(found, note="The difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
-    smallest = reach.both * math.sqrt(variance / max(n - extra, 1))
-    items = _up_to(reach.both**2 * variance / gap**2 + extra, MOST_ITEMS) if gap else None
-
-    def enough(k: int) -> bool:
-        assert parts is not None
-        over_items = (parts.items + parts.residual / k) / max(n - extra, 1)
-        spread = over_items + parts.annotators / k
-        return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
-
-    annotators = _first(enough, found.k) if parts else None
-    return replace(
-        found, items=items, annotators=annotators, smallest=smallest, note=_note(items, annotators, found.k)
-    )
+    smallest = reach.both * math.sqrt(variance / max(found.n - extra, 1))
+    items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
+    annotators = annotators_by_variance(parts, found.n, found.k, reach) if parts else None
+    return _noted(replace(found, items=items, annotators=annotators, smallest=smallest))
 
 
-def _by_correlation(at: Correlations | None, found: Needed, reach: _Reach) -> Needed:
+def _by_correlation(at: Correlations | None, found: Needed, reach: Reach) -> Needed:
     if at is None:
         return replace(found, note="A correlation is undefined: ratings or similarities do not vary.")
-    extra = 3
-    gap = abs(at.gap)
-    smallest = at.moved(reach.both * at.spread / math.sqrt(max(found.n - extra, 1)))
-    items = _up_to((reach.both * at.spread / gap) ** 2 + extra, MOST_ITEMS) if gap else None
-
-    def enough(k: int) -> bool:
-        then = at.with_annotators(k)
-        return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(found.n - extra, 1))
-
-    annotators = _first(enough, found.k) if at.between is not None and at.between > 0 else None
-    return replace(
-        found, items=items, annotators=annotators, smallest=smallest, note=_note(items, annotators, found.k)
-    )
+    smallest = at.moved(reach.both * at.spread / math.sqrt(max(found.n - 3, 1)))
+    items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
+    annotators = annotators_by_correlation(at, found.n, found.k, reach)
+    return _noted(replace(found, items=items, annotators=annotators, smallest=smallest))
 
 
 def _first(enough: Callable[[int], bool], least: int) -> int | None:
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
-def _up_to(number: float, most: int) -> int | None:
-    return math.ceil(number) if number <= most else None
+def _up_to(number: float) -> int | None:
+    return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _note(items: int | None, annotators: int | None, k: int) -> str:
+def _noted(found: Needed) -> Needed:
     said = []
-    if items is None:
+    if found.items is None:
         said.append(f"No number of items up to {MOST_ITEMS:,} would do.")
-    if k < 2:
+    if found.k < 2:
         said.append("One annotator shows nothing of others.")
-    elif annotators is None:
+    elif found.annotators is None:
         said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would do.")
-    return " ".join(said)
-
-
-def _z(q: float) -> float:
-    return NormalDist().inv_cdf(q)
+    return replace(found, note=" ".join(said))
