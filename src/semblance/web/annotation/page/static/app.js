@@ -1,13 +1,15 @@
 // Where one is, where one goes next, and what happens to what was answered.
 import { $, action, el, say } from "./dom.js";
 import { dialogIsOpen, openDialog, openHelp, openSettings } from "./dialogs.js";
+import { unreachable } from "./failed.js";
 import { Frame } from "./frame.js";
 import { itemView } from "./items.js";
 import { Kept } from "./kept.js";
 import { Keyboard } from "./keys.js";
-import { checkView, failedView, tasksView, thanksView, toldView, welcomeView } from "./places.js";
+import { checkView, tasksView, thanksView, toldView, welcomeView } from "./places.js";
 import { practiceView } from "./practice.js";
-import { Unreachable } from "./served.js";
+import { Profile, wear } from "./profile.js";
+import { firstPlace, placeAfter, placeOf, readPlace, writePlace } from "./route.js";
 import { Session } from "./session.js";
 import { sortingView } from "./sorting.js";
 import { Tab } from "./tab.js";
@@ -16,7 +18,6 @@ const VIEWS = {
   welcome: welcomeView, tasks: tasksView, told: toldView, practice: practiceView, item: itemView, sort: sortingView,
   check: checkView, thanks: thanksView,
 };
-const OF_ITEMS = ["practice", "item"];
 const RETRY = 5000;
 
 export class App {
@@ -24,6 +25,7 @@ export class App {
     this.transport = transport;
     this.kept = new Kept(`semblance:${transport.place}:`);
     this.frame = new Frame(this);
+    wear(this.kept.read("theme", "system"));
     this.turn = 0;
     this.shown = { keys: [], act: () => false };
     this.keyboard = new Keyboard({
@@ -37,7 +39,7 @@ export class App {
 
   /** Whether answers would wait unsent, or be gone where this browser keeps nothing. */
   wouldLose() {
-    if (!this.session) return false;
+    if (!this.session || this.leaving) return false;
     const forgotten = this.transport.offline && !this.kept.lasting && this.session.seq > this.transport.downloaded;
     return this.session.outbox.waiting > 0 || forgotten;
   }
@@ -56,7 +58,7 @@ export class App {
     this.session = new Session(this.transport, told, this.kept, {
       state: () => this.state(), refused: (entry, refusal) => this.refused(entry, refusal),
     });
-    this.profile();
+    this.profile = new Profile(this.transport, this.kept, told.annotator);
     this.tab = new Tab(this.transport, this.kept, (writes) => this.mayWrite(writes));
     this.session.tab = this.tab.name;
     await this.tab.renew();
@@ -64,43 +66,20 @@ export class App {
     this.state();
     this.session.outbox.flush();
     const place = this.placeNow() || readPlace(this.session, this.kept.read("place", ""));
-    this.go(place || this.firstPlace(), { replace: true });
-  }
-
-  firstPlace() {
-    const { tasks, annotator } = this.session;
-    const known = annotator.name || this.kept.read("welcomed", false) || tasks.some((task) => this.session.begun(task));
-    if (!known) return { view: "welcome" };
-    return tasks.length > 1 ? { view: "tasks" } : this.placeOf(tasks[0]);
-  }
-
-  /** Where one left off in a task. */
-  placeOf(task) {
-    if (task.finished) return { view: "thanks", task: task.name };
-    const { session } = this, [first] = session.open(task);
-    if (!session.begun(task) && !this.kept.read(`told:${task.name}`, false)) return { view: "told", task: task.name };
-    if (task.family === "clustering") return { view: "sort", task: task.name };
-    return first ? { view: "item", task: task.name, at: task.items.indexOf(first) } : { view: "check", task: task.name };
+    this.go(place || firstPlace(this.session, this.kept), { replace: true });
   }
 
   placeNow() { return this.session ? readPlace(this.session, location.hash.slice(1)) : null; }
-  resume(task) { this.go(this.placeOf(task)); }
+  resume(task) { this.go(placeOf(this.session, this.kept, task)); }
   start(task) {
     this.kept.write(`told:${task.name}`, true);
     this.resume(task);
   }
 
-  /** The next item; from the check list, the next open one. */
-  onward(task, at) {
-    const open = this.session.open(task), last = task.items.length - 1;
-    if (this.place.checking) {
-      const next = open.find((id) => task.items.indexOf(id) > at) || open[0];
-      this.go(next ? { view: "item", task: task.name, at: task.items.indexOf(next), checking: true } : { view: "check", task: task.name });
-    } else this.go(at < last ? { view: "item", task: task.name, at: at + 1 } : { view: "check", task: task.name });
-  }
+  onward(task, at) { this.go(placeAfter(this.session, task, at, Boolean(this.place.checking))); }
 
   go(place, { replace = false } = {}) {
-    const hash = [place.view, place.task, place.at].filter((part) => part !== undefined).join("/");
+    const hash = writePlace(place);
     history[replace ? "replaceState" : "pushState"]({ checking: place.checking || false }, "", `#${hash}`);
     this.kept.write("place", hash);
     return this.render(place);
@@ -182,44 +161,15 @@ export class App {
     this.go({ view: "thanks", task: task.name });
   }
 
-  /** Name and settings are kept here until the server has them. */
-  profile() {
-    const { annotator } = this.session;
-    const { single_keys = true, advance = false, theme = "system" } = annotator.settings || {};
-    annotator.settings = { single_keys, advance, theme };
-    const waiting = this.kept.read("profile", null);
-    if (waiting) this.keepProfile(waiting);
-    this.theme();
-  }
-
-  async keepProfile(profile) {
-    Object.assign(this.session.annotator, profile);
-    this.kept.write("profile", profile);
-    try {
-      await this.transport.profile(profile);
-      this.kept.write("profile", null);
-    } catch (error) {
-      if (error.status && error.status < 429) this.kept.write("profile", null);
-    }
-  }
-
   setting(name, value) {
-    const { name: own, settings } = this.session.annotator;
-    this.keepProfile({ name: own, settings: { ...settings, [name]: value } });
-    this.theme();
+    this.profile.set(name, value);
     this.shown.refresh?.();
-  }
-
-  theme() {
-    const { theme } = this.session.annotator.settings;
-    this.kept.write("theme", theme);
-    wear(theme);
   }
 
   introduce(name) {
     this.kept.write("welcomed", true);
-    this.keepProfile({ name: name || null, settings: this.session.annotator.settings });
-    this.go(this.firstPlace());
+    this.profile.keep({ name: name || null });
+    this.go(firstPlace(this.session, this.kept));
   }
 
   links() {
@@ -257,8 +207,10 @@ export class App {
       this.tab.set(false);
       return "keep";
     }
-    if (refusal.status === 403) this.warn("This page is out of date. Nothing is lost: load it again.", ["Load again", () => location.reload()]);
-    if (refusal.status === 403 || refusal.status >= 429) return "keep";
+    const { status } = refusal;
+    if (status === 403) this.warn("This page is out of date. Nothing is lost: load it again.", ["Load again", () => this.reload()]);
+    if (status === 404) this.warn("This link is not valid any more. What was not sent waits in this browser: tell whoever gave you the link.");
+    if ([403, 404].includes(status) || status >= 429) return "keep";
     const at = (this.session.taskOf.get(id)?.items.indexOf(id) ?? 0) + 1;
     this.warn(why === "older" ? `Item ${at} was answered later in another browser. That answer stands.` : `The answer to item ${at} was not taken: ${refusal.message}`);
     this.refetch();
@@ -275,7 +227,7 @@ export class App {
   /** Another tab took over, or this one got the right to write back. */
   mayWrite(writes) {
     if (writes) {
-      location.reload();
+      this.reload();
       return;
     }
     this.session.writes = false;
@@ -284,34 +236,11 @@ export class App {
     if (this.place) this.render(this.place);
   }
 
-  warn(text, button) { this.frame.notice("warning", text, button); }
-}
-
-/** "item/emotion/3" as a place; null where there is no such. */
-function readPlace(session, text) {
-  const [view, name, number] = text.split("/");
-  if (!Object.hasOwn(VIEWS, view)) return null;
-  if (["welcome", "tasks"].includes(view)) return { view };
-  const task = session.task(decodeURIComponent(name || ""));
-  if (!task || (view === "thanks" && !task.finished)) return null;
-  if ((view === "sort") !== (task.family === "clustering") && ["sort", "item"].includes(view)) return null;
-  if (!OF_ITEMS.includes(view)) return { view, task: task.name };
-  const at = Number(number), most = (view === "item" ? task.items : task.practice).length;
-  if (!Number.isInteger(at) || at < 0 || at >= most) return null;
-  return { view, task: task.name, at, checking: history.state?.checking || false };
-}
-
-function unreachable(error, again) {
-  if (error.status === 404 || error.status === 403) {
-    return failedView("This link opens nothing", "It is wrong or was replaced. Ask whoever sent it for a new one.");
+  /** Start again from what the server and this browser hold, without asking whether to leave. */
+  reload() {
+    this.leaving = true;
+    location.reload();
   }
-  if (!error.status && !(error instanceof Unreachable)) throw error;
-  const words = error.status ? error.message : "There is no connection to the study.";
-  return failedView("Not reached", `${words} What you answered is kept. The page tries again by itself.`, again);
-}
 
-/** Put colours on: "system", "light" or "dark". */
-export function wear(theme) {
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
+  warn(text, button) { this.frame.notice("warning", text, button); }
 }

@@ -1,7 +1,9 @@
 // What opens over a view and closes with Escape: help, settings, flag, menu.
-import { $, action, cap, el, named } from "./dom.js";
+import { $, $$, action, cap, el, named } from "./dom.js";
 import { EVERYWHERE, KEYS } from "./keys.js";
 
+export const SINGLE_KEYS = ["Keys of one character", "Digits choose an answer, ? opens the help. Switch off if you dictate."];
+const ADVANCE = ["Advance at once", "A choice goes on without Enter; it can be taken back for 5 seconds, and later too."];
 let numbered = 0;
 
 /** Open a dialog; the focus goes back where it was when it closes. */
@@ -63,7 +65,9 @@ export function instructions(task) {
   const text = el("div.guidelines");
   // The only markup that comes from the study: the server has rendered and cleaned it.
   text.innerHTML = task.guidelines_html;
-  return [text, meanings(task)];
+  const table = meanings(task);
+  const told = table && $$("td", table).every((cell) => text.textContent.includes(cell.textContent.trim()));
+  return [text, told ? null : table];
 }
 
 function meanings(task) {
@@ -121,12 +125,13 @@ export function openSettings(app) {
   }), text);
   openDialog(
     "Settings",
-    toggle("Keys of one character", "Digits choose an answer, ? opens the help. Switch off if you dictate.", settings.single_keys, (on) => change("single_keys", on)),
-    toggle("Advance at once", "A choice goes on to the next item without Enter; it can be taken back for 5 seconds and later.", settings.advance, (on) => change("advance", on)),
+    toggle(...SINGLE_KEYS, settings.single_keys, (on) => change("single_keys", on)),
+    toggle(...ADVANCE, settings.advance, (on) => change("advance", on)),
     el("fieldset", el("legend", "Colours"), theme("system", "Like the system"), theme("light", "Light"), theme("dark", "Dark")),
   );
 }
 
 export function toggle(title, note, checked, onchange) {
-  return el("label.choice", el("input", { type: "checkbox", checked, onchange: (event) => onchange(event.target.checked) }), el("span", el("b", title), el("small", note)));
+  const box = el("input", { type: "checkbox", checked, onchange: (event) => onchange(event.target.checked) });
+  return el("label.choice", box, el("span", el("b", title), el("small", note)));
 }

@@ -1,6 +1,7 @@
 // Elements, and the few pieces that all views are made of. Text becomes text nodes, never markup.
 
 export const $ = (selector, root = document) => root.querySelector(selector);
+const NARROW = 38, WIDE = 100;
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 /** An element "tag#id.class" with properties (a plain object) and children, in any order. */
@@ -27,10 +28,17 @@ function assign(node, properties) {
   }
 }
 
+/** Whether the lines of a text end where its file was narrow, and not where its author ended them. */
+export function isWrapped(text) {
+  const lines = text.trim().split("\n");
+  const full = lines.slice(0, -1).filter((line) => line.trim().length >= NARROW);
+  return lines.length > 1 && full.length >= 0.6 * (lines.length - 1) && lines.every((line) => line.length <= WIDE);
+}
+
 /** A text under judgement: in its own language and direction, a paragraph for each of its own. */
 export function dataText(text, lang, what = "div.data") {
   const parts = String(text ?? "").split(/\n\s*\n/).filter((part) => part.trim());
-  return el(what, { lang: languageTag(lang), dir: "auto" }, parts.map((part) => el("p", { dir: "auto" }, part)));
+  return el(what, { lang: languageTag(lang), dir: "auto" }, parts.map((part) => el("p", { dir: "auto" }, isWrapped(part) ? part.replaceAll("\n", " ") : part)));
 }
 
 /** A name that may be of another direction than the sentence around it. */

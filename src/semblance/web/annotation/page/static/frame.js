@@ -28,7 +28,7 @@ export class Frame {
     const measure = new ResizeObserver(() => {
       root.style.setProperty("--top", `${$("#top").offsetHeight}px`);
       root.style.setProperty("--dock", `${$("#dock").offsetHeight}px`);
-      root.style.setProperty("--asked", `${$(".asked")?.offsetHeight || 0}px`);
+      root.style.setProperty("--asked", `${$(".asked.pinned")?.offsetHeight || 0}px`);
     });
     this.measure = measure;
     measure.observe($("#top"));

@@ -11,6 +11,7 @@ export function labels(task, payload, { choose, locked }) {
     value, key: i < KEYED ? String((i + 1) % 10) : "", title: name, note: description, locked, choose,
   }));
   const group = el("div.options.labels", { role: "radiogroup", "aria-labelledby": "question" }, options);
+  group.dataset.n = all.length;
   const many = all.length > KEYED;
   if (many) group.classList.add("many");
   const filter = many && !locked ? finder(all, options, (value) => choose(value)) : null;

@@ -49,8 +49,7 @@ export function marking(task, payload, { choose, locked, refresh }) {
     page.setAttribute("aria-label", `Document ${at + 1} of ${documents.length}`);
     page.replaceChildren(el("h2", `Document ${at + 1} of ${documents.length}`), dataText(documents[at].text, task.lang));
     paint();
-    const top = page.getBoundingClientRect().top - $("#top").offsetHeight;
-    if (top < 0 && page.isConnected) scrollBy(0, top - 12);
+    if (page.isConnected && page.getBoundingClientRect().top < $("#top").offsetHeight) page.scrollIntoView();
   };
   return {
     asked: [dataText(payload.query, task.lang, "div.data.query")],

@@ -1,7 +1,7 @@
 // Answers on their way: each waits in this browser until the server has said that it is kept.
 
 const FIRST_WAIT = 1000, LONGEST_WAIT = 30000;
-const FOR_GOOD = new Set([400, 404, 409, 413, 422]);
+const FOR_GOOD = new Set([400, 409, 413, 422]);
 
 export class Outbox {
   /** `put(id, body)` sends one. `heard` is told: `state()`, `refused(entry, refusal)`. */

@@ -1,6 +1,6 @@
 // The pages around the items: welcome, tasks, instructions, check list, thanks.
 import { $, action, count, el, named, say } from "./dom.js";
-import { instructions, keyTable, toggle } from "./dialogs.js";
+import { instructions, keyTable, SINGLE_KEYS, toggle } from "./dialogs.js";
 import { itemLink, summary, taskState } from "./listed.js";
 
 const FAMILIES = {
@@ -9,26 +9,36 @@ const FAMILIES = {
 };
 
 const buttons = (...list) => [el("div.bar", el("span.note.hint"), ...list)];
+const FROZEN = "This task is finished and its answers are frozen.";
+const TO_DO = "Answer these, or flag them as impossible to judge; then finish.";
+const TO_FINISH = "You can still change every answer. When you finish, they are frozen.";
+const NOW = "Now download the file and send it to whoever gave you this page. Nothing has left your computer yet.";
+const LATER = "When all tasks are finished, download one file with all answers.";
 const BACK = [[["Shift+Enter"], "previous", "back"]];
 const GO_ON = [[["Enter"], "next", "go on"]];
 const heading = (text) => el("h1#question", { tabindex: "-1" }, text);
 
 export function welcomeView(app) {
   const { session } = app, { settings } = session.annotator;
-  const items = session.tasks.reduce((sum, task) => sum + task.items.length, 0);
-  const name = el("input", { id: "name", type: "text", maxlength: 80, autocomplete: "name", value: session.annotator.name || "", dir: "auto" });
+  const items = session.tasks.reduce((sum, task) => sum + task.items.length, 0), several = session.tasks.length > 1;
+  const back = session.transport.offline ? "open the same file in the same browser again" : "come back with the same link";
+  const name = el("input", {
+    id: "name", type: "text", maxlength: 80, autocomplete: "name", value: session.annotator.name || "", dir: "auto",
+  });
   const start = () => app.introduce(name.value.trim());
   name.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && start());
   return {
     title: "Welcome", focus: "#question", keys: [], act: () => false, dock: buttons(action("Start", start, { primary: true })),
     stage: [el(
       "div.column", heading("Welcome"),
-      el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), session.tasks.length > 1 ? `, in ${count(session.tasks.length, "task")}:` : "."),
-      el("ul.plain", session.tasks.map((task) => el("li", named(task.title), ": ", FAMILIES[task.family].toLowerCase(), `, ${count(task.items.length, "item")}`))),
-      el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${session.transport.offline ? "open the same file in the same browser again" : "come back with the same link"}.`),
+      el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
+      el("ul.plain", session.tasks.map((task) => el(
+        "li", named(task.title), ": ", FAMILIES[task.family].toLowerCase(), `, ${count(task.items.length, "item")}`,
+      ))),
+      el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${back}.`),
       el("p", "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
       el("label.field", { for: "name" }, "Your name or initials (for the owner of the study; may stay empty)"), name,
-      toggle("Keys of one character", "Digits choose an answer and ? opens the help. Switch off if you dictate.", settings.single_keys, (on) => app.setting("single_keys", on)),
+      toggle(...SINGLE_KEYS, settings.single_keys, (on) => app.setting("single_keys", on)),
     )],
   };
 }
@@ -94,7 +104,7 @@ export function checkView(app, { task: name }) {
     act: () => app.go(back),
     stage: [el(
       "div.column", heading(open.length ? `${count(open.length, "item")} still open` : "All items are decided"),
-      task.finished ? el("p.lede", "This task is finished and its answers are frozen.") : el("p.lede", open.length ? "Answer these, or flag them as impossible to judge; then finish." : "You can still change every answer. When you finish, they are frozen."),
+      el("p.lede", task.finished ? FROZEN : open.length ? TO_DO : TO_FINISH),
       open.length > 0 && listOf(app, task, "Open", open), flagged.length > 0 && listOf(app, task, "Flagged", flagged),
       summary(session, task), status,
     )],
@@ -112,6 +122,7 @@ function listOf(app, task, title, ids) {
 export function thanksView(app, { task: name }) {
   const { session } = app, task = session.task(name), rest = session.tasks.filter((one) => !one.finished);
   const text = receipt(session, task);
+  const left = rest.length ? `${count(rest.length, "task")} left.` : session.transport.offline ? "" : "You can close the page.";
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -126,8 +137,8 @@ export function thanksView(app, { task: name }) {
     title: "Thank you", task, focus: "#question", keys: [], act: () => false,
     stage: [el(
       "div.column", heading("Thank you"),
-      el("p.lede", `${task.title} is finished, and its answers are frozen. `, rest.length ? `${count(rest.length, "task")} left.` : session.transport.offline ? "" : "You can close the page."),
-      session.transport.offline && el("p", rest.length === 0 ? "Now download the file and send it to whoever gave you this page. Nothing has left your computer yet." : "When all tasks are finished, download one file with all answers."),
+      el("p.lede", named(task.title), " is finished, and its answers are frozen. ", left),
+      session.transport.offline && el("p", rest.length ? LATER : NOW),
       el("h2", "Receipt"), el("pre#receipt", { tabindex: "0" }, text),
     )],
     dock: buttons(
@@ -145,11 +156,4 @@ function receipt(session, task) {
     `Answered   ${counted("done")} of ${task.items.length}`, `Impossible ${counted("refused")}`, `Flagged    ${session.flagged(task).length}`,
     `Guidelines ${session.version}`, `Last save  ${session.seq}`,
   ].join("\n");
-}
-
-export function failedView(title, sentence, again) {
-  return {
-    title, focus: "#question", keys: [], act: () => false, dock: again ? buttons(action("Try again", again, { primary: true })) : [],
-    stage: [el("div.column", heading(title), el("p.lede", sentence))],
-  };
 }

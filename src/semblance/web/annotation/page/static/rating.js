@@ -3,6 +3,7 @@ import { dataText, el } from "./dom.js";
 import { option, pick } from "./options.js";
 
 const SPAN = 21;
+const ROOM = 66;
 
 /** The levels of a scale, from low to high. */
 export function levels({ low, high, step }) {
@@ -27,7 +28,9 @@ export function rating(task, payload, { choose, locked }) {
   const show = (value) => {
     pick(group, value);
     const said = value === null ? "" : `${value}${between(value, anchor) ? " · " + between(value, anchor) : ""}`;
-    words.replaceChildren(el("span", anchor(scale.low)), el("b", said), el("span", anchor(scale.high)));
+    const ends = [scale.low, scale.high].map(anchor);
+    const room = value === null || said.length + ends.join("").length <= ROOM;
+    words.replaceChildren(el("span", room ? ends[0] : ""), el("b", said), el("span", room ? ends[1] : ""));
   };
   const move = (by) => (_, __, value) => {
     const at = value === null ? (by > 0 ? -1 : all.length) : all.indexOf(value);

@@ -18,7 +18,8 @@ export class Sorter {
     this.list = el("div.unsorted");
     this.board = el("div.groups");
     this.stage = [el("div.sort", this.list, this.board)];
-    this.dock = [el(
+    this.shelf = el("div.shelf");
+    this.dock = [this.shelf, el(
       "div.naming", el("label", { for: "groupname" }, "Group name"), el("span.combo", this.field, this.offer),
       action("Put there", () => this.named(), { name: "Put the text into the group of this name" }), this.hint,
     )];
@@ -50,6 +51,7 @@ export class Sorter {
       el("h2", `Your groups: ${groups.length}`),
       el("div.boards", groups.map((group) => this.groupCard(group))),
     );
+    this.shelf.replaceChildren(...groups.map((group) => this.shelved(group)));
     this.watch(this.chosen);
     this.hinted();
     this.refresh();
@@ -78,6 +80,14 @@ export class Sorter {
       el("div.head", put, el("h3", named(title(group))), el("span.n", String(members.length)), edit),
       el("ul", members.map((one) => el("li", this.card(one)))),
     );
+  }
+
+  /** The group as a button in the dock, for narrow windows, where the groups themselves are far below. */
+  shelved(group) {
+    const label = [named(title(group)), el("span.n", String(group.members.length))];
+    const put = action(label, () => this.put(group), { name: `Put the text into ${title(group)}` });
+    put.disabled = this.locked;
+    return put;
   }
 
   choose(id) {

@@ -1,0 +1,40 @@
+// The name somebody gives themselves and how their page is set: kept here until the server has it.
+
+export class Profile {
+  constructor(transport, kept, annotator) {
+    Object.assign(this, { transport, kept, annotator });
+    const { single_keys = true, advance = false, theme = "system" } = annotator.settings || {};
+    annotator.settings = { single_keys, advance, theme };
+    const waiting = kept.read("profile", null);
+    if (waiting) this.keep(waiting);
+    this.dress();
+  }
+
+  async keep(changes) {
+    const { name, settings } = Object.assign(this.annotator, changes);
+    const profile = { name, settings };
+    this.kept.write("profile", profile);
+    this.dress();
+    try {
+      await this.transport.profile(profile);
+      this.kept.write("profile", null);
+    } catch (error) {
+      // What is refused for good would be refused again.
+      if (error.status && error.status < 429) this.kept.write("profile", null);
+    }
+  }
+
+  set(name, value) { return this.keep({ settings: { ...this.annotator.settings, [name]: value } }); }
+
+  dress() {
+    const { theme } = this.annotator.settings;
+    this.kept.write("theme", theme);
+    wear(theme);
+  }
+}
+
+/** Put colours on: "system", "light" or "dark". */
+export function wear(theme) {
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
