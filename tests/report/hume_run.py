@@ -17,6 +17,7 @@ from semblance.protocols.hume.summary.record import (
     Agreement,
     Annotator,
     Bar,
+    Disputed,
     Need,
     PairRecord,
     Place,
@@ -270,6 +271,12 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
         if len(people) > 1 else None,
         need=Need(system=best.system, items=380 if family == "sts" else None, annotators=None, smallest=0.12),
         flags=("3 of 40 texts are also in the training data",) if family == "classification" else (),
+        disputed=(
+            Disputed(
+                item=f"{dataset}-007", texts=("The lake lies still.", f"Nothing moves on {dataset}."), gold="2.5",
+                answers={"annotator-1": "5", "annotator-2": "1"}, apart=0.8,
+            ),
+        ) if len(people) > 1 else (),
     )  # fmt: skip
 
 

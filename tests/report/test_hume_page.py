@@ -263,6 +263,15 @@ def test_published_results_have_no_item_by_item_part(paper: Path) -> None:
     assert made.lead is not None
 
 
+def test_disputed_items_show_what_each_answered(small: Path, paper: Path) -> None:
+    """Pair by pair; published results have no items."""
+    made = page(small).disputes
+    assert [one.title for one in made] == ["STS-B (eng)", "TweetEval emotion (eng)", "Cranfield lakes (eng)"]
+    assert made[0].rows[0].answers == (("annotator-1", "5"), ("annotator-2", "1"))
+    assert made[0].rows[0].apart == "80%"
+    assert page(paper).disputes == ()
+
+
 def test_notes_name_failures_counts_and_mends(small: Path) -> None:
     found = list(hume_notes(read_summary(small)))
     assert [kind for kind, *_ in found] == [

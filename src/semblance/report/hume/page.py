@@ -9,6 +9,7 @@ from semblance.protocols.hume.summary.record import Summary, read_summary
 from semblance.report.board import Board
 from semblance.report.hume.annotators import Annotators, Conventions, annotators, conventions
 from semblance.report.hume.ceilings import Ceilings, ceilings
+from semblance.report.hume.disputes import Disputes, disputes
 from semblance.report.hume.gaps import GapChart, gap_charts
 from semblance.report.hume.lead import Lead, lead
 from semblance.report.hume.llms import Llms, llms
@@ -53,6 +54,7 @@ class HumePage:
     llms: Llms | None
     ceilings: Ceilings | None
     annotators: Annotators
+    disputes: tuple[Disputes, ...]
     conventions: Conventions | None
     tables: tuple[FileTable, ...]
     is_short: bool
@@ -82,6 +84,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
         llms=llms(summary),
         ceilings=ceilings(summary, every),
         annotators=annotators(summary.pairs),
+        disputes=disputes(summary.pairs),
         conventions=conventions(summary.pairs),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,

@@ -91,6 +91,17 @@ class Need(_Frozen):
     note: str = ""
 
 
+class Disputed(_Frozen):
+    """An item that annotators answered differently: its texts (cut), gold and every answer in words, and how far they
+    are `apart` from 0 to 1 (see `summary.disputed`)."""
+
+    item: str
+    texts: tuple[str, ...]
+    gold: str
+    answers: dict[str, str]
+    apart: float
+
+
 class PairRecord(_Frozen):
     """A dataset in one language: people, models and language models on its items."""
 
@@ -117,6 +128,8 @@ class PairRecord(_Frozen):
     """Other marks of a dataset, in words: few items, neutral texts, empty documents, train and test overlap."""
     advice: str = ""
     need: Need | None = None
+    disputed: tuple[Disputed, ...] = ()
+    """The items on which its annotators disagree most; empty for published results."""
 
     @property
     def name(self) -> str:
