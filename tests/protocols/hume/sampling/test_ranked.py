@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.protocols.hume.sampling.ranked import (
+    HARD,
     Asked,
     draw_reranking,
     from_corpus,
@@ -115,3 +116,15 @@ def test_the_place_of_the_relevant_document_varies() -> None:
     practised = {one.payload["query"] for one in drawn.practice}
     assert len(practised) == 2
     assert not practised & {item.payload["query"] for item in drawn.items}
+
+
+def test_negatives_are_drawn_among_the_hardest() -> None:
+    """Not the very first ones alone, and none beyond the twenty hardest while there are enough."""
+    texts = {f"n{k:02d}": f"text number {k} of w{k} and v{k}" for k in range(60)} | {
+        "good": "the good one it is"
+    }
+    asked = [Asked(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(40)]
+    request = TaskRequest(data="x", practice=0)
+    drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 40, 3)
+    places = {int(key[1:]) for item in drawn.items for key in item.documents if key != "good"}
+    assert places == set(range(HARD))

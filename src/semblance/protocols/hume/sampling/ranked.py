@@ -20,6 +20,10 @@ NEAR = 0.8
 """From this share of common runs of words a document is a near copy of another one: it is not shown beside it."""
 DEPTH = 100
 """Documents that BM25 finds for a query, among which hard negatives are looked for."""
+HARD = 20
+"""Among so many of the hardest negatives those that are shown are drawn. The very hardest alone are an attack on BM25,
+and hold most of the documents that are relevant though nobody judged them: on Cranfield every system that we tried was
+no better than chance with them."""
 PRACTISED = 4
 """Documents of a query to practise on."""
 Negatives = Callable[["Asked"], Iterable[str]]
@@ -67,7 +71,8 @@ def from_corpus(data: RetrievalSet) -> tuple[list[Asked], Negatives]:
 def draw_reranking(
     asked: Sequence[Asked], negatives: Negatives, request: TaskRequest, n: int, seed: int
 ) -> Drawn:
-    """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query.
+    """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query; the
+    others are drawn among the hardest negatives.
 
     Of more relevant documents those of the highest gain are shown, and the others not at all. Queries without enough
     documents are left out. Near copies of a document that is shown or relevant are not shown. Source: spec hume 2.1.
@@ -108,7 +113,7 @@ def shown(
 
 
 def _item(one: Asked, negatives: Negatives, relevant: int, total: int, seed: int) -> Chosen | None:
-    documents = shown(one, negatives(one), relevant, total, seed)
+    documents = shown(one, _mixed(list(negatives(one)), one.id, seed), relevant, total, seed)
     if documents is None:
         return None
     payload = {
@@ -130,6 +135,12 @@ def _practice(
     if len(found) < request.practice:
         return tuple(own_practice("reranking")[: request.practice])
     return tuple(marks_practice(dict(item.payload), item.gold) for item in found)
+
+
+def _mixed(hardest: Sequence[str], query: str, seed: int) -> list[str]:
+    """The hardest in a drawn order, then the others."""
+    order = seeded(hardest[:HARD], seed, "negatives", query)
+    return [hardest[place] for place in order] + list(hardest[HARD:])
 
 
 def _hardest_of_list(one: Asked) -> list[str]:
