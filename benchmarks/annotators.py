@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import random
 import signal
 import socket
@@ -16,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,9 @@ def made_study(path: Path, n: int) -> Path:
 class Served:
     """`semblance hume serve` of a study, in a process of its own that can be killed and started again."""
 
-    def __init__(self, study: Path, people: Sequence[str], *, database: str | None = None) -> None:
+    def __init__(
+        self, study: Path, people: Sequence[str], *, database: str | None = None, more: Sequence[str] = ()
+    ) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -79,7 +81,7 @@ class Served:
         where = ["--database", database] if database else []
         self._command = [
             sys.executable, "-m", "semblance", "hume", "serve", str(study), *names, *where, "--port",
-            str(self.port), "--json",
+            str(self.port), "--json", *more,
         ]  # fmt: skip
         self.links: dict[str, str] = {}
         self.start()
@@ -100,9 +102,10 @@ class Served:
         self._wait()
 
     def kill(self) -> None:
-        """As the system does when there is no memory left: at once, with nothing said."""
-        os.kill(self._process.pid, signal.SIGKILL)
-        self._process.communicate(timeout=30)
+        """As the system does when there is no memory left: at once, with nothing said. Nothing, if it has ended."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.communicate(timeout=30)
 
     def stop(self, sign: int = signal.SIGTERM) -> tuple[int, str]:
         """As people do; the exit code, and what it said on stderr."""
@@ -141,6 +144,7 @@ class Person(threading.Thread):
         super().__init__(daemon=True)
         self.path = "/" + self.link.split("/", 3)[3]
         self.random = random.Random(self.seed)
+        self._connection = connected(self.port)
 
     def __hash__(self) -> int:
         return self.seed
@@ -148,7 +152,6 @@ class Person(threading.Thread):
     def run(self) -> None:
         """Until stopped; what goes wrong is kept as a fault."""
         try:
-            self._connection = connected(self.port)
             page = self._sure("GET", "")[1]
             self.form_key = page.split('name="csrf" content="')[1].split('"')[0]
             study = json.loads(self._sure("GET", "study")[1])
@@ -156,6 +159,8 @@ class Person(threading.Thread):
             self._annotate(families, study["seq"])
         except Exception as error:  # a fault of the test, to be shown and not to be swallowed
             self.faults.append(repr(error))
+        finally:
+            self._connection.close()
 
     def _annotate(self, families: dict[str, str], seq: int) -> None:
         order = list(families)
@@ -217,10 +222,12 @@ def ask(
     to: http.client.HTTPConnection | int, method: str, path: str, body: Any = None, form_key: str = ""
 ) -> tuple[int, str]:
     """Status and text of one request."""
-    connection = connected(to) if isinstance(to, int) else to
+    if isinstance(to, int):
+        with closing(connected(to)) as own:
+            return ask(own, method, path, body, form_key)
     headers = {} if method == "GET" else {"Content-Type": "application/json", "X-CSRF-Token": form_key}
-    connection.request(method, path, None if body is None else json.dumps(body), headers)
-    answer = connection.getresponse()
+    to.request(method, path, None if body is None else json.dumps(body), headers)
+    answer = to.getresponse()
     return answer.status, answer.read().decode()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,17 +81,18 @@ def serve(
         origins=(serving.origin_of(public),) if public else (),
         public_url=public,
     )
-    service = _opened(study, annotator, simulated, database, options)
-    listening = serving.listen(host, port)
-    shown = _linked(service, public or serving.base_url(host, listening), renew=new_links)
+    with ExitStack() as held:
+        listening = held.enter_context(serving.listen(host, port))
+        service = held.enter_context(closing(_opened(study, annotator, simulated, database, options)))
+        shown = _linked(service, public or serving.base_url(host, listening), renew=new_links)
 
-    def ready() -> None:
-        _show(shown, json)
-        _say(service, host, public)
-        if open_browser:
-            typer.launch(shown.owner)
+        def ready() -> None:
+            _show(shown, json)
+            _say(service, host, public)
+            if open_browser:
+                typer.launch(shown.owner)
 
-    serving.serve(service, listening, proxy_headers=proxy_headers, ready=ready)
+        serving.serve(service, listening, proxy_headers=proxy_headers, ready=ready)
 
 
 def links(
@@ -105,11 +107,8 @@ def links(
 ) -> None:
     """Show the personal links of a study, and add annotators, without serving it. A server that runs knows them at
     once."""
-    service = _opened(study, annotator, None, database, None)
-    try:
+    with closing(_opened(study, annotator, None, database, None)) as service:
         _show(_linked(service, _base(public_url), renew=new_links), json)
-    finally:
-        service.close()
 
 
 def _opened(
@@ -119,16 +118,9 @@ def _opened(
     database: str | None,
     options: ServeOptions | None,
 ) -> Service:
-    from semblance.errors import UsageError
     from semblance.web.annotation.service import open_service
 
-    service = open_service(study, annotators or (), simulated or (), database=database, options=options)
-    if not service.store.annotators():
-        service.close()
-        raise UsageError(
-            "Nobody may annotate this study yet.", mend="Name who shall: --annotator ann --annotator bob"
-        )
-    return service
+    return open_service(study, annotators or (), simulated or (), database=database, options=options)
 
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from semblance.errors import UsageError
 from semblance.protocols.hume.answers import (
     OWNER,
     AnswerStore,
@@ -105,12 +106,24 @@ def open_service(
     """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, and to
     all who were let in before.
 
-    Raises DataError for a folder without a study, UsageError for a database of another one.
+    Raises DataError for a folder without a study, UsageError for a database of another one and where nobody is let in.
     """
     folder = read_study(path)
     store = open_store(folder, database)
-    kinds: tuple[tuple[Iterable[str], Who], ...] = ((annotators, "person"), (simulated, "simulated"))
-    for names, kind in kinds:
+    try:
+        _let_in(store, ((annotators, "person"), (simulated, "simulated")))
+        links = Links(store.database, study_key(path))
+    except BaseException:
+        store.close()
+        raise
+    return Service(folder, store, links, options or ServeOptions())
+
+
+def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Who]]) -> None:
+    for names, kind in people:
         for name in names:
             store.add_annotator(name, kind)
-    return Service(folder, store, Links(store.database, study_key(path)), options or ServeOptions())
+    if not store.annotators():
+        raise UsageError(
+            "Nobody may annotate this study yet.", mend="Name who shall: --annotator ann --annotator bob"
+        )

@@ -28,12 +28,20 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        made = socket.socket(family, kind, protocol)
+        return _listening(family, kind, protocol, address)
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from None
+
+
+def _listening(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
+    made = socket.socket(family, kind, protocol)
+    try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
         made.listen(128)
-    except OSError as error:
-        raise _cannot_listen(host, port, error) from None
+    except BaseException:
+        made.close()
+        raise
     return made
 
 
@@ -74,17 +82,15 @@ def serve(
     `proxy_headers`: believe X-Forwarded-For and X-Forwarded-Proto of proxies on this machine, or of those named in
     FORWARDED_ALLOW_IPS. Raises ModelError where the extra `web` is missing.
     """
-    server = _server(service, proxy_headers)
     before = signal.signal(signal.SIGTERM, _interrupted)
-    ready()
     try:
+        server = _server(service, proxy_headers)
+        ready()
         server.run(sockets=[listening])
     except KeyboardInterrupt:
         pass  # what was acknowledged is stored: a stopped server has lost nothing
     finally:
         signal.signal(signal.SIGTERM, before)
-        listening.close()
-        service.close()
 
 
 def _server(service: Service, proxy_headers: bool) -> Any:
