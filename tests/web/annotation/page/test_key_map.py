@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,3 +121,24 @@ def test_practice_of_groups(inside: Callable[[str], Any]) -> None:
         return [agrees(task, one, {p0: '1 a', p1: '2', p2: '2'}), agrees(task, one, {p0: '1', p1: '1', p2: '2'})];"""
     )
     assert found == [True, False]
+
+
+def test_the_documentation_lists_the_keys(inside: Callable[[str], Any], root: Path) -> None:
+    """Every key of every view is in the table of the documentation with the same words, and no other is."""
+    keys = inside("const {KEYS, EVERYWHERE} = await import('/static/keys.js'); return {...KEYS, EVERYWHERE};")
+    page = (root / "docs" / "hume_annotating.md").read_text("utf-8")
+    told = {tuple(cells) for cells in re.findall(r"^\| ([\w ]+) \| .+? \| (.+) \|$", page, re.MULTILINE)}
+    told -= {("Family", "What it does")}
+    names = {
+        "sts": "STS",
+        "classification": "Classification",
+        "reranking": "Reranking",
+        "clustering": "Clustering",
+    }
+    meant = {(names[view], does) for view in names for _, _, does in keys[view]}
+    meant |= {("everywhere", does) for _, _, does in keys["EVERYWHERE"]}
+    shared = set.intersection(
+        *({does for _, _, does in keys[view]} for view in ("sts", "classification", "reranking"))
+    )
+    meant = {one for one in meant if one[1] not in shared} | {("all others", does) for does in shared}
+    assert told == meant
