@@ -99,7 +99,10 @@ def import_files(
         impossible=sum(row.value is None for row in rows),
         replaced=replaced,
         left_out=dict(left_out),
-        remarks=(*(remark for each in taken for remark in each.remarks), *_unused(names, answers)),
+        remarks=(
+            *dict.fromkeys(remark for each in taken for remark in each.remarks),
+            *_unused(names, answers),
+        ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
         open={key: len(folder.items_of(key[1])) - n for key, n in counted.items()},
     )

@@ -33,7 +33,7 @@ _MAIN: Mapping[str, str] = {
 }
 _STATUSES = ("draft", "discarded", "submitted")
 _NO_STATUS = (
-    "{name}: responses without a status are taken as submitted; a flat export (flatten=True) tells drafts."
+    "responses without a status are taken as submitted; a flat export (flatten=True) tells drafts apart"
 )
 
 
@@ -94,8 +94,7 @@ def _take(
 ) -> None:
     status = response.status or "submitted"
     if not response.status:
-        remark = _NO_STATUS.format(name=at.path.name)
-        taken.remarks += [remark] if remark not in taken.remarks else []
+        taken.remarks.append(_NO_STATUS)
     if status not in _STATUSES:
         raise at.fault(
             "the status of a response is not known", expected=", ".join(_STATUSES), found=status[:60]
