@@ -340,11 +340,51 @@ def test_language_models_of_the_study(tmp_path: Path) -> None:
     }
 
 
-def test_answers_of_a_language_model_to_another_study(tmp_path: Path) -> None:
-    path = scored_study(tmp_path, families=("sts",))
+def without_gold(path: Path) -> None:
+    (path / "gold.jsonl").unlink()
+
+
+def with_less_gold(path: Path) -> None:
+    gold = path / "gold.jsonl"
+    gold.write_text("".join(gold.read_text().splitlines(keepends=True)[1:]))
+
+
+def in_answers(old: str, new: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        answers = path / "annotations" / "ann.jsonl"
+        assert old in answers.read_text()
+        answers.write_text(answers.read_text().replace(old, new))
+
+    return change
+
+
+def twice(path: Path) -> None:
+    answers = path / "annotations" / "ann.jsonl"
+    answers.write_text(answers.read_text() * 2)
+
+
+def without_study(path: Path) -> None:
+    (path / "study.json").unlink()
+
+
+def with_another_llm(path: Path) -> None:
     write_llm(path, [llm_row("other-1", 3)])
-    with pytest.raises(DataError, match="other-1 is to no item of the study"):
+
+
+@pytest.mark.parametrize(("change", "what"), [
+    (without_gold, r"gold\.jsonl: There is no such file"), (with_less_gold, "topic-00 of topic has no gold"),
+    (in_answers('"topic-00"', "1"), r"ann\.jsonl:1: item_id cannot be read"),
+    (in_answers("topic-00", "topic-99"), "topic-99 is to no item of the study"), (twice, "topic-00 is there twice"),
+    (in_answers('"food"', '"purple"'), "is 'purple'"), (without_study, "holds no study"),
+    (with_another_llm, "other-1 is to no item of the study"),
+])  # fmt: skip
+def test_broken_studies(tmp_path: Path, change: Callable[[Path], None], what: str) -> None:
+    """Told before anything is begun, with a mend."""
+    path = scored_study(tmp_path, families=("classification",))
+    change(path)
+    with pytest.raises(DataError, match=what) as caught:
         sb.hume.score(path, [], out=tmp_path / "run", **QUICK)
+    assert caught.value.mend
     assert not (tmp_path / "run").exists()
 
 
