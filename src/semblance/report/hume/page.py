@@ -23,6 +23,7 @@ from semblance.report.hume.verdict import verdict_of
 from semblance.report.hume.words import answerers, is_range
 from semblance.report.notes import Note
 from semblance.report.record import Record
+from semblance.report.sage.panels import TOP
 from semblance.report.tablefiles import FileTable, file_tables
 from semblance.report.verdict import Verdict
 
@@ -59,6 +60,7 @@ class HumePage:
     tables: tuple[FileTable, ...]
     is_short: bool
     is_published: bool
+    top: int = TOP
 
 
 def hume_page(record: Record, _: Board) -> HumePage:
