@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,9 @@ def retrieval(tmp_path: Path) -> Path:
     lines += [f"q{k}\tn{(k % 6) + 6 * j}\t{j + 1}" for k in range(12) for j in range(2 + k % 3)]
     (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
+
+
+@pytest.fixture
+def rows_file() -> Callable[[Path, list[dict[str, object]]], Path]:
+    """Writes rows of a test's own."""
+    return write_rows

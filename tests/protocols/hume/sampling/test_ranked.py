@@ -128,3 +128,13 @@ def test_negatives_are_drawn_among_the_hardest() -> None:
     drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 40, 3)
     places = {int(key[1:]) for item in drawn.items for key in item.documents if key != "good"}
     assert places == set(range(HARD))
+
+
+def test_a_short_list_gives_its_harder_half() -> None:
+    """Of eight negatives the four hardest; all of them where so many are to be shown."""
+    texts = {f"n{k}": f"text number {k} of w{k} and v{k}" for k in range(8)} | {"good": "the good one it is"}
+    asked = [Asked(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(30)]
+    for candidates, places in ((4, set("0123")), (9, set("01234567"))):
+        request = TaskRequest(data="x", practice=0, candidates=candidates)
+        drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 30, 3)
+        assert {key[1:] for item in drawn.items for key in item.documents if key != "good"} == places

@@ -218,3 +218,33 @@ def test_fewer_pairs_than_asked_for(pairs: Path) -> None:
     task = _sample(TaskRequest(data=str(pairs), n=50, lang=["dan"])).study.tasks[0]
     assert task.n == 30
     assert "30 of 50 items: all that there are" in task.notes
+
+
+def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_file) -> None:
+    """A published sample of HUME is drawn for its own family only, and taken whole: 48 items, 8 of each label."""
+    folder = tmp_path / "mirror" / "hume-emotion"
+    folder.mkdir(parents=True)
+    for split, each in (("train", 20), ("test", 8)):
+        rows = [
+            {"text": f"{split} feeling {label} number {k}", "label": label}
+            for label in range(6)
+            for k in range(each)
+        ]
+        rows_file(folder / f"{split}.jsonl", rows)
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "mirror"))
+    drawn = _sample(TaskRequest(data="hume-emotion", n=48))
+    assert [(task.name, task.family, task.n) for task in drawn.study.tasks] == [
+        ("hume-emotion", "classification", 48)
+    ]
+    assert [label.value for label in drawn.study.tasks[0].labels] == list("012345")
+    assert drawn.study.tasks[0].notes == []
+
+
+def test_long_texts_are_said(tmp_path: Path, rows_file) -> None:
+    """People have to read them."""
+    rows: list[dict[str, object]] = [
+        {"text": f"{k} " + "words " * (1000 if k < 4 else 3), "label": "ab"[k % 2]} for k in range(8)
+    ]
+    data = rows_file(tmp_path / "long.jsonl", rows)
+    drawn = _sample(TaskRequest(data=str(data), family=["classification"], n=8, practice=0))
+    assert "4 items with a text over 5,000 characters, long to read" in drawn.study.tasks[0].notes

@@ -21,9 +21,9 @@ NEAR = 0.8
 DEPTH = 100
 """Documents that BM25 finds for a query, among which hard negatives are looked for."""
 HARD = 20
-"""Among so many of the hardest negatives those that are shown are drawn. The very hardest alone are an attack on BM25,
-and hold most of the documents that are relevant though nobody judged them: on Cranfield every system that we tried was
-no better than chance with them."""
+"""Among the harder half, at most so many, the negatives that are shown are drawn. The very hardest alone are an attack
+on BM25, and hold most of the documents that are relevant though nobody judged them: on Cranfield every system that we
+tried was hardly better than chance with them."""
 PRACTISED = 4
 """Documents of a query to practise on."""
 Negatives = Callable[["Asked"], Iterable[str]]
@@ -113,7 +113,7 @@ def shown(
 
 
 def _item(one: Asked, negatives: Negatives, relevant: int, total: int, seed: int) -> Chosen | None:
-    documents = shown(one, _mixed(list(negatives(one)), one.id, seed), relevant, total, seed)
+    documents = shown(one, _mixed(list(negatives(one)), one.id, total, seed), relevant, total, seed)
     if documents is None:
         return None
     payload = {
@@ -137,10 +137,11 @@ def _practice(
     return tuple(marks_practice(dict(item.payload), item.gold) for item in found)
 
 
-def _mixed(hardest: Sequence[str], query: str, seed: int) -> list[str]:
-    """The hardest in a drawn order, then the others."""
-    order = seeded(hardest[:HARD], seed, "negatives", query)
-    return [hardest[place] for place in order] + list(hardest[HARD:])
+def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
+    """The harder ones in a drawn order, then the others."""
+    size = min(HARD, max(total - 1, len(hardest) // 2))
+    order = seeded(hardest[:size], seed, "negatives", query)
+    return [hardest[place] for place in order] + list(hardest[size:])
 
 
 def _hardest_of_list(one: Asked) -> list[str]:

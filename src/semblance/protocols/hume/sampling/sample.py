@@ -29,6 +29,9 @@ from semblance.protocols.hume.sampling.told import (
 )
 from semblance.records import LabelledTexts
 
+LONG = 5000
+"""Characters over which a text is long for people: passages of the study have about 2,200 (spec hume 2)."""
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -107,12 +110,14 @@ def _checked(one: Opened, drawn: Drawn) -> Drawn:
     wanted = one.request.size(one.family)
     short = len(items) < wanted and one.family in ("sts", "reranking")
     empty = empty_texts(one.data, one.shape)
+    long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
         *one.notes,
         *(("hard negatives found by BM25, which nobody judged",) if one.shape == "retrieval" else ()),
         *((f"{len(items)} of {wanted} items: all that there are",) if short else ()),
         *drawn.notes,
         *in_words(items),
+        *counted(long, "item", f"with a text over {LONG:,} characters, long to read"),
         *counted(near, "leaked item", "a near copy, not the same"),
         *counted(empty, "empty document", "in the corpus, never shown"),
     )
