@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import importlib.util
-import json
 import os
 import signal
 import socket

@@ -28,13 +28,15 @@ def as_html(markdown: str) -> Markup:
 def _parser() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     made.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
-    made.core.ruler.push("lower_headings", _lower_headings)
+    made.core.ruler.push("fit", _fit)
     made.add_render_rule("link_open", _link_open)
     return made
 
 
-def _lower_headings(state: StateCore) -> None:
+def _fit(state: StateCore) -> None:
+    """Lower headings; and the alignment of columns goes, which would be an inline style that the policy stops."""
     for token in state.tokens:
+        token.attrs.pop("style", None)
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + _DOWN)}"
 

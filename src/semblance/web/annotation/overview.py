@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semblance.protocols.hume.answers import Annotator, Saved
 from semblance.protocols.hume.folder import Task
-from semblance.protocols.hume.scoring.agreement import PeopleAgreement, people_agreement
 from semblance.protocols.hume.study import Item, read_value
+
+if TYPE_CHECKING:
+    from semblance.protocols.hume.scoring.agreement import PeopleAgreement
 
 AnswersBy = Mapping[str, Mapping[str, Saved]]
 _EXCERPT = 160
@@ -123,6 +125,9 @@ def _task(
 
 
 def _agreement(task: Task, items: Sequence[Item], answers: AnswersBy) -> PeopleAgreement:
+    # The numeric libraries wait for the first look: a server that was killed is up again sooner.
+    from semblance.protocols.hume.scoring.agreement import people_agreement
+
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):
         own = answers[annotator]

@@ -1,0 +1,70 @@
+"""How often somebody may ask."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.web.annotation import limits
+from semblance.web.annotation.limits import RateLimit, address_key
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def test_a_burst_then_a_rate() -> None:
+    """Three at once, then two a second, and never more than three saved up."""
+    clock = Clock()
+    limit = RateLimit(3, 2.0, clock=clock)
+    assert [limit.allows("a") for _ in range(4)] == [True, True, True, False]
+    assert limit.is_spent("a")
+    clock.at += 0.5
+    assert not limit.is_spent("a")
+    assert [limit.allows("a"), limit.allows("a")] == [True, False]
+    clock.at += 100
+    assert [limit.allows("a") for _ in range(4)] == [True, True, True, False]
+
+
+def test_each_has_their_own() -> None:
+    """One who asks too much takes nothing from another."""
+    limit = RateLimit(1, 0.0, clock=Clock())
+    assert [limit.allows(key) for key in "aab"] == [True, False, True]
+
+
+@given(st.lists(st.floats(0, 3), max_size=60), st.integers(1, 5), st.floats(0.1, 4))
+def test_never_more_than_burst_and_rate(waits, burst, rate) -> None:
+    """Over any stretch of time."""
+    clock = Clock()
+    limit = RateLimit(burst, rate, clock=clock)
+    taken = []
+    for wait in waits:
+        clock.at += wait
+        if limit.allows("a"):
+            taken.append(clock.at)
+    for first in range(len(taken)):
+        for last in range(first, len(taken)):
+            assert last - first + 1 <= burst + rate * (taken[last] - taken[first]) + 1e-6
+
+
+def test_many_addresses_do_not_fill_the_memory(monkeypatch) -> None:
+    """Who was silent longest is forgotten."""
+    monkeypatch.setattr(limits, "_MOST_KEPT", 10)
+    limit = RateLimit(1, 0.0, clock=Clock())
+    for at in range(100):
+        limit.allows(str(at))
+    assert len(limit._levels) == 10
+    assert limit.is_spent("99")
+    assert not limit.is_spent("0")
+
+
+def test_an_address_of_version_six_is_its_network() -> None:
+    """A client has all of it, and would be a new one with every request."""
+    assert address_key("2001:db8:1:2::1") == address_key("2001:db8:1:2:ffff::9")
+    assert address_key("2001:db8:1:2::1") != address_key("2001:db8:1:3::1")
+    assert address_key("192.0.2.1") != address_key("192.0.2.2")
+    assert address_key("testclient") == "testclient"
