@@ -47,13 +47,13 @@ def test_hostile_names(small_record: Summary) -> None:
     ("need", "said"),
     [
         (
-            Need(system="m", items=1200, annotators=2, smallest=0.21),
-            "to set m apart from people take about 1,200 more items with these annotators or 2 more annotators with "
-            "these items. This study could show a difference of 21.0.",
+            Need(system="m", items=1200, annotators=4, smallest=0.21),
+            "to set m apart takes about 1,200 items (40 now) with these annotators, or 4 annotators (2 now) with these "
+            "items. This study could show a difference of 21.0.",
         ),
         (
-            Need(system="m", items=0, annotators=0, smallest=0.1),
-            "there are enough items to set m apart from people.",
+            Need(system="m", items=38, annotators=2, smallest=0.1),
+            "40 items are enough to set m apart from simulated annotators.",
         ),
         (
             Need(system="m", items=None, annotators=None, smallest=0.3, note="No number would do."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,7 @@ from semblance.protocols.hume.beyond.people import (
 from semblance.protocols.hume.beyond.resampling import Draws, Resampled, no_interval, resampled
 from semblance.protocols.hume.study import TaskSpec
 
-DRAWS = Draws(n_resamples=10_000, kind="expanded")
-"""Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md)."""
+DRAWS = Draws(n_resamples=10_000)
 SystemValues = Mapping[str, Any]
 """What a system has of every item, by item id; items it failed on are absent. Classification: 1 for a right label and 0
 for a wrong one, or the share of repeats that were right. Reranking: the AP of the query. STS: the similarity of the two
@@ -95,7 +94,8 @@ def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], dra
     if task.family == "clustering":
         differences = [no_interval(score - people, n, NO_CLUSTERS) for score in scores]
     else:
-        differences = list(resampled(difference, n, draws))
+        # Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md).
+        differences = list(resampled(difference, n, replace(draws, kind=draws.kind or "expanded")))
     return [Compared(score, people, one) for score, one in zip(scores, differences, strict=True)]
 
 

@@ -108,19 +108,21 @@ def _advice(summary: Summary) -> Iterator[str]:
         names = ", ".join(pair.name for pair in summary.pairs if pair.advice == advice)
         yield f"{names}: {advice}"
     for pair in summary.pairs:
-        if pair.need and (sentence := _need(pair.need)):
+        if pair.need and (sentence := _need(pair, pair.need)):
             yield f"{pair.name}: {sentence}"
 
 
-def _need(need: Need) -> str:
-    """`More items or annotators` as the record has them: in addition to those of the study."""
-    if need.items == 0:
-        return f"there are enough items to set {need.system} apart from people."
+def _need(pair: PairRecord, need: Need) -> str:
+    if need.items is not None and need.items <= pair.n:
+        return (
+            f"{numbers.counted(pair.n, 'item')} are enough to set {need.system} apart from {answerers(pair)}."
+        )
     ways = []
     if need.items is not None:
-        ways.append(f"{numbers.counted(need.items, 'more item')} with these annotators")
+        ways.append(f"{numbers.counted(need.items, 'item')} ({pair.n} now) with these annotators")
     if need.annotators:
-        ways.append(f"{numbers.counted(need.annotators, 'more annotator')} with these items")
-    said = f"to set {need.system} apart from people take about {' or '.join(ways)}." if ways else ""
-    least = f" This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
-    return " ".join(filter(None, (said + least, need.note))).strip()
+        now = len(pair.annotators)
+        ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
+    said = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
+    least = f"This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
+    return " ".join(filter(None, (said, least, need.note)))

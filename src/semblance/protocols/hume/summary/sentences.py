@@ -27,9 +27,10 @@ def findings(summary: Summary) -> Iterator[str]:
     yield from _lead(summary)
 
 
-def answerers(summary: Summary) -> str:
+def answerers(of: Summary | PairRecord) -> str:
     """`people`, `simulated annotators`, or `annotators` where there were both."""
-    kinds = answered_by(one for pair in summary.pairs for one in pair.annotators)
+    pairs = of.pairs if isinstance(of, Summary) else (of,)
+    kinds = answered_by(one for pair in pairs for one in pair.annotators)
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 

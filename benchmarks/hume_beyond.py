@@ -1,0 +1,280 @@
+"""How often the intervals of `semblance.protocols.hume.beyond` hold, and how often a planted difference is found.
+
+    python benchmarks/hume_beyond.py agreement|paired|ceiling|clustering|power [--studies 400] [--resamples 1000]
+
+Worlds draw gold, and people and a system who see it through noise; the truth is the value in a very large study of the
+same world. Every table is printed as Markdown; docs/hume_beyond.md has those of 400 studies.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from semblance.measures import v_measure
+from semblance.protocols.hume.beyond.agreement_interval import agreement_intervals
+from semblance.protocols.hume.beyond.ceiling import human_ceiling
+from semblance.protocols.hume.beyond.components import components
+from semblance.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
+from semblance.protocols.hume.beyond.paired import compare_with_people
+from semblance.protocols.hume.beyond.people import People
+from semblance.protocols.hume.beyond.power import annotators_by_variance, needed, reach_of
+from semblance.protocols.hume.beyond.resampling import Draws, Resampled, resampled
+from semblance.protocols.hume.scoring.marked import marked_ap
+from semblance.protocols.hume.scoring.people import Aggregation
+from semblance.protocols.hume.study import Family, TaskSpec
+from semblance.randomness import generator
+
+Rng = np.random.Generator
+ONCE = Draws(1, kind="percentile")
+KINDS = ("percentile", "expanded", "bca")
+
+
+@dataclass(frozen=True)
+class World:
+    """`noise` has one number per annotator, and one more for the system where there is one: how often a label is
+    right (of `labels` equally likely ones) or a relevant document marked, or the deviation of a rating."""
+
+    name: str
+    family: Family
+    noise: tuple[float, ...]
+    labels: int = 3
+    aggregation: Aggregation = "paper"
+
+
+AGREEMENT = (
+    World("2 labels, kappa .5", "classification", (0.7, 0.7), 2),
+    World("6 labels, kappa .37", "classification", (0.6, 0.6), 6),
+    World("3 labels, kappa .90", "classification", (0.95, 0.95), 3),
+    World("3 annotators, 4 labels", "classification", (0.8, 0.7, 0.6), 4),
+    World("6 groups, ARI .4", "clustering", (0.8, 0.8), 6),
+    World("6 groups, ARI .03", "clustering", (0.4, 0.4), 6),
+    World("ratings, rho .7", "sts", (1.0, 1.0)),
+    World("marks, rho .6", "reranking", (0.85, 0.85)),
+)
+PAIRED = (
+    World("classification, alike", "classification", (0.8, 0.8), aggregation="first"),
+    World("classification, vote of 2", "classification", (0.75, 0.7, 0.85)),
+    World("classification, mean of 2", "classification", (0.75, 0.75, 0.9), aggregation="mean"),
+    World("reranking, alike", "reranking", (0.85, 0.85), aggregation="first"),
+    World("reranking, mean of 2", "reranking", (0.85, 0.8, 0.97)),
+    World("STS, alike", "sts", (1.0, 1.0), aggregation="first"),
+    World("STS, mean of 2", "sts", (1.0, 1.0, 2.0)),
+)
+
+
+def drawn(world: World, n: int, rng: Rng) -> tuple[People, dict[str, Any]]:
+    """A study of n items: people, and a system's values (of the last noise)."""
+    gold, given = _answers(world, n, rng)
+    ids = [f"{i:07}" for i in range(n)]
+    answers = {f"ann {k}": dict(zip(ids, one, strict=True)) for k, one in enumerate(given)}
+    system = answers.pop(f"ann {len(given) - 1}") if world in PAIRED else {}
+    kept = dict(zip(ids, gold, strict=True))
+    if world.family == "classification":
+        system = {item: float(value == kept[item]) for item, value in system.items()}
+    elif world.family == "reranking":
+        system = {item: marked_ap(kept[item], value) for item, value in system.items()}
+    task = TaskSpec(world.name, world.family, "eng")
+    return People(task, kept, answers, world.aggregation), system
+
+
+def _answers(world: World, n: int, rng: Rng) -> tuple[list[Any], list[list[Any]]]:
+    if world.family == "sts":
+        gold, odd = rng.integers(0, 26, n) / 5, rng.normal(0, 0.6, n)
+        seen = [np.clip(np.round(gold + odd + rng.normal(0, z, n)), 0, 5) for z in world.noise]
+        return gold.tolist(), [one.tolist() for one in seen]
+    if world.family == "reranking":
+        relevant = np.arange(7) < 3
+        seen = [rng.random((n, 7)) < np.where(relevant, z, 0.12) for z in world.noise]
+        return [(1, 1, 1, 0, 0, 0, 0)] * n, [list(map(tuple, one.astype(int).tolist())) for one in seen]
+    gold = rng.integers(0, world.labels, n)
+    # Four items in ten are harder for everybody where a system takes part.
+    hard = (rng.random(n) < 0.4) * 0.35 * (world in PAIRED)
+    seen = [np.where(rng.random(n) < z - hard, gold, rng.integers(0, world.labels, n)) for z in world.noise]
+    if world.family == "clustering":
+        return list(map(str, gold.tolist())), [list(map(str, one.tolist())) for one in seen]
+    return gold.tolist(), [one.tolist() for one in seen]
+
+
+def coverage(
+    of: Callable[[World, int, Rng, Draws], dict[str, Resampled]],
+    worlds: Sequence[World],
+    sizes: Sequence[int],
+    kinds: Sequence[str],
+    options: argparse.Namespace,
+) -> Iterator[tuple[str, ...]]:
+    """A row per world, value and size: how often each kind of interval holds the truth, of the studies with one."""
+    for world in worlds:
+        truth = of(world, options.truth, generator(1, "truth", world.name), ONCE)
+        for n in sizes:
+            found: dict[tuple[str, str], list[Resampled]] = {}
+            for study in range(options.studies):
+                for kind in kinds:
+                    draws = Draws(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
+                    for name, one in of(world, n, generator(study, world.name, str(n)), draws).items():
+                        found.setdefault((name, kind), []).append(one)
+            for name, true in truth.items():
+                if (name, kinds[0]) in found:
+                    cells = [_held(found[name, kind], true.estimate) for kind in kinds]
+                    yield (
+                        world.name,
+                        name,
+                        f"{true.estimate:.2f}",
+                        str(n),
+                        *(x for cell in cells for x in cell),
+                    )
+
+
+def _held(found: Sequence[Resampled], truth: float) -> tuple[str, str]:
+    known = [one for one in found if one.low == one.low]
+    if not known:
+        return "–", "–"
+    held = np.mean([one.low <= truth <= one.high for one in known])
+    sure = np.mean([one.p < 0.05 for one in known])
+    lacking = 1 - len(known) / len(found)
+    return f"{100 * held:.1f}" + (
+        f" ({100 * lacking:.0f}% none)" if lacking > 0.005 else ""
+    ), f"{100 * sure:.1f}"
+
+
+def agreement(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    yield ("world", "coefficient", "true", "n", *KINDS)
+    skipped = {"v_measure", "kendall"}
+
+    def of(world: World, n: int, rng: Rng, draws: Draws) -> dict[str, Resampled]:
+        people, _ = drawn(world, n, rng)
+        found = agreement_intervals(world.family, people.answers, draws)
+        return {name: one for name, one in found.items() if name not in skipped}
+
+    for row in coverage(of, AGREEMENT, (20, 40, 100), KINDS, options):
+        yield (*row[:4], *row[4::2])
+
+
+def ceiling(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    yield ("world", "value", "true", "n", "bca")
+
+    def of(world: World, n: int, rng: Rng, draws: Draws) -> dict[str, Resampled]:
+        return {"ceiling": human_ceiling(drawn(world, n, rng)[0], draws).value}
+
+    worlds = [world for world in AGREEMENT if world.family != "clustering"]
+    for row in coverage(of, worlds, (20, 40, 100), ("bca",), options):
+        yield (*row[:4], row[4])
+
+
+def paired(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    yield ("world", "true", "n", *(f"{kind}{what}" for kind in KINDS for what in ("", ", p < .05")))
+
+    def of(world: World, n: int, rng: Rng, draws: Draws) -> dict[str, Resampled]:
+        people, system = drawn(world, n, rng)
+        return {"difference": compare_with_people(people, {"m": system}, draws)["m"].difference}
+
+    for row in coverage(of, PAIRED, (20, 40, 100), KINDS, options):
+        yield (row[0], *row[2:])
+
+
+def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The difference of two V-measures with gold, k-means (made anew in every study) minus a person."""
+    yield ("n", "percentile", "bca", "bootstrap's SD", "true SD")
+    for n in (30, 60):
+        true = np.array([_two_v(*_points(n, generator(s, "truth", str(n)))) for s in range(options.studies)])
+        truth = float((true[:, 0] - true[:, 1]).mean())
+        held: dict[str, list[bool]] = {"percentile": [], "bca": []}
+        widths = []
+        for study in range(options.studies):
+            gold, system, person = map(indicators, _points(n, generator(study, "study", str(n))))
+
+            def difference(counts: Any, g: Any = gold, s: Any = system, p: Any = person) -> Any:
+                return drawn_v_measure(counts, g, s) - drawn_v_measure(counts, g, p)
+
+            for kind in held:
+                draws = Draws(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
+                found = resampled(difference, n, draws)[0]
+                held[kind].append(found.low <= truth <= found.high)
+                widths.append((found.high - found.low) / 3.92)
+        rates = [f"{100 * np.mean(one):.1f}" for one in held.values()]
+        yield (str(n), *rates, f"{np.mean(widths):.3f}", f"{float((true[:, 0] - true[:, 1]).std()):.3f}")
+
+
+def _points(n: int, rng: Rng) -> tuple[list[int], list[int], list[int]]:
+    from sklearn.cluster import KMeans
+
+    gold = np.repeat(np.arange(6), n // 6)
+    points = generator(0, "centres").normal(size=(6, 4))[gold] + rng.normal(size=(n, 4)) * 0.6
+    system = KMeans(6, n_init=1, max_iter=50, random_state=int(rng.integers(1 << 30))).fit_predict(points)
+    person = np.where(rng.random(n) < 0.75, gold, rng.integers(0, 6, n))
+    return gold.tolist(), system.tolist(), person.tolist()
+
+
+def _two_v(gold: list[int], system: list[int], person: list[int]) -> tuple[float, float]:
+    return v_measure(gold, system), v_measure(gold, person)
+
+
+def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """A difference, known from a very large study; how often studies of the size promised to find it do so."""
+    yield ("world", "promised", "found at p < .05")
+    for world in PAIRED:
+        if "alike" in world.name:
+            continue
+        items = needed(*drawn(world, options.truth, generator(1, "truth", world.name))).items
+        if items:
+            studies = (drawn(world, items, generator(s, "study", world.name)) for s in range(options.studies))
+            yield (world.name, f"{items} items", _found(studies, options))
+    yield _annotators(60, options)
+
+
+def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
+    """Annotators who differ in how often they are right, drawn anew in every study, against a system right at 90%."""
+
+    def study(k: int, items: int, rng: Rng) -> tuple[People, dict[str, Any]]:
+        good = rng.uniform(0.65, 0.95, k)
+        hard = (rng.random(items) < 0.4) * 0.3
+        right = (rng.random((k, items)) < good[:, None] - hard).astype(int)
+        ids = [f"{i:05}" for i in range(items)]
+        answers = {f"ann {a:03}": dict(zip(ids, map(int, row), strict=True)) for a, row in enumerate(right)}
+        system = dict(zip(ids, (rng.random(items) < 0.96 - hard).astype(float).tolist(), strict=True))
+        return People(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), system
+
+    people, system = study(400, 2000, generator(1, "annotators"))
+    table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
+    parts = components(np.array(table))
+    k = annotators_by_variance(parts, n, 1, reach_of(0.8, 0.05)) if parts else None
+    studies = (study(k or 1, n, generator(s, "more", str(n))) for s in range(options.studies))
+    return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
+
+
+def _found(studies: Iterator[tuple[People, dict[str, Any]]], options: argparse.Namespace) -> str:
+    draws = Draws(options.resamples, kind="expanded")
+    below = [
+        compare_with_people(people, {"m": one}, draws)["m"].difference.p < 0.05 for people, one in studies
+    ]
+    return f"{100 * np.mean(below):.1f}%"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    tables = {
+        "agreement": agreement,
+        "ceiling": ceiling,
+        "paired": paired,
+        "clustering": clustering,
+        "power": power,
+    }
+    parser.add_argument("table", choices=tables)
+    parser.add_argument("--studies", type=int, default=400)
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--truth", type=int, default=40_000, help="items of the study that tells the truth")
+    options = parser.parse_args()
+    for place, row in enumerate(tables[options.table](options)):
+        print(f"| {' | '.join(row)} |", flush=True)
+        if not place:
+            print("|" + "---|" * len(row))
+
+
+if __name__ == "__main__":
+    main()
