@@ -23,6 +23,7 @@ from semblance.protocols.hume.results.contestants import of_cell
 from semblance.protocols.hume.scoring.people import MAIN
 from semblance.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from semblance.protocols.outcome import Run
+from semblance.protocols.standings import read_standings
 from semblance.runs.cells import record_from_json, record_to_json
 from semblance.runs.folder import RunFolder
 
@@ -172,6 +173,29 @@ def test_tables(run: Run) -> None:
     assert not {"hume_table2", "hume_table13"} & names
     assert run.table("hume_table1")["model"].to_list() == ["n_datasets", *SYSTEMS, "Human"]
     assert run.table("hume_table8")["answered_by"].to_list() == ["people"] * 4
+
+
+def test_systems_can_be_compared_later(run: Run, study: Path, tmp_path: Path) -> None:
+    """Headlines with replicates overall, by family and by task, in the groups that are ranked together."""
+    found = {(one.task, one.system): one for one in read_standings(run.path)}
+    assert {(task, one.group) for (task, system), one in found.items() if system == "jaccard"} == {
+        (task, "classical") for task in ("overall", "classification", "clustering", "reranking", "sts")
+    }
+    overall = found["overall", "wordllama"]
+    each = [
+        found[task, "wordllama"].headline for task in ("classification", "clustering", "reranking", "sts")
+    ]
+    assert overall.headline.value == pytest.approx(
+        np.mean([one.value for one in each if one.value is not None])
+    )
+    assert len(overall.headline.replicates) == len(each[0].replicates) == 200
+    both = sb.hume.score(study, SYSTEMS, out=tmp_path / "run", tasks=["pairs", "search"], **QUICK)
+    found_pair = both.compare("wordllama", "jaccard", "sts")
+    values = {
+        row["system"]: row["value"]
+        for row in both.results.filter(task="sts", variant="").iter_rows(named=True)
+    }
+    assert found_pair["difference"] == pytest.approx(values["wordllama"] - values["jaccard"])
 
 
 def test_items_are_kept_for_later(run: Run) -> None:

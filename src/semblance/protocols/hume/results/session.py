@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from semblance.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
 from semblance.protocols.hume.models import work
 from semblance.protocols.hume.results.cost import TIMED, forecast
+from semblance.protocols.hume.results.headlines import comparisons, standings
 from semblance.protocols.hume.results.plan import Plan, make_plan
 from semblance.protocols.hume.results.request import StudyRequest
 from semblance.protocols.hume.results.rows import PROTOCOL, study_rows
@@ -83,24 +82,5 @@ class _Score:
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
         tables = tuple(study_tables(summary, entered))
-        return Conclusion(tuple(study_rows(summary)), _comparisons(plan, records), tables)
-
-
-def _comparisons(plan: Plan, records: Sequence[CellRecord]) -> dict[str, Any]:
-    """Which systems the items of each task tell apart, those with vectors and those without each among themselves."""
-    kinds = {one.name: one.kind for one in plan.systems}
-    scopes = {}
-    for of in plan.answered:
-        own = [one for one in records if one.dataset == of.task.name and one.done]
-        for kind in dict.fromkeys(kinds[one.system] for one in own):
-            name = of.task.name if kind == "embedding" else f"{of.task.name}:{kind}"
-            scopes[name] = compared([_headline(one) for one in own if kinds[one.system] == kind])
-    return {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": scopes}
-
-
-def _headline(record: CellRecord) -> Headline:
-    headline = record.scores[0]
-    component = record.components.get(headline.measure)
-    if component is None or component.value is None:
-        return Headline.none(record.system, headline.reason)
-    return Headline(record.system, component.value, component.n, component.replicates, headline.method)
+        every = standings(plan, records, entered)
+        return Conclusion(tuple(study_rows(summary)), comparisons(every), tables, every)
