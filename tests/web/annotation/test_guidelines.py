@@ -17,9 +17,10 @@ PLAIN = {
     "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
 PIECES = [
-    "<script>alert(1)</script>", "<img src=x onerror=y>", "](javascript:alert(1))", "[a", "![b", "](https://x.example)",
-    "<https://x.example>", "<javascript:x>", "# ", "\n\n", "* ", "`", "```\n", "|a|b|\n|:-:|-|\n", "&lt;", "&#106;", '"',
-    "'", "<!--", "-->", "<![CDATA[", "text ", "    ", "\\", "](data:text/html,x)", "](HTTPS://x)", "](//x)", "\t", "\0",
+    "<script>alert(1)</script>", "<img src=x onerror=y>", "](javascript:alert(1))", "[a", "![b",
+    "](https://x.example)", "<https://x.example>", "<javascript:x>", "# ", "\n\n", "* ", "`", "```\n",
+    "|a|b|\n|:-:|-|\n", "&lt;", "&#106;", '"', "'", "<!--", "-->", "<![CDATA[", "text ", "    ", "\\",
+    "](data:text/html,x)", "](HTTPS://x)", "](//x)", "\t", "\x00",
 ]  # fmt: skip
 
 
