@@ -20,7 +20,7 @@ pytest.importorskip("fastapi")
 uvicorn = pytest.importorskip("uvicorn")
 CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync")  # fmt: skip
-EXPECTED = ("Failed to load resource: net::ERR", "the server responded with a status of 409")
+EXPECTED = ("Failed to load resource: ",)
 """What a browser says by itself where a test cuts the connection, or an answer is refused as it should be."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -295,3 +296,74 @@ def _evil(payload: Any, text: str) -> Any:
     if not isinstance(payload, dict):
         return text
     return {key: value if key == "id" else _evil(value, text) for key, value in payload.items()}
+
+
+def _refusing(person: Any, status: int, body: dict[str, Any]) -> None:
+    person.page.route(
+        "**/answers/**",
+        lambda route: route.fulfill(status=status, content_type="application/json", body=json.dumps(body)),
+    )
+
+
+def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
+    """The page says why, shows what is stored, and goes on."""
+    serving = serve("pairs")
+    person = _at_items(serving, visit, "pairs")
+    _refusing(person, 400, {"error": "This is no answer to <b>it</b>."})
+    person.press("2")
+    person.page.wait_for_selector(".notice.warning")
+    assert (
+        "item 1 was not taken: This is no answer to <b>it</b>."
+        in person.page.locator(".warning").inner_text()
+    )
+    person.until("!document.querySelector('input:checked')")
+    person.page.unroute("**/answers/**")
+    person.press("3")
+    person.is_saved()
+    assert serving.values() == {serving.order("pairs")[0]: 3}
+
+
+@pytest.mark.parametrize(
+    ("status", "says"), [(404, "not valid any more"), (403, "out of date"), (429, ""), (503, "")]
+)
+def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says: str) -> None:
+    """Where the server cannot take it now, or the link was replaced, the answer waits and is not dropped."""
+    serving = serve("pairs")
+    person = _at_items(serving, visit, "pairs")
+    _refusing(person, status, {"error": "Not now."})
+    person.press("2")
+    person.until(
+        "document.querySelector('#saved').textContent === '1 answer waits in this browser, not yet sent'"
+    )
+    assert says in "".join(person.page.locator(".warning").all_inner_texts())
+    person.page.unroute("**/answers/**")
+    person.is_saved()
+    assert serving.values() == {serving.order("pairs")[0]: 2}
+
+
+def test_an_item_that_cannot_be_fetched(serve: Serve, visit: Visit) -> None:
+    """The page says that it is not reached, tries again by itself, and then shows the item."""
+    serving = serve("pairs")
+    person = _at_items(serving, visit, "pairs")
+    person.page.route("**/items/**", lambda route: route.abort())
+    person.page.reload()
+    person.until("document.querySelector('h1')?.textContent === 'Not reached'")
+    person.at("item/pairs/2")
+    assert person.heading == "Not reached"
+    person.page.unroute("**/items/**")
+    person.page.wait_for_selector(".option", timeout=15000)
+
+
+def test_finished_in_another_browser(serve: Serve, visit: Visit) -> None:
+    """What is sent to a task that was finished elsewhere is refused, and the page shows what is frozen."""
+    serving = serve("pairs")
+    person = _at_items(serving, visit, "pairs")
+    person.press("2", "Enter", "2", "Enter", "2", "Enter", "2", "Shift+Enter")
+    person.is_saved()
+    assert serving.service.store.finish("ann", "pairs", serving.order("pairs")) == ()
+    person.press("5")
+    person.page.wait_for_selector(".notice.warning")
+    assert "frozen" in person.page.locator(".warning").inner_text()
+    person.until("document.querySelector('input:checked')?.value === '2'")
+    person.until("document.querySelector('input:checked').disabled")
+    assert set(serving.values().values()) == {2}

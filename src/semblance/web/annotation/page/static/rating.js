@@ -3,7 +3,7 @@ import { dataText, el } from "./dom.js";
 import { option, pick } from "./options.js";
 
 const SPAN = 21;
-const ROOM = 66;
+const ROOM = 54;
 
 /** The levels of a scale, from low to high. */
 export function levels({ low, high, step }) {

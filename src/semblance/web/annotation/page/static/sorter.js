@@ -10,7 +10,7 @@ export class Sorter {
   constructor({ lang, texts, values, latest, change, locked, refresh, watch = () => {} }) {
     Object.assign(this, { lang, texts, values, latest, change, locked, refresh, watch, chosen: null, active: -1 });
     this.field = el("input", {
-      id: "groupname", type: "text", autocomplete: "off", spellcheck: "false", maxlength: 60, dir: "auto",
+      id: "groupname", type: "text", placeholder: "Group name", autocomplete: "off", spellcheck: "false", maxlength: 60, dir: "auto",
       role: "combobox", "aria-expanded": "false", "aria-controls": "offered", "aria-autocomplete": "list", disabled: locked,
     });
     this.offer = el("ul#offered", { role: "listbox", "aria-label": "Groups with this name", hidden: true });
