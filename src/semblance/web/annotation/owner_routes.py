@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from semblance.protocols.hume.answers import stored_annotations
+from semblance.protocols.hume.study import Annotation
 from semblance.web.annotation.access import Door
 from semblance.web.annotation.browser import browser_of, new_browser, remember
-from semblance.web.annotation.export import as_csv, as_jsonl
+from semblance.web.annotation.export import KINDS, exported
 from semblance.web.annotation.overview import Overview, overview
 from semblance.web.annotation.owner_page import owner_page
 from semblance.web.annotation.refusals import Refusal
@@ -60,24 +59,18 @@ class OwnerRoutes:
 
     def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
         """All answers as CSV."""
-        annotations = self._annotations(request, token, exposed)
-        service = self._service
-        tasks = {item.id: item.task for item in service.folder.items}
-        positions = {
-            (one.id, item): at
-            for one in service.store.annotators()
-            for task in service.tasks
-            for at, item in enumerate(service.order(one.id, task), start=1)
-        }
-        return _file(as_csv(annotations, tasks, positions), "text/csv", "annotations.csv")
+        return self._file(request, token, exposed, "csv")
 
     def jsonl(self, request: Request, token: str, exposed: bool = False) -> Response:
         """All answers as JSONL."""
-        return _file(
-            as_jsonl(self._annotations(request, token, exposed)), "application/jsonl", "annotations.jsonl"
-        )
+        return self._file(request, token, exposed, "jsonl")
 
-    def _annotations(self, request: Request, token: str, exposed: bool) -> Any:
+    def _file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
+        text = exported(self._annotations(request, token, exposed), kind)
+        headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
+        return Response(text, headers=headers, media_type=KINDS[kind][1])
+
+    def _annotations(self, request: Request, token: str, exposed: bool) -> tuple[Annotation, ...]:
         self._let_in(request, token)
         exposures = self._service.browsers.exposures()
         if exposures and not exposed:
@@ -110,8 +103,3 @@ class OwnerRoutes:
 
     def _base(self, request: Request) -> str:
         return self._service.options.public_url or str(request.base_url).rstrip("/")
-
-
-def _file(text: str, kind: str, name: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return PlainTextResponse(text, headers=headers, media_type=kind)
