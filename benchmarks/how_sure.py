@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 
 from semblance.protocols.compare import RunValues, Side, contrast
 from semblance.protocols.comparisons import Headline
-from semblance.protocols.estimates import Estimate, combine, estimate, interval
+from semblance.protocols.estimates import Estimate, combine, estimate
 from semblance.protocols.gate import judged_against
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.options import PtebOptions
@@ -100,11 +100,10 @@ def coverage(setting: Setting) -> Iterator[str]:
 def _covered(world: World, n: int, truth: float, setting: Setting) -> str:
     rng, held, defined = setting.rng(world.name, n), 0, 0
     for number in range(setting.worlds):
-        found = world.of(world.draw(rng, n), setting.context(number))
-        low, high = interval(found.replicates)
-        if low is not None and high is not None:
+        row = world.of(world.draw(rng, n), setting.context(number)).score(world.name)
+        if row.ci_low is not None and row.ci_high is not None:
             defined += 1
-            held += low <= truth <= high
+            held += row.ci_low <= truth <= row.ci_high
     share = f"{100 * held / defined:.1f}%" if defined else "none"
     return share if defined == setting.worlds else f"{share} ({defined} of {setting.worlds})"
 
@@ -247,6 +246,11 @@ def mean_of(items: Floats, context: Context) -> Estimate:
     return estimate(items[:, [0]], lambda means: means[..., 0], context, "items")
 
 
+def share_of(items: Floats, context: Context) -> Estimate:
+    """The share of the items that are right."""
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True)
+
+
 def ratings(items: Floats, context: Context) -> Estimate:
     """SAGE's rating score: Pearson's correlation mapped to 0 to 1."""
     x, y = items.T
@@ -332,8 +336,8 @@ def judged(rng: np.random.Generator, n: int) -> Floats:
 
 
 WORLDS = (
-    World("accuracy, 0.80", shares(0.8), mean_of),
-    World("accuracy, 0.95", shares(0.95), mean_of),
+    World("accuracy, 0.80", shares(0.8), share_of),
+    World("accuracy, 0.95", shares(0.95), share_of),
     World("AP, nDCG per query", precisions, mean_of),
     World("RA-nWG, mostly 0", rare, mean_of),
     World("retention", both, retained),

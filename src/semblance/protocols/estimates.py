@@ -11,29 +11,38 @@ from numpy.typing import NDArray
 
 from semblance.protocols.context import Columns, Context, lost_rows
 from semblance.records import Component, Score
-from semblance.stats import percentile_interval
+from semblance.stats import percentile_interval, wilson
 
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""
+
+WILSON = "Wilson over items"
 
 Statistic = Callable[[Columns], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it."""
+    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it.
+
+    A share of items has Wilson's interval in its row, which holds the truth near 0 and 1 where the bootstrap's does
+    not; its replicates are what differences and means over several are made of.
+    """
 
     value: float
     n: int
     replicates: NDArray[np.float64]
     method: str
+    is_share: bool = False
 
     def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
         """As a row of results."""
         low, high = interval(self.replicates)
-        return Score(
-            measure, self.value, self.n, low, high, variant=variant, subset=subset, method=self.method
-        )
+        method = self.method
+        if self.is_share and low is not None:
+            found = wilson(self.value, self.n)
+            low, high, method = found.low, found.high, WILSON
+        return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
 
     def component(self) -> Component:
         """As a part of the task's headline."""
@@ -46,8 +55,11 @@ def estimate(
     context: Context,
     purpose: str,
     method: str = "bootstrap over documents",
+    *,
+    share: bool = False,
 ) -> Estimate:
-    """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more.
+    """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more; `share`
+    says that it is a share of the rows, each 0 or 1.
 
     The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
     NaN is a lost item: it does not count.
@@ -57,7 +69,7 @@ def estimate(
     n = len(kept)
     value = float(statistic(kept.mean(axis=0)))
     replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
-    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method)
+    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
 
 
 def combine(estimates: Sequence[Estimate], method: str) -> Estimate:

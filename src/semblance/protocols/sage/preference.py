@@ -101,11 +101,18 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
     method = "bootstrap over comparisons"
     figures = [
-        estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "comparisons", method)  # type: ignore[misc]
+        estimate(
+            columns,
+            lambda means, i=i: choice_figures(means)[..., i],
+            context,
+            "comparisons",
+            method,
+            share=i == 0,
+        )  # type: ignore[misc]
         for i in range(len(CHOICES))
     ]
     whole = combine(figures, method)
-    ties = estimate(tied[:, None], lambda means: means[..., 0], context, "comparisons", method)
+    ties = estimate(tied[:, None], lambda means: means[..., 0], context, "comparisons", method, share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
     return _Part((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from semblance.protocols import request
 from semblance.protocols.sage.options import SageOptions
 
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

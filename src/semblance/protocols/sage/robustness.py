@@ -50,9 +50,12 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
 
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
+    not_shares = (HEADLINE, "similarity")
     estimates = [
-        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents")
-        for i in range(len(names))
+        estimate(
+            columns[:, [i]], lambda means: means[..., 0], context, "documents", share=name not in not_shares
+        )
+        for i, (name, _) in enumerate(names)
     ]
     scores: list[Score] = [
         one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)

@@ -84,6 +84,10 @@ def _similarity(
     return np.stack(columns, axis=1)
 
 
+FALLS = 1
+"""Which of its columns is a share of the documents."""
+
+
 def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tuple[Estimate, list[Score]]:
     """The score of one kind and its rows, from similarities (documents, variants)."""
     target = np.repeat(expected(np.array(kind.sizes), context.options.curve), POSITIONS)
@@ -97,7 +101,7 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
     names += [("similarity", variant) for variant in kind.variants]
     names += [("similarity", f"{kind.name}:p={size:g}") for size in kind.sizes]
     estimates = [
-        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD)
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS)
         for i in range(len(names))
     ]
     rows = [

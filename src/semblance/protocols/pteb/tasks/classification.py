@@ -57,7 +57,7 @@ def evaluate(system: Similarity, data: Classification, context: Context) -> Task
     items = Items()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
-    found = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method)
+    found = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
     return outcome(
         HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(labels), "test": found.n},
