@@ -52,12 +52,31 @@ def notes_of(record: Record) -> tuple[Note, ...]:
         from semblance.report.rag.notes import rag_notes
 
         return tuple(Note(*parts) for parts in rag_notes(record))
+    if record.kind == "hume":
+        return tuple(_of_hume(record))
     return (
         *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
         *_truncated(record),
         *_small(record),
         *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
     )  # fmt: skip
+
+
+def _of_hume(record: Record) -> Iterator[Note]:
+    """Those of its record; what its datasets warn of is among them."""
+    from semblance.protocols.hume.summary.record import FILE, read_summary
+    from semblance.report.hume.notes import hume_notes
+
+    found = (
+        [Note(*parts) for parts in hume_notes(read_summary(record.path))]
+        if (record.path / FILE).exists()
+        else []
+    )
+    yield from (note for note in found if note.kind == "simulated")
+    yield from (*_failed(record), *_waiting(record))
+    yield from (note for note in found if note.kind != "simulated")
+    yield from _truncated(record)
+    yield from _cell_warnings(record)
 
 
 def _failed(record: Record) -> Iterator[Note]:
@@ -116,11 +135,6 @@ def _of_protocol(record: Record) -> Iterator[Note]:
 
         for kind, what, consequence, mend in pteb_notes(record):
             yield Note(kind, what, consequence, mend)
-    if record.kind == "hume" and (record.path / "summary.json").exists():
-        from semblance.protocols.hume.summary.record import read_summary
-        from semblance.report.hume.notes import hume_notes
-
-        yield from (Note(*parts) for parts in hume_notes(read_summary(record.path)))
 
 
 def _truncated(record: Record) -> Iterator[Note]:
@@ -210,6 +224,12 @@ def _warnings(record: Record) -> Iterator[Note]:
         for task, facts in (dataset.get("tasks") or {}).items():
             for warning in facts.get("warnings", ()):
                 where.setdefault(warning, {})[f"{task} on {dataset['name']}"] = None
+    yield from _cell_warnings(record, where)
+
+
+def _cell_warnings(record: Record, where: dict[str, dict[str, None]] | None = None) -> Iterator[Note]:
+    """What cells warn of, after what is known already; each once with its places."""
+    where = {} if where is None else where
     for cell in record.cells:
         for warning in cell.warnings:
             where.setdefault(warning, {})[f"{cell.task} on {cell.dataset}"] = None

@@ -13,7 +13,6 @@ from semblance.report.hume.disputes import Disputes, disputes
 from semblance.report.hume.gaps import GapChart, gap_charts
 from semblance.report.hume.lead import Lead, lead
 from semblance.report.hume.llms import Llms, llms
-from semblance.report.hume.notes import hume_notes
 from semblance.report.hume.paired import Against, against_people
 from semblance.report.hume.people import PeopleChart, people_chart
 from semblance.report.hume.places import Places, WinPanel, places, win_panels
@@ -21,7 +20,7 @@ from semblance.report.hume.standing import standings
 from semblance.report.hume.trust import Difficulty, Noisy, TrustTable, difficulties, noisy, trust_table
 from semblance.report.hume.verdict import verdict_of
 from semblance.report.hume.words import answerers, is_range
-from semblance.report.notes import Note
+from semblance.report.notes import Note, notes_of
 from semblance.report.record import Record
 from semblance.report.sage.panels import TOP
 from semblance.report.tablefiles import FileTable, file_tables
@@ -67,7 +66,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
     every = standings(summary)
-    notes = tuple(Note(*parts) for parts in hume_notes(summary))
+    notes = notes_of(record)
     return HumePage(
         facts=_facts(summary),
         verdict=verdict_of(summary),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Summary, read_summary
 from semblance.report.hume.averages import averages
-from semblance.report.hume.notes import hume_notes
 from semblance.report.hume.standing import Standing, standings, system_names
 from semblance.report.hume.verdict import verdict_of
 from semblance.report.hume.words import POINTS, agreed, answerers, interval, is_range, percent, points
 from semblance.report.names import labels
+from semblance.report.notes import Note, notes_of
+from semblance.report.record import read_record
 from semblance.report.textual import Column, folded, render_table
 from semblance.report.verdict import plain
 
@@ -40,7 +41,11 @@ def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool
         parts.append(render_table(_columns(summary), rows, width=width, wide=wide, unicode=unicode))
     if wide and summary.places:
         parts.append(render_table(*_places(summary, label), width=width, wide=wide, unicode=unicode))
-    said = [line for note in _remarks(summary, label, wide) for line in folded(f"- {note}", width, unicode)]
+    said = [
+        line
+        for note in _remarks(summary, notes_of(read_record(folder)), label, wide)
+        for line in folded(f"- {note}", width, unicode)
+    ]
     parts += [Text("\n").join(said)] if said else []
     report = folder / "report.html"
     parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {folder / 'tables'}"))
@@ -90,11 +95,9 @@ def _places(summary: Summary, label: Mapping[str, str]) -> tuple[list[Column], l
     return columns, rows
 
 
-def _remarks(summary: Summary, label: Mapping[str, str], wide: bool) -> Iterator[str]:
-    notes = list(hume_notes(summary))
+def _remarks(summary: Summary, notes: Sequence[Note], label: Mapping[str, str], wide: bool) -> Iterator[str]:
     shown = notes if wide else notes[:_NOTES]
-    for _, *parts in shown:
-        yield " ".join(filter(None, parts))
+    yield from (note.plain for note in shown)
     if len(shown) < len(notes):
         yield f"{numbers.counted(len(notes) - len(shown), 'more note')}: --wide and the report show them."
     yield from _llms(summary, label)
