@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from hume_small import small_study
-from semblance.protocols.hume.answers import Browsers, Exposure
+from semblance.errors import UsageError
+from semblance.protocols.hume.answers import Browsers, Exposure, check_independent
 from semblance.protocols.hume.exchange.importing import import_files
 from semblance.protocols.hume.folder import AnnotationRow, collected, read_study
 from semblance.protocols.hume.folder.collected import annotation_of
@@ -113,6 +116,16 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
             assert (back.value, back.flag, back.comment) == (one.value, one.flag, one.comment)
 
 
+def test_people_who_worked_alone_are_independent(ann, bob, service, tmp_path) -> None:
+    """Each in a browser of their own; and where nobody was served there is nothing to say."""
+    ann.answer("mood-00", 1, 1)
+    bob.answer("mood-00", 1, 1)
+    for page in (ann, bob):
+        page.get("study")
+    check_independent(service.folder)
+    check_independent(read_study(small_study(tmp_path / "fresh", 3)))
+
+
 def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> None:
     """The owner's link in the browser of an annotator shows progress only, until asked to show all the same; then the
     annotator has seen others' answers, the export refuses, and says whose."""
@@ -135,6 +148,8 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
         assert "ann" in refused.json()["error"]
         assert own.get(path + "?exposed=true").status_code == 200
     assert "Not independent" in own.get("").text
+    with pytest.raises(UsageError, match=r"had shown those of others: ann \(of bob\)"):
+        check_independent(service.folder)
     assert Browsers(service.store.database).exposures() == service.browsers.exposures()
 
 

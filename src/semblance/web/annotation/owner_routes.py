@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from semblance.protocols.hume.answers import stored_annotations
+from semblance.protocols.hume.answers import in_words, stored_annotations
 from semblance.protocols.hume.study import Annotation
 from semblance.web.annotation.access import Door
 from semblance.web.annotation.browser import browser_of, new_browser, remember
@@ -74,11 +74,9 @@ class OwnerRoutes:
         self._let_in(request, token)
         exposures = self._service.browsers.exposures()
         if exposures and not exposed:
-            names = ", ".join(one.annotator for one in exposures)
             raise Refusal(
                 409,
-                f"Answers were given in a browser that had shown another's: {names}. Add ?exposed=true to export all "
-                "the same, and say so where you use them.",
+                f"{in_words(exposures)} Add ?exposed=true to export all the same, and say so where you use them.",
             )
         self._service.browsers.shown(browser_of(request), self._with_answers())
         return stored_annotations(self._service.store)

@@ -1,8 +1,8 @@
 """Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server."""
 
-from semblance.protocols.hume.answers.exposure import Browsers, Exposure
+from semblance.protocols.hume.answers.exposure import Browsers, Exposure, in_words
 from semblance.protocols.hume.answers.links import KEY_FILE, OWNER, Holder, Links, study_key
-from semblance.protocols.hume.answers.opening import has_store, open_store
+from semblance.protocols.hume.answers.opening import check_independent, has_store, open_store
 from semblance.protocols.hume.answers.order import own_order
 from semblance.protocols.hume.answers.reading import stored_annotations
 from semblance.protocols.hume.answers.records import Annotator, Change, Draft, Refused, Role, Saved
@@ -24,8 +24,10 @@ __all__ = [
     "Refused",
     "Role",
     "Saved",
+    "check_independent",
     "checked_value",
     "has_store",
+    "in_words",
     "is_plain",
     "open_store",
     "own_order",

@@ -21,6 +21,16 @@ class Exposure:
     others: tuple[str, ...]
 
 
+def in_words(exposures: Iterable[Exposure]) -> str:
+    """What happened, in a sentence.
+
+    >>> in_words([Exposure("ann", ("bob", "eve"))])
+    'Answers were given in a browser that had shown those of others: ann (of bob, eve).'
+    """
+    who = ", ".join(f"{one.annotator} (of {', '.join(one.others)})" for one in exposures)
+    return f"Answers were given in a browser that had shown those of others: {who}."
+
+
 class Browsers:
     """What browsers were shown and wrote, in `database`. What is known already costs no transaction."""
 

@@ -6,6 +6,7 @@ import re
 
 from semblance.errors import UsageError
 from semblance.protocols.hume.answers.database import Database
+from semblance.protocols.hume.answers.exposure import Browsers, in_words
 from semblance.protocols.hume.answers.sqlite import SqliteFile
 from semblance.protocols.hume.answers.store import AnswerStore
 from semblance.protocols.hume.folder import StudyFolder
@@ -48,6 +49,22 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
 def has_store(folder: StudyFolder) -> bool:
     """Whether answers to the study were ever stored, here or on a server."""
     return (folder.path / ANSWERS).is_file() or remembered_address(folder) is not None
+
+
+def check_independent(folder: StudyFolder) -> None:
+    """Raises UsageError where somebody answered in a browser that had shown another's answers: what is exported then is
+    not the work of people who worked alone (spec hume 3)."""
+    if not has_store(folder):
+        return
+    store = open_store(folder, read_only=True)
+    try:
+        exposures = Browsers(store.database).exposures()
+    finally:
+        store.close()
+    if exposures:
+        raise UsageError(
+            in_words(exposures), mend="Leave these out, or ask for all and say so where you use them."
+        )
 
 
 def remembered_address(folder: StudyFolder) -> str | None:
