@@ -130,7 +130,8 @@ def _notes(sampled: Sampled, task: Task) -> list[str]:
 def _next(out: Path, sampled: Sampled) -> str:
     return (
         f"Written to {out}: study.json and items.jsonl for people, gold.jsonl apart. "
-        f"Guidelines {sampled.study.guidelines_version}.\nNext: semblance hume serve {out}"
+        f"Guidelines {sampled.study.guidelines_version}.\n"
+        f"Next: semblance hume serve {out} --annotator NAME --annotator NAME"
     )
 
 

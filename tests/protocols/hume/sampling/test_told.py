@@ -21,7 +21,7 @@ from semblance.protocols.hume.study import FAMILIES, Family
 def test_guidelines_have_no_places_left_open(family: Family) -> None:
     """Labels and levels stand in the text, and every family has a question."""
     text = guidelines(family, label_choices(["x", "y"], {}), scale_of(None))
-    assert text.startswith("# ")
+    assert text.strip() == text.rstrip()
     assert "$" not in text
     assert "alone" in text
     assert QUESTIONS[family].endswith("?")
@@ -35,7 +35,10 @@ def test_guidelines_name_every_label_and_level() -> None:
     assert "- **0**\n- **joy**: Glad.\n" in text
     rated = guidelines("sts", scale=scale_of(None))
     assert [rated.count(f"- **{level}**: ") for level in range(6)] == [1] * 6
+    assert rated.count("Example: ") == 6
     assert "from 0 to 5" in rated
+    own = guidelines("sts", scale=Scale(anchors={"0": "nothing", "5": "all"}))
+    assert "- **0**: nothing\n- **5**: all\n" in own
     assert "up to you" in guidelines("clustering")
 
 

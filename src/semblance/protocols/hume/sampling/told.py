@@ -28,6 +28,15 @@ ANCHORS: Mapping[str, str] = {
     "5": "The same meaning.",
 }
 """A level of the usual scale -> what it means (spec hume 3)."""
+EXAMPLES: Mapping[str, tuple[str, str]] = {
+    "0": ("The night train was late again.", "She planted an apple tree."),
+    "1": ("How long must rice be cooked?", "Where in Europe does rice grow?"),
+    "2": ("The choir sings in the old church on Sundays.", "The choir has a new conductor since Sunday."),
+    "3": ("The old mill burned down last night.", "There was a fire in the old mill."),
+    "4": ("A small dog is running over the wet grass.", "A dog is running over the grass."),
+    "5": ("Tickets are sold at the door only.", "You can only buy tickets at the door."),
+}
+"""A level of the usual scale in our words -> two texts that it fits."""
 
 
 def label_choices(labels: Sequence[str], told: Mapping[str, LabelText]) -> list[LabelChoice]:
@@ -68,7 +77,7 @@ def guidelines(family: Family, labels: Sequence[LabelChoice] = (), scale: Scale 
     scale = scale or Scale()
     return Template(text).substitute(
         labels="\n".join(_entry(one.name, one.description) for one in labels),
-        levels="\n".join(_entry(level, words) for level, words in scale.anchors.items()),
+        levels="\n".join(_level(level, words) for level, words in scale.anchors.items()),
         low=f"{scale.low:g}", high=f"{scale.high:g}",
     )  # fmt: skip
 
@@ -82,6 +91,14 @@ def told_hash(tasks: Sequence[Task]) -> str:
 def version_of(tasks: Sequence[Task]) -> str:
     """The version of the guidelines, which changes with any word: `1-` and the beginning of their fingerprint."""
     return f"{VERSION}-{told_hash(tasks)[:8]}"
+
+
+def _level(level: str, words: str) -> str:
+    """A level with its meaning, and with an example where both are ours."""
+    if ANCHORS.get(level) != words or level not in EXAMPLES:
+        return _entry(level, words)
+    one, other = EXAMPLES[level]
+    return f"{_entry(level, words)} Example: *{one}* and *{other}*"
 
 
 def _entry(name: str, words: str) -> str:
