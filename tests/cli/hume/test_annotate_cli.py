@@ -1,0 +1,158 @@
+"""`semblance hume annotate` as a user types it: kills, limits, mistakes, plans."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hume_small import LABELS, small_study
+from semblance.protocols.hume.folder import read_study
+from stub import StubServer
+from stub.annotating import annotating
+
+KEY = {"OPENAI_API_KEY": "a-key"}
+
+
+@pytest.fixture
+def study(tmp_path):
+    return small_study(tmp_path / "study")
+
+
+def known_of(study):
+    """Gold by the texts of the items."""
+    folder = read_study(study)
+    names = {label.value: label.name for label in LABELS}
+    known = {}
+    for task in folder.study.tasks:
+        gold = folder.gold(task.name)
+        for item in folder.items_of(task.name):
+            payload = item.payload
+            texts = tuple(payload.values())
+            if task.family == "reranking":
+                texts = (payload["query"], *(one["text"] for one in payload["documents"]))
+            known[texts] = names[gold[item.id]] if task.family == "classification" else gold[item.id]
+    return known
+
+
+def spec(stub, more=""):
+    return f"openai:stub?base_url={stub.url}/v1{more}"
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path):
+    """kill -9 in the middle, resumed: the file is that of a run in one go, and only calls in flight were sent again."""
+    known = known_of(study)
+    whole = small_study(tmp_path / "whole")
+    with StubServer(
+        chat=annotating(known, wrong=0.3, spread=2.0, misplaced=1.5), latency=0.15, queue=4
+    ) as stub:
+        command = [sys.executable, "-m", "semblance", "hume", "annotate"]
+        arguments = ["--llm", spec(stub), "--runs", "2"]
+        environment = {**os.environ, **KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+        at_most = 0
+        for answered in (15, 40):
+            process = subprocess.Popen(
+                [*command, str(study), *arguments],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            while (
+                sum(len(path.read_bytes().splitlines()) for path in (study / "llm").glob("*.jsonl"))
+                < answered
+            ):
+                assert process.poll() is None, process.stderr.read().decode()[-2000:]
+                time.sleep(0.02)
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+            at_most += stub.in_flight
+        done = subprocess.run(
+            [*command, str(study), *arguments], env=environment, capture_output=True, text=True, check=True
+        )
+        assert "Traceback" not in done.stderr
+        sent = stub.requests["/v1/chat/completions"]
+        # Requests in flight when the process died were served or dropped: only these may come twice.
+        assert 72 <= sent <= 72 + 2 * 72 // 4
+        answered_twice = [text for text, times in stub.paid.items() if times > 2]
+        assert len(answered_twice) <= at_most + 2 * 4
+        environment["SEMBLANCE_CACHE"] = str(tmp_path / "another")
+        subprocess.run([*command, str(whole), *arguments], env=environment, capture_output=True, check=True)
+    (broken_file,), (whole_file,) = ((path / "llm").glob("*.jsonl") for path in (study, whole))
+    assert broken_file.read_bytes() == whole_file.read_bytes()
+    assert len(broken_file.read_text().splitlines()) == 72
+
+
+def test_what_it_says(semblance, study):
+    """A row for each task, what is left out and why, what it cost; as JSON too."""
+    with StubServer(chat=annotating(known_of(study))) as stub:
+        done = semblance(
+            "hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), env=KEY, width=160
+        )
+        for words in ("mood", "search", "pairs", "12", "semblance hume score"):
+            assert words in done.stdout
+        assert "Left out: topics." in done.stderr
+        assert "Spent $0." in done.stderr
+        again = semblance(
+            "hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), "--json", env=KEY
+        )
+        assert stub.requests["/v1/chat/completions"] == 36
+    said = json.loads(again.stdout)
+    assert [one["statuses"] for one in said["annotated"]] == [{"ok": 12}] * 3
+    assert said["left_out"] == ["topics"]
+    assert said["spent"]["usd"] > 0
+
+
+def test_a_plan_sends_nothing(semblance, study):
+    """And needs no key."""
+    done = semblance("hume", "annotate", study, "--llm", "openai:gpt-5-mini", "--dry-run", "--json")
+    plan = json.loads(done.stdout)
+    assert [cell["requests"] for cell in plan["cells"]] == [12, 12, 12]
+    assert plan["usd"] > 0
+    assert not (study / "llm").exists()
+
+
+def test_failed_calls_are_an_error_at_the_end(semblance, study):
+    """Exit code 3, and the same command tries them again."""
+    with StubServer(chat=annotating(known_of(study), refusing=0.2)) as stub:
+        done = semblance("hume", "annotate", study, "--llm", spec(stub), env=KEY, check_code=3)
+        assert "calls failed" in done.stderr
+        stub.chat = annotating(known_of(study))
+        semblance("hume", "annotate", study, "--llm", spec(stub), env=KEY)
+
+
+def test_the_limit_of_cost_is_exit_code_5(semblance, study):
+    """With the command that goes on."""
+    with StubServer(chat=annotating(known_of(study)), latency=0.01) as stub:
+        llm = spec(stub, "&price=1&price_output=1")
+        done = semblance(
+            "hume", "annotate", study, "--llm", llm, "--max-cost", "0.004", env=KEY, check_code=5
+        )
+        assert "Resume with a higher --max-cost: semblance hume annotate" in done.stderr
+        kept = sum(len(path.read_text().splitlines()) for path in (study / "llm").glob("*.jsonl"))
+        assert kept == stub.paid.total() < 36
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--llm", "opnai:gpt-5"), 2, "opnai"),
+        (("--llm", "openai:x", "--task", "topics"), 2, "do not annotate topics"),
+        (("--llm", "openai:x", "--task", "mod"), 2, "no task 'mod'"),
+        (("--llm", "openai:x?temperature=9"), 2, "temperature is 9"),
+        (("--llm", "openai:nobody", "--max-cost", "1"), 2, "price of 'openai:nobody' is not known"),
+    ],
+)
+def test_mistakes_are_one_line_and_a_mend(semblance, study, arguments, code, told):
+    done = semblance("hume", "annotate", study, *arguments, env=KEY, check_code=code)
+    assert told in done.stderr
+
+
+def test_no_study_is_said(semblance, tmp_path):
+    done = semblance("hume", "annotate", tmp_path, "--llm", "openai:x", env=KEY, check_code=4)
+    assert "holds no study" in done.stderr
