@@ -16,8 +16,6 @@ from semblance.stats import percentile_interval, wilson
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""
 
-WILSON = "Wilson over items"
-
 Statistic = Callable[[Columns], NDArray[np.float64]]
 
 
@@ -41,7 +39,7 @@ class Estimate:
         method = self.method
         if self.is_share and low is not None:
             found = wilson(self.value, self.n)
-            low, high, method = found.low, found.high, WILSON
+            low, high, method = found.low, found.high, method.replace("bootstrap", "Wilson")
         return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
 
     def component(self) -> Component:
