@@ -69,8 +69,8 @@ def test_neighbours_are_an_option(sample, context):
         for k in (1, 10)
     ]
     assert [row.method for row in rows] == [
-        "1 nearest neighbours, bootstrap over test texts",
-        "10 nearest neighbours, bootstrap over test texts",
+        "1 nearest neighbours, Wilson over test texts",
+        "10 nearest neighbours, Wilson over test texts",
     ]
 
 
