@@ -183,6 +183,34 @@ def test_rename_and_merge(serve: Serve, visit: Visit) -> None:
     assert sorted(serving.values().values()) == ["1 a", "2 beta"]
 
 
+def test_a_text_in_no_group(serve: Serve, visit: Visit) -> None:
+    """A text that cannot be judged waits no longer; the focus stays on a text that was chosen by Tab."""
+    serving = serve("topics")
+    person = visit(serving.link + "#sort/topics")
+    person.page.wait_for_selector(".card")
+    order = serving.order("topics")
+    person.tab_to(person.page.locator(".unsorted .card").nth(1).inner_text())
+    person.press("Enter")
+    assert person.page.evaluate("document.activeElement.dataset.id") == order[1]
+    assert person.page.locator(".card[aria-pressed=true]").get_attribute("data-id") == order[1]
+    person.tab_to("Flag")
+    person.press("Enter")
+    person.type("cut off")
+    person.tab_to("Cannot judge")
+    person.press("Enter")
+    assert person.page.locator(".unsorted h2").all_inner_texts() == ["To sort: 5 left", "Cannot be judged"]
+    person.at("sort/topics")
+    person.type("all")
+    person.press("Enter", "1", "1", "1", "1")
+    person.is_saved()
+    assert person.page.locator(".unsorted h2").first.inner_text() == "All texts are sorted"
+    person.page.locator("#question").focus()
+    person.press("Enter")
+    _finish(person, serving, "topics")
+    assert set(serving.values().values()) == {"1 all"}
+    assert serving.answers()[order[1]].value is None
+
+
 def test_several_tasks(serve: Serve, visit: Visit) -> None:
     """The list of tasks says how far each is; the next one follows a finished one."""
     serving = serve("halves", "arabic")

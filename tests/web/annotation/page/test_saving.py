@@ -203,6 +203,24 @@ def test_flag_and_cannot_judge(serve: Serve, visit: Visit) -> None:
     assert page.locator("section:has(h2:text('Flagged')) li").count() == 1
 
 
+def test_flag_by_keyboard(serve: Serve, visit: Visit) -> None:
+    """Enter in the reason keeps the flag and closes the window for good; an answer and a comment go with it."""
+    serving = serve("pairs")
+    person = _at_items(serving, visit, "pairs")
+    person.press("2")
+    person.tab_to("Flag")
+    person.press("Enter")
+    person.type("twice")
+    person.tab_to("Comment")
+    person.type("see item 3")
+    person.page.keyboard.press("Shift+Tab")
+    person.press("Enter")
+    assert person.page.locator("dialog").count() == 0
+    person.is_saved()
+    held = serving.answers()[serving.order("pairs")[0]]
+    assert (held.value, held.flag, held.comment) == (2, "twice", "see item 3")
+
+
 def test_seconds_only_while_seen(serve: Serve, visit: Visit) -> None:
     """Time in which the page is hidden does not count, a long absence is noted, and time goes on after a reload."""
     serving = serve("pairs")

@@ -232,7 +232,7 @@ export class App {
     }
     this.session.writes = false;
     this.session.outbox.hold(true);
-    this.frame.notice("reading", "This study is open in another tab or browser. Here you can read, not answer.", ["Answer here instead", () => this.tab.renew(true)]);
+    this.frame.notice("reading", "This study is open in another tab or browser, or was a moment ago. Here you can read, not answer.", ["Answer here instead", () => this.tab.renew(true)]);
     if (this.place) this.render(this.place);
   }
 

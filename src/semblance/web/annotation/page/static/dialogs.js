@@ -1,5 +1,5 @@
 // What opens over a view and closes with Escape: help, settings, flag, menu.
-import { $, $$, action, cap, el, named } from "./dom.js";
+import { $, $$, action, cap, el, named, onEnter } from "./dom.js";
 import { EVERYWHERE, KEYS } from "./keys.js";
 
 export const SINGLE_KEYS = ["Keys of one character", "Digits choose an answer, ? opens the help. Switch off if you dictate."];
@@ -103,9 +103,7 @@ export function openFlag({ flag, comment, where }, keep) {
     box.close();
     keep({ flag: reason.value.trim(), comment: more.value.trim(), refused });
   };
-  reason.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.isComposing && !event.repeat) done(false);
-  });
+  onEnter(reason, () => done(false));
   const box = openDialog(
     `Flag ${where}`,
     el("label", { for: "reason" }, "What is wrong with it, in a line"), reason,

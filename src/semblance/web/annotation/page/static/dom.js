@@ -66,6 +66,15 @@ export function action(text, onclick, { key = "", primary = false, disabled = fa
   );
 }
 
+/** Do `then` on Enter in a field, and nothing else: the focus may be on a button by the time the key is dealt with. */
+export function onEnter(field, then) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (!event.repeat) then();
+  });
+}
+
 /** Says a sentence to those who do not see the page; the same sentence twice is said twice. */
 export function say(text) {
   const place = $("#said");

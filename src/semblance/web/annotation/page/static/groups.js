@@ -1,6 +1,8 @@
 // Groups as they stand in the answers: "3 galaxies" is the group with the number 3, which never changes, and its name.
 
 const LONGEST = 60;
+/** Groups up to this number have a key. */
+export const KEYED = 9;
 
 /** The number and name in a group's id; an id without a number is all name. */
 export function readId(id) {

@@ -1,5 +1,5 @@
 // The pages around the items: welcome, tasks, instructions, check list, thanks.
-import { $, action, count, el, named, say } from "./dom.js";
+import { $, action, count, el, named, onEnter, say } from "./dom.js";
 import { instructions, keyTable, SINGLE_KEYS, toggle } from "./dialogs.js";
 import { itemLink, summary, taskState } from "./listed.js";
 
@@ -26,7 +26,7 @@ export function welcomeView(app) {
     id: "name", type: "text", maxlength: 80, autocomplete: "name", value: session.annotator.name || "", dir: "auto",
   });
   const start = () => app.introduce(name.value.trim());
-  name.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && start());
+  onEnter(name, start);
   return {
     title: "Welcome", focus: "#question", keys: [], act: () => false, dock: buttons(action("Start", start, { primary: true })),
     stage: [el(

@@ -84,7 +84,7 @@ function back({ app, task, at }) {
 
 function next(view) {
   const { app, task, at, place } = view;
-  if (place.sorter?.field.value.trim()) place.sorter.named();
+  if (place.sorter?.naming.filled) place.sorter.naming.take();
   else if (place.missing() && !view.told) say(place.missing());
   else if (!view.told) explain(view);
   else if (at + 1 < task.practice.length) app.go({ view: "practice", task: task.name, at: at + 1 });

@@ -1,51 +1,41 @@
 // Texts to sort and the groups they are sorted into: what both the study and its practice show.
-import { $, action, cap, count, el, languageTag, named, say } from "./dom.js";
+import { $, action, cap, count, el, languageTag, named, onEnter, say } from "./dom.js";
 import { openDialog } from "./dialogs.js";
-import { byName, clean, freeNumber, groupsOf, offered, title, writeId } from "./groups.js";
-
-const KEYED = 9;
+import { byName, groupsOf, KEYED, title, writeId } from "./groups.js";
+import { NameField } from "./naming.js";
 
 export class Sorter {
   /** `texts` are [{id, text}]; `values()` gives {id: group id or null}; `change(list)` takes [{id, value}]. */
-  constructor({ lang, texts, values, latest, change, locked, refresh, watch = () => {} }) {
-    Object.assign(this, { lang, texts, values, latest, change, locked, refresh, watch, chosen: null, active: -1 });
-    this.field = el("input", {
-      id: "groupname", type: "text", placeholder: "Group name", autocomplete: "off", spellcheck: "false", maxlength: 60, dir: "auto",
-      role: "combobox", "aria-expanded": "false", "aria-controls": "offered", "aria-autocomplete": "list", disabled: locked,
-    });
-    this.offer = el("ul#offered", { role: "listbox", "aria-label": "Groups with this name", hidden: true });
-    this.hint = el("span.note.hint");
+  constructor({ lang, texts, values, latest, change, locked, refresh, watch = () => {}, refused = () => false }) {
+    Object.assign(this, { lang, texts, values, latest, change, locked, refresh, watch, refused, chosen: null });
+    this.naming = new NameField({ locked, groups: () => this.groups, put: (group) => this.put(group) });
     this.list = el("div.unsorted");
     this.board = el("div.groups");
     this.stage = [el("div.sort", this.list, this.board)];
     this.shelf = el("div.shelf");
-    this.dock = [this.shelf, el(
-      "div.naming", el("label", { for: "groupname" }, "Group name"), el("span.combo", this.field, this.offer),
-      action("Put there", () => this.named(), { name: "Put the text into the group of this name" }), this.hint,
-    )];
-    this.field.addEventListener("input", () => this.typed());
-    this.field.addEventListener("keydown", (event) => this.key(event));
-    this.field.addEventListener("blur", () => this.close());
+    this.dock = [this.shelf, this.naming.node];
     this.acts = {
       digit: (press) => this.digit(Number(press)),
       up: () => this.step(-1),
       down: () => this.step(1),
-      type: () => (this.locked ? false : this.field.focus()),
+      type: () => (this.locked ? false : this.naming.focus()),
     };
   }
 
   get groups() { return groupsOf(this.values(), this.latest); }
-  get unsorted() { return this.texts.filter(({ id }) => this.isOpen(id)); }
-  isOpen(id) { return (this.values()[id] ?? null) === null; }
+  get unsorted() { return this.texts.filter(({ id }) => !this.refused(id) && (this.values()[id] ?? null) === null); }
 
-  /** Draw all of it; the chosen text stays chosen, or the next unsorted one is. */
+  /** Draw all of it; the chosen text stays chosen, or the next unsorted one is, and the focus stays where it was. */
   draw() {
-    const open = this.unsorted;
+    const open = this.unsorted, { key } = document.activeElement?.dataset ?? {};
+    const refused = this.texts.filter(({ id }) => this.refused(id));
     if (!this.texts.some(({ id }) => id === this.chosen)) this.chosen = open[0]?.id ?? null;
-    this.list.replaceChildren(
+    this.list.replaceChildren(...[
       el("h2", open.length ? `To sort: ${open.length} left` : "All texts are sorted"),
       el("ul", { "aria-label": "Texts to sort" }, open.map((one) => el("li", this.card(one)))),
-    );
+      refused.length > 0 && el("h2", "Cannot be judged"),
+      refused.length > 0 && el("ul", { "aria-label": "Cannot be judged" }, refused.map((one) => el("li", this.card(one)))),
+    ].filter(Boolean));
     const groups = this.groups;
     this.board.replaceChildren(
       el("h2", `Your groups: ${groups.length}`),
@@ -53,8 +43,9 @@ export class Sorter {
     );
     this.shelf.replaceChildren(...groups.map((group) => this.shelved(group)));
     this.watch(this.chosen);
-    this.hinted();
+    this.naming.hinted();
     this.refresh();
+    if (key) $(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
   }
 
   card({ id, text }) {
@@ -64,6 +55,7 @@ export class Sorter {
     };
     return el("button.card", {
       onclick: press, "aria-pressed": String(id === this.chosen), lang: languageTag(this.lang), dir: "auto", "data-id": id,
+      "data-key": `text ${id}`,
     }, text);
   }
 
@@ -72,8 +64,10 @@ export class Sorter {
       key: group.number <= KEYED ? String(group.number) : "", name: `Put the text into ${title(group)}`,
     });
     put.disabled = this.locked;
+    put.dataset.key = `put ${group.number}`;
     const edit = action("⋯", () => this.edit(group), { name: `Rename or merge ${title(group)}` });
     edit.disabled = this.locked;
+    edit.dataset.key = `edit ${group.number}`;
     const members = this.texts.filter(({ id }) => group.members.includes(id));
     return el(
       "section.group", { "aria-label": title(group) },
@@ -123,66 +117,6 @@ export class Sorter {
     say(`Put into ${title({ number, name })}. ${count(this.unsorted.length, "text")} still to sort.`);
   }
 
-  /** Enter in the name field: the group that is marked among those offered, one of this name, or a new one. */
-  named() {
-    const name = clean(this.field.value);
-    if (!name) {
-      this.field.focus();
-      return;
-    }
-    const groups = this.groups;
-    const known = offered(groups, name)[this.active] || byName(groups, name);
-    this.field.value = "";
-    this.field.blur();
-    this.put(known || { number: freeNumber(groups), name });
-  }
-
-  typed() {
-    this.active = -1;
-    const known = offered(this.groups, this.field.value);
-    this.offer.replaceChildren(...known.map((group, i) => el(
-      `li#offered${i}`, { role: "option", onpointerdown: (event) => { event.preventDefault(); this.active = i; this.named(); } },
-      group.number <= KEYED && cap(String(group.number)), " ", named(group.name),
-    )));
-    this.open(known.length > 0);
-    this.hinted();
-  }
-
-  key(event) {
-    if (event.isComposing) return;
-    const options = [...this.offer.children];
-    if (event.key === "Enter" && !event.shiftKey && clean(this.field.value) && !event.repeat) this.named();
-    else if (event.key === "Escape") {
-      this.field.value = "";
-      this.field.blur();
-    } else if (/^Arrow(Up|Down)$/.test(event.key) && options.length) {
-      this.active = (this.active + (event.key === "ArrowDown" ? 1 : -1) + options.length) % options.length;
-      options.forEach((one, i) => one.setAttribute("aria-selected", String(i === this.active)));
-      this.field.setAttribute("aria-activedescendant", `offered${this.active}`);
-    } else return;
-    this.hinted();
-    event.preventDefault();
-  }
-
-  open(open) {
-    this.offer.hidden = !open;
-    this.field.setAttribute("aria-expanded", String(open));
-    this.field.removeAttribute("aria-activedescendant");
-  }
-
-  close() {
-    this.open(false);
-    this.hinted();
-  }
-
-  hinted() {
-    const name = clean(this.field.value);
-    const known = name && (offered(this.groups, name)[this.active] || byName(this.groups, name));
-    if (!name) this.hint.replaceChildren("Type a name for a new group; ", cap("1"), "–", cap("9"), " use a group you have.");
-    else if (known) this.hint.replaceChildren(cap("↵"), " moves the text to “", named(known.name), "”.");
-    else this.hint.replaceChildren(cap("↵"), " makes the group “", named(name), "” and moves the text there.");
-  }
-
   takeOut() { this.change([{ id: this.chosen, value: null }]); this.draw(); }
 
   edit(group) {
@@ -199,7 +133,7 @@ export class Sorter {
       else wrong.textContent = "Another group has this name. Merge them if they are one.";
     };
     const wrong = el("p.wrong", { role: "alert" });
-    field.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && rename());
+    onEnter(field, rename);
     const others = this.groups.filter(({ number }) => number !== group.number);
     const box = openDialog(
       title(group), el("label", { for: "rename" }, "Name"), field, wrong,

@@ -22,6 +22,7 @@ export async function sortingView(app, { task: name, chosen = null }) {
     },
     refresh: () => view.refresh?.(),
     watch: (id) => session.clock.watch(id),
+    refused: (id) => session.stateOf(id) === "refused",
   });
   view.sorter = sorter;
   sorter.chosen = chosen;
@@ -40,7 +41,6 @@ export async function sortingView(app, { task: name, chosen = null }) {
   };
 }
 
-// A text that cannot be judged is sorted: it stands in no group and waits no longer.
 function valueOf(session, id) { return session.answer(id).value; }
 
 function act({ app, task, locked, sorter }, action, press) {
@@ -53,7 +53,7 @@ function act({ app, task, locked, sorter }, action, press) {
 
 function finish({ app, task, sorter }) {
   const open = app.session.open(task).length;
-  if (sorter.field.value.trim()) sorter.named();
+  if (sorter.naming.filled) sorter.naming.take();
   else if (open) say(`${count(open, "text")} still to sort.`);
   else {
     app.keyboard.justSaved();
@@ -87,6 +87,7 @@ function flagChosen({ app, task, sorter, refresh }) {
   const id = sorter.chosen;
   if (id === null) return;
   keepFlag(app, id, `text ${task.items.indexOf(id) + 1}`, () => {
+    if (sorter.refused(id)) sorter.chosen = sorter.unsorted[0]?.id ?? id;
     sorter.draw();
     refresh();
     app.progress();
