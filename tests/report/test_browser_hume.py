@@ -118,7 +118,7 @@ def test_tables_are_sorted_within_families_and_copied(go: Go) -> None:
 def test_the_reference_and_the_pair_can_be_chosen(go: Go) -> None:
     page = go()
     fields = page.locator("#hume .fields select")
-    assert fields.count() == 2
+    assert fields.count() == 3
     fields.nth(0).select_option(index=1)
     assert page.locator("#against-1").is_visible()
     assert not page.locator("#against-0").is_visible()
