@@ -1,4 +1,4 @@
-"""The demo's RAG part: a golden set by the recorded judge, runs scored with it, a sweep and both probes."""
+"""The demo's RAG part: a golden set by the recorded judge, runs scored with it, a sweep and both probes; and HUME's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.cli.demo import _run_probes, _run_rag, _run_sweep
+from semblance.cli.demo import _run_hume, _run_probes, _run_rag, _run_sweep
 from semblance.cli.running import Display
+from semblance.protocols.hume import read_summary
 from semblance.runs.folder import RunFolder
 
 
@@ -57,3 +58,18 @@ def test_sweep_and_probes_on_the_sample(
         assert manifest is not None
         assert (manifest["protocol"], manifest["status"]) == ("rag", "finished")
         assert {one["status"] for one in manifest["cells"]} == {"done"}
+
+
+def test_a_study_that_scripts_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All four families; that nobody annotated is said before, in the verdict and in the record."""
+    monkeypatch.setattr("semblance.cli.demo.ITEMS", 12)
+    _run_hume(("wordllama", "jaccard"), tmp_path, Display(False, False))
+    said = capsys.readouterr()
+    assert "Nobody did: 2 scripts answer" in said.err
+    assert "simulated annotators" in said.out.partition("\n")[0]
+    summary = read_summary(tmp_path / "hume")
+    assert summary.simulated
+    assert {pair.family for pair in summary.pairs} == {"classification", "clustering", "reranking", "sts"}
+    assert all(len(pair.annotators) == 2 and len(pair.models) == 2 for pair in summary.pairs)

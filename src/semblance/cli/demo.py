@@ -23,7 +23,9 @@ DEPTH = 20
 ENCODERS = ("wordllama", "minilm")
 BUNDLES, SAID = 10, 2
 """Queries of a probe, and its runs."""
-PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise")
+ITEMS, SCRIPTS, NOISE = 20, 2, 0.15
+"""Items of a task that are annotated, by how many scripts, and how much these err."""
+PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise", "hume")
 
 
 def demo(
@@ -33,9 +35,10 @@ def demo(
     workers: Workers = 1,
     wide: Wide = False,
 ) -> None:
-    """Run SAGE, PTEB and RAG on the sample data with the bundled systems, and minilm where it is installed.
+    """Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.
 
-    Of RAG that is a golden set, runs scored with it, a small sweep, and both probes.
+    Of RAG that is a golden set, runs scored with it, a small sweep, and both probes; of HUME a study that scripts
+    answer, marked as simulated.
     """
     from semblance.cli.pteb.run import run_pteb
     from semblance.cli.running import Display
@@ -58,6 +61,7 @@ def demo(
     _run_rag(systems, out, display)
     _run_sweep(systems, out / "sweep", display)
     _run_probes(systems, out, display)
+    _run_hume(systems, out, display)
     parts = [out / name for name in PARTS]
     typer.echo(f"\nReport of all: {write_report(parts, out=out / 'report.html')}")
 
@@ -132,6 +136,29 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     typer.echo("")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(noise, out / "noise", display, report=False)
+
+
+def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
+    from semblance.cli.hume.score import run_study
+    from semblance.protocols.hume.folder import read_study, write_annotations, write_study
+    from semblance.protocols.hume.results.request import StudyRequest
+    from semblance.protocols.hume.sampling import sample
+    from semblance.protocols.hume.sampling.request import SampleRequest, TaskRequest
+    from semblance.protocols.hume.simulated import KIND, simulated_rows
+
+    typer.echo(
+        f"\nA study of {ITEMS} items a task, as people would annotate it. Nobody did: {SCRIPTS} scripts answer that "
+        "know what is right and err at random.",
+        err=True,
+    )
+    study = out / "study"
+    task = TaskRequest(data="sample", n=ITEMS, lang=["eng"])
+    drawn = sample(SampleRequest(name="demo", tasks=[task]))
+    write_study(study, drawn.study, drawn.items, drawn.gold)
+    write_annotations(study, KIND, simulated_rows(read_study(study), SCRIPTS, noise=NOISE, seed=1))
+    request = StudyRequest(str(study), systems, tokenizer=TOKENIZER)
+    run_study(request, out / "hume", display, report=False, workers=1, max_usd=None)
 
 
 def _systems() -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import typer
 
 from semblance.cli.options import Json
 
-NAME = "simulated"
 """The file under `annotations/` that simulated answers are written to."""
 
 
@@ -33,21 +32,14 @@ def simulate(
     Writes annotations/simulated.jsonl. Every answer is marked as simulated, and every table made of it says so.
     """  # fmt: skip
     from semblance.protocols.hume.folder import read_study, write_annotations
-    from semblance.protocols.hume.simulated import simulated
+    from semblance.protocols.hume.simulated import KIND, simulated_rows
 
-    folder = read_study(study)
-    golds = {task.name: folder.gold(task.name) for task in folder.study.tasks}
-    rows = [
-        row
-        for number in range(1, annotators + 1)
-        for task in folder.study.tasks
-        for row in simulated(task, golds[task.name], f"simulated-{number}", noise=noise, seed=seed)
-    ]
-    file = write_annotations(study, NAME, rows)
+    rows = simulated_rows(read_study(study), annotators, noise=noise, seed=seed)
+    file = write_annotations(study, KIND, rows)
     if json:
         from json import dumps
 
-        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": NAME}
+        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
         typer.echo(dumps(told, ensure_ascii=False))
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")

@@ -12,11 +12,24 @@ from typing import Any
 
 from semblance.errors import UsageError
 from semblance.protocols.hume.folder.formats import AnnotationRow, Scale, Task
-from semblance.protocols.hume.study import Family
+from semblance.protocols.hume.folder.reading import StudyFolder
+from semblance.protocols.hume.study import Family, Who
 from semblance.randomness import random_bytes
 
+KIND: Who = "simulated"
 Chance = Callable[..., float]
 """A number in (0, 1) by what it is for: the same for the same words."""
+
+
+def simulated_rows(folder: StudyFolder, annotators: int, *, noise: float, seed: int) -> list[AnnotationRow]:
+    """The answers of several scripted annotators to a whole study: `simulated-1` and so on."""
+    golds = {task.name: folder.gold(task.name) for task in folder.study.tasks}
+    return [
+        row
+        for number in range(1, annotators + 1)
+        for task in folder.study.tasks
+        for row in simulated(task, golds[task.name], f"{KIND}-{number}", noise=noise, seed=seed)
+    ]
 
 
 def simulated(
@@ -43,7 +56,7 @@ def simulated(
             annotator_id=annotator_id,
             value=value,
             seconds=round(3 + 27 * chance("seconds", item), 1),
-            kind="simulated",
+            kind=KIND,
         )
         for item, value in answers.items()
     ]
