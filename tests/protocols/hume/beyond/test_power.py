@@ -1,0 +1,184 @@
+"""What would separate a system from people: closed forms, limits, and planted differences found as promised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from semblance.errors import UsageError
+from semblance.protocols.hume.beyond.components import Components, components
+from semblance.protocols.hume.beyond.correlations import Correlations
+from semblance.protocols.hume.beyond.paired import compare_with_people
+from semblance.protocols.hume.beyond.people import People
+from semblance.protocols.hume.beyond.power import (
+    annotators_by_correlation,
+    annotators_by_variance,
+    needed,
+    reach_of,
+)
+from semblance.protocols.hume.beyond.resampling import Draws
+from semblance.protocols.hume.study import TaskSpec
+from semblance.randomness import generator
+
+REACH = reach_of(0.8, 0.05)
+
+
+def right_or_wrong(
+    n: int, annotators: int, seed: int, system: float = 0.9
+) -> tuple[People, dict[str, float]]:
+    """Annotators right on seven items of ten, a system on more; gold is always 1."""
+    rng = generator(seed, "power", str(n))
+    ids = [f"{i:04}" for i in range(n)]
+    answers = {
+        f"ann {k}": dict(zip(ids, (rng.random(n) < 0.7).astype(int).tolist(), strict=True))
+        for k in range(annotators)
+    }
+    values = dict(zip(ids, (rng.random(n) < system).astype(float).tolist(), strict=True))
+    return People(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), values
+
+
+def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[People, dict[str, float]]:
+    """Annotators who see gold with noise of one deviation, and a system with less."""
+    rng = generator(seed, "ratings", str(n))
+    gold, ids = rng.normal(size=n), [f"{i:04}" for i in range(n)]
+    answers = {
+        f"ann {k}": dict(zip(ids, (gold + rng.normal(0, 1, n)).tolist(), strict=True))
+        for k in range(annotators)
+    }
+    values = dict(zip(ids, (gold + rng.normal(0, system, n)).tolist(), strict=True))
+    return People(TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers), values
+
+
+def test_items_of_a_mean() -> None:
+    """(1.96 + .84)^2 variances over the squared difference, and 1.92 more for a t test."""
+    people, values = right_or_wrong(40, 1, 1)
+    own = next(iter(people.answers.values()))
+    differences = np.array([values[item] - own[item] for item in own])
+    found = needed(people, values)
+    expected = 7.8489 * differences.var(ddof=1) / differences.mean() ** 2 + 1.9207
+    assert found.items == math.ceil(expected)
+    assert found.more_items == max(0, found.items - 40)
+    assert found.smallest == pytest.approx(
+        2.80159 * math.sqrt(differences.var(ddof=1) / (40 - 1.9207)), rel=1e-4
+    )
+
+
+def test_components() -> None:
+    """Planted variances are found again, and items that somebody left out are not used."""
+    rng = generator(3, "components")
+    table = rng.normal(0, 2, (1, 4000)) + rng.normal(0, 0.5, (60, 1)) + rng.normal(0, 1, (60, 4000)) + 3
+    table[0, :10] = np.nan
+    found = components(table)
+    assert found is not None
+    assert (found.mean, found.items, found.residual) == pytest.approx((3, 4, 1), rel=0.1)
+    assert found.annotators == pytest.approx(0.25, rel=0.5)
+    assert components(table[:1]) is None
+    # Two who differ by one throughout: all between them. The reverse of each other: all residual, none negative.
+    assert components(np.array([[0.0, 1, 2], [1, 2, 3]])) == Components(1.5, 1.0, 0.5, 0.0)
+    reverse = components(np.array([[0.0, 1, 2], [2, 1, 0]]))
+    assert reverse is not None
+    assert (reverse.items, reverse.annotators, reverse.residual) == (0.0, 0.0, 2.0)
+
+
+def test_annotators_help_until_items_set_the_limit() -> None:
+    """The least number that does, none where items alone vary too much, and none below those there are."""
+    n = 40 + REACH.test**2 / 2
+    few = Components(mean=0.2, items=0.05, annotators=0.0, residual=0.4)
+    k = annotators_by_variance(few, round(n), 1, REACH)
+    assert k is not None
+
+    def reached(count: int) -> bool:
+        return REACH.both * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2)) <= 0.2
+
+    assert reached(k)
+    assert not reached(k - 1)
+    assert annotators_by_variance(few, round(n), k + 3, REACH) == k + 3
+    assert annotators_by_variance(Components(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
+    apart = annotators_by_variance(Components(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
+    assert apart is not None
+    assert apart > k
+
+
+def test_ratings_become_more_reliable() -> None:
+    """Spearman and Brown: two annotators with .5 between them have .667, four .8."""
+    two = Correlations(people=0.6, system=0.9, shared=0.5, between=0.5, k=2)
+    four = two.with_annotators(4)
+    assert four.people == pytest.approx(0.6 * math.sqrt(0.8 / (2 / 3)))
+    assert four.with_annotators(2).people == pytest.approx(0.6)
+    assert annotators_by_correlation(Correlations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH) is None
+
+
+def test_spread_of_two_correlations() -> None:
+    """Steiger's covariance: as simulated, and 0 for two that are the same."""
+    rng = generator(4, "spread")
+    gaps, n = [], 200
+    for _ in range(400):
+        gold = rng.normal(size=n)
+        one, other = gold + rng.normal(0, 0.8, n), gold + rng.normal(0, 1.1, n)
+        r, s = (np.corrcoef(gold, x)[0, 1] for x in (one, other))
+        gaps.append(math.atanh(s) - math.atanh(r))
+    at = Correlations(1 / math.sqrt(1.64), 1 / math.sqrt(2.21), 1 / math.sqrt(1.64 * 2.21), None, 1)
+    # Bonett and Wright's variance of ranks is 1 + r^2 / 2 times that of values, here by about a seventh in deviation.
+    assert 1.0 < at.spread / (float(np.std(gaps)) * math.sqrt(n - 3)) < 1.3
+    assert Correlations(0.7, 0.7, 0.9999, None, 1).spread < 0.05
+
+
+@pytest.mark.parametrize("of", [right_or_wrong, rated])
+def test_planted_difference_is_found(of: object) -> None:
+    """Studies as large as a very large one says find the difference in about 80%."""
+    make = right_or_wrong if of is right_or_wrong else rated
+    items = needed(*make(2500, 2, 1)).items
+    assert items is not None
+    found = [
+        compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
+        for seed in range(120)
+        for people, values in (make(items, 2, seed + 2),)
+    ]
+    # Three standard errors of 120 studies are .11.
+    assert 0.68 <= float(np.mean(found)) <= 0.92
+
+
+def test_smallest_difference_is_found() -> None:
+    """A study that has just the least difference it could show finds it in about 80%."""
+    pilots = [needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
+    smallest = float(np.mean(pilots))
+    found = []
+    for seed in range(150):
+        people, values = right_or_wrong(60, 2, seed, 0.7 + smallest)
+        found.append(
+            compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
+        )
+    assert 0.68 <= float(np.mean(found)) <= 0.92
+
+
+def test_what_has_no_number() -> None:
+    """Clusters, few items, no difference, one annotator, a constant system: None and why."""
+    people, values = right_or_wrong(40, 2, 7)
+    groups = People(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
+    assert "no test" in needed(groups, dict.fromkeys(values, "x")).note
+    assert "Fewer than 5" in needed(people, {"0001": 1.0}).note
+    own = people.answers["ann 0"]
+    alone = People(people.task, people.gold, {"ann 0": own}, "mean")
+    same = needed(alone, {item: float(value) for item, value in own.items()})
+    assert (same.items, same.smallest, same.note) == (None, None, "The difference is the same on every item.")
+    assert "One annotator" in needed(alone, values).note
+    swapped = dict.fromkeys(values, 1.0) | {item: 1.0 - own[item] for item in list(own)[:2]}
+    assert needed(alone, swapped).items is not None
+    nearly = {item: float(own[item]) for item in own}
+    first, second = (next(item for item in own if own[item] == value) for value in (0, 1))
+    nearly |= {first: 1.0, second: 0.01}
+    assert "No number of items" in needed(alone, nearly).note
+    ratings, _ = rated(40, 2, 8)
+    assert "do not vary" in needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
+    with pytest.raises(UsageError, match="Power"):
+        needed(people, values, power=0.01)
+
+
+def test_ratings_by_mean_of_annotators() -> None:
+    """Where scores are averaged, more annotators change nothing that is known."""
+    people, values = rated(40, 3, 9)
+    averaged = People(people.task, people.gold, people.answers, "mean")
+    assert needed(averaged, values).annotators is None
+    assert needed(people, values).annotators is not None
