@@ -18,6 +18,8 @@ from semblance.protocols.hume.folder import StudyFolder, read_study
 from semblance.protocols.hume.models import work
 from semblance.protocols.hume.models.families import Settings, data_of
 from semblance.protocols.hume.models.training import OTHERS, drawn_rows, training_of, usual_per_label
+from semblance.protocols.hume.sampling.request import SampleRequest, TaskRequest
+from semblance.protocols.hume.sampling.sample import sample
 from semblance.protocols.hume.study import Item
 from semblance.protocols.opening import describe
 from semblance.records import TaskOutcome
@@ -162,6 +164,20 @@ def test_a_source_that_is_gone(folder: StudyFolder) -> None:
     ) as caught:
         training_of(gone, (), None)
     assert "--task" in caught.value.mend
+
+
+def test_a_sampled_task_finds_its_source_as_it_was() -> None:
+    """Of a dataset with several languages: the rows of the task's own, with the fingerprint that sampling kept."""
+    request = TaskRequest(data="sample", family=["classification"], lang=["fra"], n=12)
+    drawn = sample(SampleRequest(tasks=[request]))
+    (task,) = drawn.study.tasks
+    items = [Item(one.id, one.task, "fra", one.payload) for one in drawn.items]
+    training = training_of(task, items, None)
+    assert (task.source.lang, training.notes) == ("fr", ())
+    assert set(training.rows.labels) == {"food", "health", "law", "rivers", "software", "space"}
+    gone = task.model_copy(update={"source": task.source.model_copy(update={"lang": "xx"})})
+    with pytest.raises(DataError, match="no rows in xx"):
+        training_of(gone, items, None)
 
 
 def test_a_changed_source_is_noted(folder: StudyFolder) -> None:

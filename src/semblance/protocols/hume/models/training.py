@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semblance.data import Dataset
 from semblance.errors import DataError, SemblanceError
 from semblance.protocols.hume.folder.formats import Task
 from semblance.protocols.hume.sampling.choosing import seeded
@@ -41,15 +42,15 @@ def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Tra
             source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades
         )
         opened = dataset(request)
-        opened = opened.only(source.lang) if source.lang else opened
-        several = not opened.missing("classification")
-        loaded = opened.load("classification" if several else "labelled")
+        split = not opened.missing("classification")
+        shape = "classification" if split else "labelled"
+        loaded = _subset(opened, shape, source.lang).load(shape)
     except SemblanceError as error:
         raise DataError(
             f"The texts to train on for {task.name} cannot be read from {source.dataset}: {error.message}",
             mend="Run where the study was sampled, or choose other tasks with --task.",
         ) from error
-    rows: LabelledTexts = loaded.data.train if several else loaded.data
+    rows: LabelledTexts = loaded.data.train if split else loaded.data
     kept = _left(rows, items, task)
     if len(set(kept.labels)) < 2:
         raise DataError(
@@ -83,6 +84,14 @@ def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[in
         if len(own) < training.per_label:
             own.append(place)
     return sorted(place for own in taken.values() for place in own)
+
+
+def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
+    """The rows of the task's language, cut as items were drawn from them, so that the fingerprint is the same."""
+    subsets = opened.subsets(shape)
+    if lang and len(subsets) > 1 and lang not in subsets:
+        raise DataError(f"it has no rows in {lang} any more")
+    return subsets.get(lang, next(iter(subsets.values())))
 
 
 def _left(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
