@@ -78,37 +78,50 @@ class LlmAnnotator:
 
     async def answered(self, ask: Ask) -> LlmRow:
         """The row of one item. ModelError once so many calls have failed that the model cannot be had."""
-        shape, tried = self._form(ask), _Tried()
-        talk = messages(ask.task, self.mode, ask.item.payload)
+        tried = _Tried(messages(ask.task, self.mode, ask.item.payload))
         for attempt in range(ATTEMPTS):
-            begun = perf_counter()
-            try:
-                answer = await self._said(self._question(ask, talk, attempt, shape))
-                tried.hear(answer)
-                found = shape.read(answer.text)
-            except Unread as error:
-                tried.reason = str(error)
-                talk = _again(talk, tried.text, tried.reason)
-                continue
-            except (Unanswered, NeverFits) as error:
-                self._hope.answered()
-                tried.reason = error.message
-                if isinstance(error, NeverFits):
-                    # The server was told what was wrong, and had its retry.
-                    break
-                continue
-            except TextRefused as error:
-                self._hope.answered()
-                return self._row(ask, tried, "failed", reason=error.message)
-            except ModelError as error:
-                if self._hope.is_lost(begun):
-                    raise
-                return self._row(ask, tried, "failed", reason=error.message)
-            if not found.lacking:
-                return self._row(ask, tried, "ok", found.value)
-            tried.best = tried.best or found
-            tried.reason = found.lacking
-            talk = _again(talk, tried.text, f"of the letters {found.lacking}; give each exactly once")
+            row = await self._attempted(ask, attempt, tried)
+            if row is not None:
+                return row
+        return self._given_up(ask, tried)
+
+    async def _attempted(self, ask: Ask, attempt: int, tried: _Tried) -> LlmRow | None:
+        """The row, None where the model is to be asked once more."""
+        shape, begun = self._form(ask), perf_counter()
+        try:
+            answer = await self._said(self._question(ask, tried.talk, attempt, shape))
+        except NeverFits as error:
+            # The model was told what was wrong there, and had its retry.
+            self._hope.answered()
+            tried.reason = error.message
+            return self._given_up(ask, tried)
+        except Unanswered as error:
+            self._hope.answered()
+            tried.reason = error.message
+            return None
+        except TextRefused as error:
+            self._hope.answered()
+            return self._row(ask, tried, "failed", reason=error.message)
+        except ModelError as error:
+            if self._hope.is_lost(begun):
+                raise
+            return self._row(ask, tried, "failed", reason=error.message)
+        tried.hear(answer)
+        return self._read(ask, shape, tried)
+
+    def _read(self, ask: Ask, shape: Form, tried: _Tried) -> LlmRow | None:
+        try:
+            found = shape.read(tried.text)
+        except Unread as error:
+            tried.reject(str(error), str(error))
+            return None
+        if not found.lacking:
+            return self._row(ask, tried, "ok", found.value)
+        tried.best = tried.best or found
+        tried.reject(found.lacking, f"of the letters {found.lacking}; give each exactly once")
+        return None
+
+    def _given_up(self, ask: Ask, tried: _Tried) -> LlmRow:
         if tried.best is not None:
             return self._row(ask, tried, "completed", tried.best.value, tried.best.lacking)
         return self._row(ask, tried, "unparsed", reason=tried.reason)
@@ -143,21 +156,23 @@ class LlmAnnotator:
 
 @dataclass
 class _Tried:
-    """What the attempts at an item have come to: the tokens of all, the last text, what was wrong with it, and an
-    answer that can be used if nothing better comes."""
+    """What the attempts at an item have come to: the conversation, the tokens of all, the last text, what was wrong
+    with it, and an answer that can be used if nothing better comes."""
 
+    talk: list[Message]
     text: str = ""
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
     best: Read | None = None
 
     def hear(self, answer: Completion) -> None:
+        """Note an answer and its tokens."""
         self.text = answer.text
         read = self.usage.input_tokens + answer.usage.input_tokens
         self.usage = Usage(read, self.usage.output_tokens + answer.usage.output_tokens)
 
-
-def _again(talk: Sequence[Message], text: str, wrong: str) -> list[Message]:
-    """The conversation that asks once more: at temperature 0 the same question would bring the same answer."""
-    ask = f"That answer cannot be used: {wrong}. Answer again, in the form that was asked for, and with nothing else."
-    return [*talk, Message("assistant", text), Message("user", ask)]
+    def reject(self, reason: str, told: str) -> None:
+        """Go on with the conversation: at temperature 0 the same question would bring the same answer."""
+        self.reason = reason
+        ask = f"That answer cannot be used: {told}. Answer again, in the form that was asked for, with nothing else."
+        self.talk = [*self.talk, Message("assistant", self.text), Message("user", ask)]
