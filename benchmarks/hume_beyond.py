@@ -19,10 +19,16 @@ from semblance.measures import v_measure
 from semblance.protocols.hume.beyond.agreement_interval import agreement_intervals
 from semblance.protocols.hume.beyond.ceiling import human_ceiling
 from semblance.protocols.hume.beyond.components import components
+from semblance.protocols.hume.beyond.correlations import correlations
 from semblance.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
 from semblance.protocols.hume.beyond.paired import compare_with_people
-from semblance.protocols.hume.beyond.people import People
-from semblance.protocols.hume.beyond.power import annotators_by_variance, needed, reach_of
+from semblance.protocols.hume.beyond.people import People, numbers, people_rows
+from semblance.protocols.hume.beyond.power import (
+    annotators_by_correlation,
+    annotators_by_variance,
+    needed,
+    reach_of,
+)
 from semblance.protocols.hume.beyond.resampling import Draws, Resampled, resampled
 from semblance.protocols.hume.scoring.marked import marked_ap
 from semblance.protocols.hume.scoring.people import Aggregation
@@ -225,6 +231,7 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             studies = (drawn(world, items, generator(s, "study", world.name)) for s in range(options.studies))
             yield (world.name, f"{items} items", _found(studies, options))
     yield _annotators(60, options)
+    yield _raters(50, options)
 
 
 def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
@@ -245,6 +252,30 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
     k = annotators_by_variance(parts, n, 1, reach_of(0.8, 0.05)) if parts else None
     studies = (study(k or 1, n, generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
+
+
+def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
+    """Annotators who rate with noise, against a system that is as good as one of them; two are known."""
+
+    def study(k: int, items: int, rng: Rng) -> tuple[People, dict[str, Any]]:
+        gold, ids = rng.normal(size=items), [f"{i:06}" for i in range(items)]
+        odd = gold + rng.normal(0, 0.3, items)
+        answers = {
+            f"ann {a:03}": dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
+            for a in range(k)
+        }
+        system = dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
+        return People(
+            TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
+        ), system
+
+    people, system = study(2, options.truth, generator(1, "raters"))
+    known = correlations(
+        people, people_rows(people, people.items), numbers([system[item] for item in people.items])
+    )
+    k = annotators_by_correlation(known, n, 2, reach_of(0.8, 0.05)) if known else None
+    studies = (study(k or 2, n, generator(s, "raters", str(n))) for s in range(options.studies))
+    return f"STS, mean rating, {n} items", f"{k} annotators", _found(studies, options)
 
 
 def _found(studies: Iterator[tuple[People, dict[str, Any]]], options: argparse.Namespace) -> str:
