@@ -117,10 +117,15 @@ def _show(sampled: Sampled, wide: bool) -> None:
     from semblance.cli.terminal import show_table
 
     rows = [
-        [one.name, one.family, one.lang, str(one.n), one.source.dataset, "; ".join(_notes(sampled, one))]
+        [one.name, one.family, one.lang, str(one.n), _source(one), "; ".join(_notes(sampled, one))]
         for one in sampled.study.tasks
     ]
     show_table(["task", "family", "lang", "n", "source", "notes"], rows, wide=wide)
+
+
+def _source(task: Task) -> str:
+    split = task.source.drawn_from
+    return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
 def _notes(sampled: Sampled, task: Task) -> list[str]:

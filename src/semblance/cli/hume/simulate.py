@@ -9,8 +9,6 @@ import typer
 
 from semblance.cli.options import Json
 
-"""The file under `annotations/` that simulated answers are written to."""
-
 
 def simulate(
     study: Annotated[Path, typer.Argument(help="The folder that `semblance hume sample` wrote.")],

@@ -72,6 +72,7 @@ def test_the_same_request_gives_the_same_study(labelled: Path, pairs: Path, retr
     assert one == again
     assert one.study.content != other.study.content
     assert {row.source_id for row in one.gold} != {row.source_id for row in other.gold}
+    assert [task.source.drawn_from for task in one.study.tasks] == ["test", "test", "", ""]
     alone = _sample(tasks[2])
     assert [row.gold for row in alone.gold] == [row.gold for row in one.gold if row.id.startswith("pairs")]
 

@@ -51,8 +51,9 @@ class Practice(_Strict):
 
 
 class Source(_Strict):
-    """Where items were drawn from, so that models are trained and scored on the same data. `against` are other data
-    that models may train on, in which the items' texts were looked for."""
+    """Where items were drawn from, so that models are trained and scored on the same data. `split` is the one that was
+    asked for, `drawn_from` that of the rows that were drawn. `against` are other data that models may train on, in
+    which the items' texts were looked for."""
 
     dataset: str
     split: str | None = None
@@ -61,6 +62,7 @@ class Source(_Strict):
     lang: str = ""
     fingerprint: str = ""
     against: list[str] = []
+    drawn_from: str = ""
 
 
 class Task(_Strict):

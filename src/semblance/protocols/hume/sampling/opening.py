@@ -39,7 +39,8 @@ class Opened:
     data: Loaded[Any]
     trained: tuple[str, ...] = ()
     """Texts that models may train on, besides the training side of a classification."""
-    notes: tuple[str, ...] = ()
+    drawn_from: str = ""
+    """The split of a table that the items are from; empty where it has none."""
 
 
 def opened(request: TaskRequest) -> Iterator[Opened]:
@@ -87,8 +88,13 @@ def _shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]
     return [
         shape
         for shape in _wanted(request, family)
-        if not dataset.missing(shape) and (shape != "classification" or TRAIN in _splits(dataset, shape))
+        if not dataset.missing(shape) and (shape != "classification" or has_training_rows(dataset))
     ]
+
+
+def has_training_rows(dataset: Dataset) -> bool:
+    """Whether the dataset is a classification with rows to train on, not only a table with a column `split`."""
+    return not dataset.missing("classification") and TRAIN in _splits(dataset, "classification")
 
 
 def _wanted(request: TaskRequest, family: Family) -> tuple[str, ...]:
@@ -98,7 +104,7 @@ def _wanted(request: TaskRequest, family: Family) -> tuple[str, ...]:
 
 
 def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[Opened]:
-    tested, notes = _tested(request, shape, dataset)
+    tested, drawn_from = _tested(request, shape, dataset)
     subsets = tested.subsets(shape)
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
         subsets = {"und": next(iter(subsets.values()))}
@@ -110,7 +116,14 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
             continue
         trained = _trained(request, shape, dataset, own, len(subsets) > 1)
         yield Opened(
-            request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, notes
+            request,
+            family,
+            shape,
+            lang,
+            "" if len(subsets) == 1 else own,
+            subset.load(shape),
+            trained,
+            drawn_from,
         )
     if missing := sorted(wanted - {iso_639_3(own) for own in subsets}) if not stated else []:
         raise UsageError(
@@ -119,11 +132,13 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
         )
 
 
-def _tested(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset, tuple[str, ...]]:
-    """The rows of the split `test`, where there are such and no split was asked for."""
-    if shape in ("classification", "retrieval") or request.split or TEST not in _splits(dataset, shape):
-        return dataset, ()
-    return _only(dataset, shape, TEST), ("drawn from the split test",)
+def _tested(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
+    """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
+    if request.split or shape == "classification":
+        return dataset, request.split or TEST
+    if shape == "retrieval" or TEST not in _splits(dataset, shape):
+        return dataset, ""
+    return _only(dataset, shape, TEST), TEST
 
 
 def _trained(request: TaskRequest, shape: str, dataset: Dataset, own: str, several: bool) -> tuple[str, ...]:

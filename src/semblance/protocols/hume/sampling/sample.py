@@ -112,7 +112,6 @@ def _checked(one: Opened, drawn: Drawn) -> Drawn:
     empty = empty_texts(one.data, one.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
-        *one.notes,
         *(("hard negatives found by BM25, which nobody judged",) if one.shape == "retrieval" else ()),
         *((f"{len(items)} of {wanted} items: all that there are",) if short else ()),
         *drawn.notes,
@@ -135,7 +134,7 @@ def _task(one: Opened, name: str, drawn: Drawn) -> Task:
         n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice),
         source=Source(
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
-            lang=one.own_lang, fingerprint=one.data.fingerprint, against=request.against,
+            lang=one.own_lang, fingerprint=one.data.fingerprint, against=request.against, drawn_from=one.drawn_from,
         ),
         notes=list(drawn.notes),
     )  # fmt: skip
