@@ -9,6 +9,7 @@ import pytest
 
 from hume_small import small_study
 from semblance.web.annotation.service import ServeOptions, open_service
+from team_database import team_database
 
 pytest.importorskip("fastapi")
 
@@ -56,13 +57,26 @@ def study(tmp_path):
     return small_study(tmp_path / "study", 3)
 
 
+@pytest.fixture(scope="session")
+def team():
+    """A PostgreSQL for the tests that ask for it."""
+    with team_database() as database:
+        yield database
+
+
 @pytest.fixture
-def served(study):
+def database():
+    """Where answers are kept: a file, unless a module says otherwise."""
+    return
+
+
+@pytest.fixture
+def served(study, database):
     """Serves a study to ann and bob, with any options: served(hosts=("localhost",))."""
     made = []
 
     def opened(path=study, **options):
-        made.append(open_service(path, ["ann", "bob"], options=ServeOptions(**options)))
+        made.append(open_service(path, ["ann", "bob"], database=database, options=ServeOptions(**options)))
         return made[-1]
 
     yield opened

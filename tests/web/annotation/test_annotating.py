@@ -13,6 +13,17 @@ import pytest
 from semblance.protocols.hume.folder import collected, read_study
 from semblance.web.annotation.service import open_service
 
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request):
+    """The contract holds over both."""
+    if request.param == "sqlite":
+        return None
+    server = request.getfixturevalue("team")
+    server.clear()
+    return server.url
+
+
 MARKS = [1, 0, 0, 1, 0, 0, 0]
 
 
@@ -225,3 +236,24 @@ def _whole_round(service, browse):
     owner = service.owner_link()
     for path in ("", "?show=true", "annotations.csv?exposed=true", "annotations.jsonl?exposed=true"):
         assert client.get(owner + path).status_code == 200
+
+
+def test_a_database_that_goes_away(team, study, browse) -> None:
+    """The page is told to wait, without details, and the same answer is stored once it is back."""
+    from .conftest import page_of
+
+    team.clear()
+    service = open_service(study, ["ann"], database=team.url)
+    try:
+        ann = page_of(browse(service), service.annotator_link("ann"))
+        assert ann.answer("mood-00", 1, 1).status_code == 200
+        team.stop()
+        away = [ann.answer("mood-01", 2, 2), ann.get("study"), ann.client.get("/health")]
+        assert [one.status_code for one in away] == [503] * 3
+        assert "PostgreSQL" not in "".join(one.text for one in away)
+        team.start()
+        assert ann.answer("mood-01", 2, 2).status_code == 200
+        assert set(ann.get("study").json()["answers"]) == {"mood-00", "mood-01"}
+    finally:
+        team.start()
+        service.close()

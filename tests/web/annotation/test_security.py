@@ -45,6 +45,25 @@ def test_a_wrong_link_learns_nothing(ann, browse, path) -> None:
     assert client.get("/nowhere").json() == NOTHING
 
 
+def test_people_with_a_wrong_link_are_told_in_words(ann, browse) -> None:
+    """The same page for every address that leads nowhere."""
+    pages = [
+        browse().get(path, headers={"Accept": "text/html,*/*"})
+        for path in (f"/a/{_guess(ann.path.split('/')[2])}/", "/nowhere", "/o/x/", "/a/x/items/mood-00")
+    ]
+    assert {page.status_code for page in pages} == {404}
+    assert len({page.text for page in pages}) == 1
+    assert "There is nothing here" in pages[0].text
+
+
+def test_a_mistake_of_ours_says_nothing_of_itself(service, ann, monkeypatch) -> None:
+    """Neither the error nor its place; and the headers are there as always."""
+    monkeypatch.setattr(service.store, "last_seq", lambda _: 1 / 0)
+    answer = ann.get("study")
+    assert (answer.status_code, answer.json()) == (500, {"error": "Something went wrong on the server."})
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+
+
 def test_a_link_opens_only_what_it_is_for(service, ann, browse) -> None:
     """An annotator's is no owner's, and the other way round."""
     client = browse()

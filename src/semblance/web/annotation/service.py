@@ -113,6 +113,12 @@ def open_service(
     try:
         _let_in(store, ((annotators, "person"), (simulated, "simulated")))
         links = Links(store.database, study_key(path))
+    except OSError as error:
+        store.close()
+        raise UsageError(
+            f"The key of the links cannot be kept in {path}: {error.strerror or error}.",
+            mend="Serve the study from a folder that can be written.",
+        ) from error
     except BaseException:
         store.close()
         raise

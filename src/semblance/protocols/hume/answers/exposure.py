@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from semblance.protocols.hume.answers.database import Database, Transaction
 
+_MOST_KNOWN = 50_000
+
 
 @dataclass(frozen=True)
 class Exposure:
@@ -72,6 +74,8 @@ class Browsers:
         if not browser or not new:
             return
         self._database.write(lambda do: _noted(do, browser, what, new))
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
         self._known.update((browser, what, name) for name in new)
 
 

@@ -119,6 +119,8 @@ def _write_key(path: Path) -> None:
         path.hardlink_to(part)
     except FileExistsError:
         pass
+    except OSError:
+        part.replace(path)  # a disk without hard links
     finally:
         part.unlink(missing_ok=True)
 
