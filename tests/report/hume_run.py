@@ -306,7 +306,7 @@ def _row(one: PairRecord, of: SystemScore) -> Result:
 def _manifest(name: str, made: Summary) -> dict[str, Any]:
     systems = {one.system: one.kind for pair in made.pairs for one in (*pair.models, *pair.llms)}
     return {
-        "semblance": "0.1.0", "protocol": "hume", "name": name, "status": "finished",
+        "semblance": "0.1.0", "protocol": "hume", "kind": "score", "name": name, "status": "finished",
         "created": "2026-11-20T09:00:00+00:00", "updated": "2026-11-21T09:00:00+00:00",
         "command": "semblance hume score study --out runs/hume", "arguments": {"seed": 1337},
         "systems": [{"name": name, "kind": kind, "identity": "1", "facts": {}} for name, kind in systems.items()],

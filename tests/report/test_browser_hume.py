@@ -37,7 +37,7 @@ def go(visit: Go, reports: dict[str, Path]) -> Go:
     return lambda name="study", view="hume", **options: visit(reports[name], view, **options)
 
 
-@pytest.mark.parametrize("name", ["paper", "study", "four"])
+@pytest.mark.parametrize("name", ["paper", "study", "hostile", "four"])
 def test_it_stays_inside_the_page(go: Go, name: str) -> None:
     """From 320 pixels on nothing scrolls sideways; one heading; texts are 13 pixels or more."""
     page = go(name)

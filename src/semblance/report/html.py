@@ -127,7 +127,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(
-        numbers=numbers, marks=marks, ceiling_columns=COLUMNS, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES
+        numbers=numbers,
+        marks=marks,
+        ceiling_columns=COLUMNS,
+        unit_scale=Scale(0.0, 1.0, 1.0),
+        unit_percent=SHARES,
     )
     made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped)
     return made

@@ -129,16 +129,18 @@ WORDINGS["noise"] = replace(
 WORDINGS["hume"] = Wording(
     "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
     "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
-    "with ties as blocks (reranking). Models are scored on the same items. Percent of human is 100 times one over the "
+    "with ties as blocks (reranking). Models are scored on the same items; they get the "
+    "number of clusters and labelled examples, which people do not. Percent of human is 100 times one over the "
     "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
     "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
     "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside the interval is no test.",
     "docs/hume.md",
     "HUME is by El Assadi, Chung, Solomatin, Muennighoff and Enevoldsen, “HUME: Measuring the Human-Model Performance "
-    "Gap in Text Embedding Tasks”.",
+    "Gap in Text Embedding Tasks”, arXiv 2510.10062, 2025.",
     "@misc{elassadi2025hume,\n"
     "title = {{HUME}: Measuring the Human-Model Performance Gap in Text Embedding Tasks},\n"
-    "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen},\nyear = {2025}\n}",
+    "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen},\nyear = {2025},\n"
+    "eprint = {2510.10062},\narchivePrefix = {arXiv}\n}",
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
