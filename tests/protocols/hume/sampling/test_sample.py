@@ -95,6 +95,7 @@ def test_leaked_repeated_and_contradicted_texts(labelled: Path, tmp_path: Path) 
     clean = _sample(task.model_copy(update={"drop_leaked": True, "n": 21}))
     assert not any(row.source_id.startswith("bees") for row in clean.gold)
     assert len(clean.study.tasks[0].labels) == 8
+    assert "12 texts also in the training data left out" in clean.study.tasks[0].notes
 
 
 def test_practice_is_apart(labelled: Path, pairs: Path, retrieval: Path) -> None:
@@ -141,6 +142,7 @@ def test_the_sample_data_have_all_families() -> None:
         "sample-classification-eng", "sample-clustering-eng", "sample-reranking-eng", "sample-sts-eng"
     ]  # fmt: skip
     assert all(task.n <= 8 for task in drawn.study.tasks)
+    assert not [note for task in drawn.study.tasks for note in task.notes if "all that there are" in note]
 
 
 def test_own_words(labelled: Path, pairs: Path) -> None:
@@ -249,3 +251,21 @@ def test_long_texts_are_said(tmp_path: Path, rows_file) -> None:
     data = rows_file(tmp_path / "long.jsonl", rows)
     drawn = _sample(TaskRequest(data=str(data), family=["classification"], n=8, practice=0))
     assert "4 items with a text over 5,000 characters, long to read" in drawn.study.tasks[0].notes
+
+
+def test_leaked_items_of_every_family_can_be_left_out(
+    pairs: Path, retrieval: Path, tmp_path: Path, rows_file
+) -> None:
+    """Pairs in either order, and queries, that other data have; nothing is left of data that are their own training."""
+    seen = [{"text": f"DA SECOND {k}", "text2": f"da first {k}", "score": 1.0} for k in range(20)]
+    other = rows_file(tmp_path / "seen.jsonl", seen)
+    task = TaskRequest(data=str(pairs), lang=["dan"], n=10, against=[str(other)])
+    marked = _sample(task)
+    numbers = {row.source_id: row.defects for row in marked.gold}
+    assert all((["leaked"] if int(key[2:]) < 20 else []) == found for key, found in numbers.items())
+    clean = _sample(task.model_copy(update={"drop_leaked": True}))
+    assert {int(row.source_id[2:]) for row in clean.gold} == set(range(20, 30))
+    own = TaskRequest(data=str(retrieval), n=4, against=[str(retrieval)])
+    assert "4 of 4 items also in the training data" in _sample(own).study.tasks[0].notes
+    with pytest.raises(SemblanceError, match="all texts are also in the training data"):
+        _sample(own.model_copy(update={"drop_leaked": True}))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from semblance.errors import DataError, UsageError
 from semblance.protocols.hume.folder.formats import GoldRow, ItemRow, Source, StudyFile, Task
 from semblance.protocols.hume.folder.writing import content_hash
 from semblance.protocols.hume.sampling.choosing import seeded
 from semblance.protocols.hume.sampling.classified import draw_classification
+from semblance.protocols.hume.sampling.cleaned import without_leaked
 from semblance.protocols.hume.sampling.clustered import draw_clustering
-from semblance.protocols.hume.sampling.contamination import twins
 from semblance.protocols.hume.sampling.defects import in_words, with_defects
 from semblance.protocols.hume.sampling.drawn import Chosen, Drawn, counted
 from semblance.protocols.hume.sampling.opening import Opened, empty_texts, opened
@@ -27,7 +28,6 @@ from semblance.protocols.hume.sampling.told import (
     told_hash,
     version_of,
 )
-from semblance.records import LabelledTexts
 
 LONG = 5000
 """Characters over which a text is long for people: passages of the study have about 2,200 (spec hume 2)."""
@@ -56,7 +56,7 @@ def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
     for one, name in zip(found, names, strict=True):
-        drawn = _checked(one, _drawn(one, request.seed, limit))
+        drawn = _checked(one, _drawn(one, request.seed, limit), limit)
         order = seeded([item.source_id for item in drawn.items], request.seed, "items", name)
         tasks.append(_task(one, name, drawn))
         about[name] = drawn.about_gold
@@ -72,33 +72,30 @@ def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
 
 
 def _drawn(one: Opened, seed: int, limit: int | None) -> Drawn:
-    request, data = one.request, one.data.data
-    n = request.size(one.family, limit)
+    request, data, left = one.request, one.data.data, 0
+    if request.drop_leaked:
+        data, left = without_leaked(data, one.shape, one.trained)
+    if not len(data):
+        return Drawn((), notes=("all texts are also in the training data",))
+    drawn = _of_family(one, data, request.size(one.family, limit), seed)
+    return replace(drawn, notes=(*drawn.notes, *counted(left, "text", "also in the training data left out")))
+
+
+def _of_family(one: Opened, data: Any, n: int, seed: int) -> Drawn:
+    request = one.request
     if one.family == "sts":
         return draw_pairs(data, scale_of(request.scale), request, n, seed)
     if one.family == "clustering":
-        return draw_clustering(_without(data, one), request, n, seed)
+        return draw_clustering(data, request, n, seed)
     if one.family == "reranking":
-        return draw_reranking(
-            *(from_corpus(data) if one.shape == "retrieval" else from_lists(data)), request, n, seed
-        )
+        asked, negatives = from_corpus(data) if one.shape == "retrieval" else from_lists(data)
+        return draw_reranking(asked, negatives, request, n, seed)
     if one.shape == "classification":
-        return draw_classification(_without(data.test, one, data.train.texts), data.train, request, n, seed)
-    return draw_classification(_without(data, one), None, request, n, seed)
+        return draw_classification(data.test, data.train, request, n, seed)
+    return draw_classification(data, None, request, n, seed)
 
 
-def _without(texts: LabelledTexts, one: Opened, trained: Sequence[str] = ()) -> LabelledTexts:
-    """The texts that are not in training data, where that is asked for."""
-    if not one.request.drop_leaked:
-        return texts
-    leaked = twins(texts.texts, (*trained, *one.trained))
-    kept = [place for place in range(len(texts)) if place not in leaked]
-    return LabelledTexts(
-        *(tuple(column[k] for k in kept) for column in (texts.ids, texts.texts, texts.labels, texts.sets))
-    )
-
-
-def _checked(one: Opened, drawn: Drawn) -> Drawn:
+def _checked(one: Opened, drawn: Drawn, limit: int | None) -> Drawn:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
@@ -107,7 +104,7 @@ def _checked(one: Opened, drawn: Drawn) -> Drawn:
         )
     items, found = with_defects(drawn.items, (*drawn.trained, *one.trained))
     near = sum(twin.similarity < 1 for twin in found.values())
-    wanted = one.request.size(one.family)
+    wanted = one.request.size(one.family, limit)
     short = len(items) < wanted and one.family in ("sts", "reranking")
     empty = empty_texts(one.data, one.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
