@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,9 +75,13 @@ def annotate(
 
 def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
     from semblance.cli.running import Display, show_plan
+    from semblance.protocols.hume.folder import read_study
     from semblance.protocols.hume.llms.cost import forecast
+    from semblance.protocols.hume.llms.scoring import LLM_FAMILIES
 
     show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
+    folder = read_study(study)
+    _say_left_out([task.name for task in folder.study.tasks if task.family not in LLM_FAMILIES])
 
 
 def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
@@ -124,10 +129,13 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
         ]  # fmt: skip
         show_table(titles, rows_shown, wide=wide, numbers=True)
         typer.echo(f"\nScore them beside people: semblance hume score {shlex.quote(str(outcome.path))}")
-    if outcome.left_out:
-        typer.echo(
-            f"Left out: {', '.join(outcome.left_out)}. Ids of clusters are hard to ask for consistently.",
-            err=True,
-        )
+    _say_left_out(outcome.left_out)
     if paid := in_one_line(outcome.spent):
         typer.echo(paid, err=True)
+
+
+def _say_left_out(tasks: Sequence[str]) -> None:
+    if tasks:
+        typer.echo(
+            f"Left out: {', '.join(tasks)}. Ids of clusters are hard to ask for consistently.", err=True
+        )
