@@ -32,10 +32,9 @@ def agreement_table(summary: Summary) -> ColumnTable:
         Column("answered_by", "text"), Column("reason", "text"),
     )  # fmt: skip
     rows = tuple(_agreement_row(pair, extras) for pair in summary.pairs)
-    note = (
-        "Intervals are bootstrap over items, with these annotators. The coefficient's own column is empty: its value "
-        "stands under value. Agreement takes two annotators."
-    )
+    note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
+    if any(pair.agreement and pair.agreement.value.low is not None for pair in summary.pairs):
+        note += " Intervals are bootstrap over items, with these annotators."
     return ColumnTable("agreement", "HUME: how well annotators agree", columns, rows, note)
 
 
