@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import spearmanr
 
 from semblance.errors import DataError
 from semblance.protocols.hume.summary.record import Summary, read_summary
@@ -242,6 +243,20 @@ def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> N
     assert made.left_out == "clustering"
     assert made.rows[-1].label == "Best model of each"
     assert [small for _, small, _ in made.rows[-1].cells][1] == "multilingual-e5-large"
+
+
+def test_the_same_pairs_being_hard_is_told_from_five_pairs_on(paper: Path, small: Path) -> None:
+    """Spearman over the pairs of both, as scipy has it; too few pairs say nothing."""
+    record, made = read_summary(paper), page(paper).llms
+    assert made is not None
+    pairs = [pair for pair in record.pairs if pair.llms]
+    for row in made.rows[1:-1]:
+        own = [one.score.value for pair in pairs for one in pair.llms if one.system == row.label]
+        found = spearmanr([pair.human.value for pair in pairs], own)
+        assert float(row.cells[-1][2]) == pytest.approx(found.statistic, abs=1e-5)
+    few = page(small).llms
+    assert few is not None
+    assert not few.has_rho
 
 
 def test_differences_are_corrected_and_say_how_annotators_agree(small: Path) -> None:

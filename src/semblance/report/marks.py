@@ -13,7 +13,14 @@ from semblance.contracts import Kind
 from semblance.records import Result
 from semblance.report.scale import Scale
 
-CLASSES: dict[str, str] = {"embedding": "e", "classical": "c", "reference": "r", "llm": "l", "human": "n", "run": ""}
+CLASSES: dict[str, str] = {
+    "embedding": "e",
+    "classical": "c",
+    "reference": "r",
+    "llm": "l",
+    "human": "n",
+    "run": "",
+}
 THINNEST = 3
 GAP_FROM = 16
 

@@ -15,7 +15,19 @@ from semblance.records import Result
 from semblance.runs.folder import RunFolder
 
 OVERALL = "overall"
-KINDS = ("sage", "pteb", "judge", "paraphrasers", "validation", "golden", "score", "sweep", "names", "noise", "hume")
+KINDS = (
+    "sage",
+    "pteb",
+    "judge",
+    "paraphrasers",
+    "validation",
+    "golden",
+    "score",
+    "sweep",
+    "names",
+    "noise",
+    "hume",
+)
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""

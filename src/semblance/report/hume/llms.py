@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semblance.protocols import numbers
+from semblance.protocols.hume.published.correlated import correlated
 from semblance.protocols.hume.summary.record import Summary
 from semblance.report.hume.averages import AverageRow, Averages, Mean, averages
 from semblance.report.hume.standing import system_names
-from semblance.report.hume.words import FAMILIES, POINTS, answerers, named
+from semblance.report.hume.words import COEFFICIENT, FAMILIES, POINTS, answerers, named
 from semblance.report.names import labels
+
+Cell = tuple[str, str, str]
+"""A text, what stands under it, the exact value."""
+FEWEST = 5
+"""Pairs from which on it is told whether the same ones are hard."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class LlmRow:
 
     label: str
     kind: str
-    cells: tuple[tuple[str, str, str], ...]
+    cells: tuple[Cell, ...]
     failed: str
 
 
@@ -32,6 +38,7 @@ class Llms:
     left_out: str
     said: str
     has_failed: bool
+    has_rho: bool
 
 
 def llms(summary: Summary) -> Llms | None:
@@ -44,7 +51,9 @@ def llms(summary: Summary) -> Llms | None:
     counts = [mean.pairs for mean in found.people.means]
     heads = [*(FAMILIES[family] for family in found.families), "All"]
     columns = tuple(f"{head}, {numbers.counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
-    rows = tuple(_row(row, found, who, label) for row in found.rows)
+    hard = _hardness(summary, found) if found.pairs >= FEWEST else {}
+    columns += ("Same pairs hard, ρ",) if hard else ()
+    rows = tuple(_row(row, found, who, label, hard) for row in found.rows)
     absent = [
         one for one in FAMILIES if one not in found.families and any(p.family == one for p in summary.pairs)
     ]
@@ -55,10 +64,31 @@ def llms(summary: Summary) -> Llms | None:
         ", ".join(map(named, absent)),
         _said(found, who),
         any(row.failed for row in found.rows),
+        bool(hard),
     )
 
 
-def _row(row: AverageRow, found: Averages, who: str, label: dict[str, str]) -> LlmRow:
+def _hardness(summary: Summary, found: Averages) -> dict[str, Cell]:
+    """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
+    made = {}
+    for row in found.llms:
+        both = [
+            (pair.human.value, one.score.value)
+            for pair in summary.pairs
+            for one in pair.llms
+            if one.system == row.name and one.score.value is not None and pair.human.value is not None
+        ]
+        one = correlated([human for human, _ in both], [score for _, score in both])
+        known = one.rho is not None and one.p is not None
+        made[row.name] = (
+            (COEFFICIENT.text(one.rho or 0.0), f"p {numbers.p_value(one.p or 0.0)}", f"{one.rho:.6g}")
+            if known
+            else (numbers.NONE, "", "")
+        )
+    return made
+
+
+def _row(row: AverageRow, found: Averages, who: str, label: dict[str, str], hard: dict[str, Cell]) -> LlmRow:
     name = {"human": who.capitalize(), "best": "Best model of each"}.get(
         row.kind, label.get(row.name, row.name)
     )
@@ -66,10 +96,11 @@ def _row(row: AverageRow, found: Averages, who: str, label: dict[str, str]) -> L
     cells = tuple(
         _cell(mean, base, row.kind, label) for mean, base in zip(row.means, found.people.means, strict=True)
     )
+    cells += (hard.get(row.name, ("", "", "")),) if hard else ()
     return LlmRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
 
 
-def _cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> tuple[str, str, str]:
+def _cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
     """Text, what stands under it, exact value."""
     if mean.value is None:
         return numbers.NONE, "", ""
