@@ -94,6 +94,8 @@ def sample(
         _print_json(None if dry_run else out, study)
         return
     _show(study, wide)
+    for left in study.left_out:
+        typer.echo(f"Left out: {left}")
     typer.echo("")
     typer.echo("Nothing is written (--dry-run)." if dry_run else _next(out, study))
 
@@ -116,11 +118,12 @@ def _request(config: Path | None, asked: Asked, own: Drawing, name: str, seed: i
 def _show(sampled: Sampled, wide: bool) -> None:
     from semblance.cli.terminal import show_table
 
-    rows = [
-        [one.name, one.family, one.lang, str(one.n), _source(one), "; ".join(_notes(sampled, one))]
-        for one in sampled.study.tasks
-    ]
-    show_table(["task", "family", "lang", "n", "source", "notes"], rows, wide=wide)
+    rows = [[one.name, one.family, one.lang, str(one.n), _source(one)] for one in sampled.study.tasks]
+    show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
+    # Not in a column: a narrow screen would hide them, or fold them letter by letter.
+    for one in sampled.study.tasks:
+        if notes := _notes(sampled, one):
+            typer.echo(f"{one.name}: {'; '.join(notes)}.")
 
 
 def _source(task: Task) -> str:

@@ -80,10 +80,12 @@ def test_large_clusters_go_before_small_ones() -> None:
     assert gold_groups(ids, labels, 12, 1, 3).notes == ("only 2 of 4 items of a cluster: all that there are",)
 
 
-@pytest.mark.parametrize(("labels", "n"), [(["one"] * 9, 6), (["one", "two"] * 9, 3)])
+@pytest.mark.parametrize(
+    ("labels", "n"), [(["one"] * 9, 6), (["one", "two"] * 9, 3), (["a", "b", "c", "c"], 6)]
+)
 def test_what_cannot_be_grouped(labels: list[str], n: int) -> None:
     """One cluster, or one item of each."""
-    with pytest.raises(DataError, match="cannot be grouped"):
+    with pytest.raises(DataError, match="too few to be grouped"):
         gold_groups([str(place) for place in range(len(labels))], labels, n, 1)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import SemblanceError, UsageError
+from semblance.errors import DataError, SemblanceError, UsageError
 from semblance.protocols.hume.folder import read_study, write_study
 from semblance.protocols.hume.sampling import Sampled, SampleRequest, TaskRequest, sample, study_flags
 
@@ -136,13 +136,20 @@ def test_data_that_state_no_language(retrieval: Path) -> None:
 
 
 def test_the_sample_data_have_all_families() -> None:
-    """Two languages in the order of the data, `limit` a cap on every task."""
+    """Two languages in the order of the data, `limit` a cap on every task; too few French texts for one of them."""
     drawn = _sample(TaskRequest(data="sample", n=12), limit=8)
-    assert [task.name for task in drawn.study.tasks][::2] == [
-        "sample-classification-eng", "sample-clustering-eng", "sample-reranking-eng", "sample-sts-eng"
-    ]  # fmt: skip
+    families = ("classification", "clustering", "reranking", "sts")
+    names = [f"sample-{family}-{lang}" for family in families for lang in ("eng", "fra")]
+    assert [task.name for task in drawn.study.tasks] == [
+        one for one in names if one != "sample-clustering-fra"
+    ]
+    assert drawn.left_out == ("sample-clustering-fra: 6 items of 6 gold clusters are too few to be grouped.",)
     assert all(task.n <= 8 for task in drawn.study.tasks)
-    assert not [note for task in drawn.study.tasks for note in task.notes if "all that there are" in note]
+    said = {task.name: task.notes for task in drawn.study.tasks}
+    assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
+    assert said["sample-reranking-fra"] == ["6 of 8 items: all that there are"]
+    with pytest.raises(DataError, match="too few to be grouped"):
+        _sample(TaskRequest(data="sample", n=12, family=["clustering"]))
 
 
 def test_own_words(labelled: Path, pairs: Path) -> None:
@@ -186,7 +193,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
         ("pairs", {"family": ["reranking"]}, "cannot be sampled for reranking: it has no query, label"),
         ("retrieval", {"candidates": 60, "relevant": 3}, "Nothing of notes can be sampled"),
         ("retrieval", {"negatives": "lists"}, "no data for any family"),
-        ("labelled", {"family": ["clustering"], "n": 2}, "cannot be grouped"),
+        ("labelled", {"family": ["clustering"], "n": 2}, "too few to be grouped"),
         ("pairs", {"map": {"tekst": "text"}}, "No task reads a column"),
     ],
 )

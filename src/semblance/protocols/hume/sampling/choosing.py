@@ -63,10 +63,10 @@ def gold_groups(
     """
     members = _members(ids, labels, seed, "cluster")
     wanted = min(groups or _groups(n, len(members)), len(members))
-    if wanted < 2 or n < 2 * wanted:
+    if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
         raise DataError(
-            f"{n} items of {len(members)} gold clusters cannot be grouped: {wanted} clusters of {n // max(wanted, 1)}.",
-            mend="Give two clusters or more, and two items for each.",
+            f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to be grouped.",
+            mend="Give at least two clusters with two items each.",
         )
     each = n // wanted
     names = sorted(members)

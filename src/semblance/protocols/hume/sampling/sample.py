@@ -41,6 +41,8 @@ class Sampled:
     items: tuple[ItemRow, ...]
     gold: tuple[GoldRow, ...]
     about_gold: Mapping[str, tuple[str, ...]]
+    left_out: tuple[str, ...] = ()
+    """Tasks that nobody asked for by family, and that the data are too few for."""
 
 
 def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
@@ -55,8 +57,15 @@ def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
     items: list[ItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
+    left_out: list[str] = []
     for one, name in zip(found, names, strict=True):
-        drawn = _checked(one, _drawn(one, request.seed, limit), limit)
+        try:
+            drawn = _checked(one, _drawn(one, request.seed, limit), limit)
+        except DataError as error:
+            if one.request.family or len(left_out) + 1 == len(found):
+                raise
+            left_out.append(f"{name}: {error.message}")
+            continue
         order = seeded([item.source_id for item in drawn.items], request.seed, "items", name)
         tasks.append(_task(one, name, drawn))
         about[name] = drawn.about_gold
@@ -68,7 +77,7 @@ def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
         name=request.name, seed=request.seed, tasks=tasks, guidelines_version=version_of(tasks),
         content=content_hash(items, gold), guidelines=told_hash(tasks),
     )  # fmt: skip
-    return Sampled(study, tuple(items), tuple(gold), about)
+    return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
 
 
 def _drawn(one: Opened, seed: int, limit: int | None) -> Drawn:
