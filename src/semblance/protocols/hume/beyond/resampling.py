@@ -120,6 +120,8 @@ def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, dra
     ends = [_moved(_z(q), shift, skew) for q in ((1 - confidence) / 2, (1 + confidence) / 2)]
     low, high = np.quantile(found, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
+    if undefined:
+        method += f", {undefined} of them without a value"
     return Resampled(estimate, float(low), float(high), n, method, _p(found, shift, skew), undefined, every)
 
 

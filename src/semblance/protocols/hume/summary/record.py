@@ -68,7 +68,8 @@ class Annotator(_Frozen):
 
 
 class Agreement(_Frozen):
-    """Agreement of people: a coefficient in `value` with its bootstrap interval, the word for it, and the others."""
+    """Agreement of people: a coefficient in `value` with its bootstrap interval, the word for it, and the others in
+    `extras`, those that have an interval also in `intervals`."""
 
     coefficient: str
     value: Bar
@@ -77,12 +78,13 @@ class Agreement(_Frozen):
     items: int
     annotations: int
     extras: dict[str, float | None] = {}
+    intervals: dict[str, Bar] = {}
 
 
 class Need(_Frozen):
-    """How much more would separate the best model from people: items with these annotators, or annotators with these
-    items, at 80% power and 5%; None where no number up to the limit does. `smallest` is the least difference that this
-    pair could have shown."""
+    """What would separate the best model from people: so many items in all with these annotators, or annotators in all
+    with these items, at 80% power and 5%; None where no number up to the limit does. `smallest` is the least difference
+    that this pair could have shown."""
 
     system: str
     items: int | None
