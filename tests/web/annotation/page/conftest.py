@@ -16,8 +16,6 @@ from semblance.protocols.hume.answers.records import Saved
 
 from .made_study import write_made_study
 
-pytest.importorskip("fastapi")
-uvicorn = pytest.importorskip("uvicorn")
 CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync")  # fmt: skip
 EXPECTED = ("Failed to load resource: ",)
@@ -32,22 +30,26 @@ class Serving:
         self.start()
 
     def start(self) -> None:
+        import uvicorn
+
         from semblance.web.annotation.app import make_app
         from semblance.web.annotation.service import open_service
         from semblance.web.annotation.serving import listen
 
         self.service = open_service(self.study, ["ann"])
+        config = uvicorn.Config(
+            make_app(self.service), log_level="error", access_log=False, timeout_graceful_shutdown=2
+        )
+        self._server = uvicorn.Server(config)
         socket = listen("127.0.0.1", self.port)
         self.port = socket.getsockname()[1]
-        config = uvicorn.Config(make_app(self.service), log_level="error", access_log=False, lifespan="off")
-        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [socket]}, daemon=True)
         self._thread.start()
         while not self._server.started:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        self._server.should_exit = self._server.force_exit = True
+        self._server.should_exit = True
         self._thread.join(timeout=10)
         self.service.close()
 
@@ -68,6 +70,8 @@ class Serving:
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
     """Serve a study of these tasks: serve("pairs", "news")."""
+    for name in ("fastapi", "uvicorn"):
+        pytest.importorskip(name)
     running: list[Serving] = []
 
     def started(*tasks: str) -> Serving:

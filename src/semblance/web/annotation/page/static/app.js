@@ -195,8 +195,8 @@ export class App {
 
   state() {
     if (!this.session) return;
-    const { waiting, failing } = this.session.outbox;
-    this.frame.state({ waiting, failing, filed: this.transport.offline, lasting: this.kept.lasting });
+    const { waiting, failing, held } = this.session.outbox;
+    this.frame.state({ waiting, failing, reading: held, filed: this.transport.offline, lasting: this.kept.lasting });
     this.shown.refresh?.();
   }
 
@@ -232,6 +232,7 @@ export class App {
     }
     this.session.writes = false;
     this.session.outbox.hold(true);
+    this.state();
     this.frame.notice("reading", "This study is open in another tab or browser, or was a moment ago. Here you can read, not answer.", ["Answer here instead", () => this.tab.renew(true)]);
     if (this.place) this.render(this.place);
   }

@@ -73,13 +73,14 @@ export class Frame {
   }
 
   /** The quiet words that say whether all is kept. */
-  state({ waiting, failing, filed, lasting }) {
+  state({ waiting, failing, filed, lasting, reading }) {
     clearTimeout(this.slow);
     const put = (text, kind) => {
       if (this.saved.textContent !== text) this.saved.textContent = text;
       this.saved.className = kind;
     };
-    if (waiting && failing) put(`${count(waiting, "answer")} ${waiting === 1 ? "waits" : "wait"} in this browser, not yet sent`, "care");
+    if (reading) put("reading only", "quiet");
+    else if (waiting && failing) put(`${count(waiting, "answer")} ${waiting === 1 ? "waits" : "wait"} in this browser, not yet sent`, "care");
     else if (waiting) this.slow = setTimeout(() => put("saving …", "quiet"), SLOW);
     else if (!lasting && filed) put("this browser keeps nothing: download before you leave", "care");
     else put("✓ saved", "good");

@@ -94,7 +94,7 @@ function itemBar(app, view) {
   );
   flag.disabled = locked;
   const [low, high] = widget.hint || [];
-  const hint = () => widget.status?.() || (low && session.annotator.settings.single_keys
+  const hint = () => (locked && [task.finished ? "Finished: the answers are frozen" : "Reading only"]) || widget.status?.() || (low && session.annotator.settings.single_keys
     ? [cap(low), "–", cap(high), " choose · ", cap("↵"), " save"] : [cap("↵"), " save"]);
   const refresh = () => {
     const answer = session.answer(id);
