@@ -30,7 +30,9 @@ def study(tmp_path_factory):
     """40 items of each; skipped where the data are not beside the checkout."""
     if not (DATA / "sts").exists():
         pytest.skip("the development datasets are not here")
-    drawn = sample(read_config(ROUND))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEMBLANCE_DATA", str(DATA))
+        drawn = sample(read_config(ROUND))
     return write_study(tmp_path_factory.mktemp("round") / "study", drawn.study, drawn.items, drawn.gold)
 
 
