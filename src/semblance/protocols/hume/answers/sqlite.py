@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from semblance.errors import ModelError
 from semblance.protocols.hume.answers.database import TABLES, Row, Transaction
@@ -22,14 +22,17 @@ class SqliteFile:
 
     One connection writes and others read beside it (write-ahead log). Every transaction is forced to the disk before it
     is acknowledged (`synchronous = FULL`): it survives a killed process, and a power cut too where the disk keeps what
-    it says it has kept. A `read_only` one is opened as it is, also in a folder that cannot be written.
+    it says it has kept. What waits while the disk is busy goes into the next transaction together: many who save at
+    once wait for two turns of the disk, not for one each. A `read_only` one is opened as it is, also in a folder that
+    cannot be written.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.place = str(path)
         self._path = path
         self._read_only = read_only
-        self._lock = Lock()
+        self._turn = Lock()
+        self._waiting: SimpleQueue[_Work] = SimpleQueue()
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._writer: sqlite3.Connection | None = None
         if read_only:
@@ -43,13 +46,31 @@ class SqliteFile:
             self._writer.execute("COMMIT")
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """One transaction at a time: threads wait here, for SQLite's own waiting sleeps too long."""
+        """Whoever gets their turn carries out what all who wait want, and finds their own done if another did it."""
+        mine = _Work(work)
+        self._waiting.put(mine)
+        with self._turn:
+            if not mine.is_done:
+                self._carry_out(_all_of(self._waiting))
+        with self._told():
+            return cast("T", mine.outcome())
+
+    def _carry_out(self, works: Sequence[_Work]) -> None:
+        """All in one transaction, of which a work that fails leaves nothing."""
+        try:
+            with _transaction(self._to_write(), "BEGIN IMMEDIATE") as transaction:
+                for work in works:
+                    work.do(transaction)
+        except (sqlite3.Error, ModelError) as error:
+            for work in works:
+                work.fail(error)
+
+    def _to_write(self) -> sqlite3.Connection:
         if self._writer is None:
             raise ModelError(
-                f"{self.place} was opened for reading.", mend="Serve the study to write answers."
+                f"{self.place} is not open for writing.", mend="Serve the study to write answers."
             )
-        with self._lock, self._told(), _transaction(self._writer, "BEGIN IMMEDIATE") as transaction:
-            return work(transaction)
+        return self._writer
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """On a connection that no other thread uses meanwhile."""
@@ -68,9 +89,10 @@ class SqliteFile:
         """Close all connections; the last one puts the log into the file."""
         while not self._readers.empty():
             self._readers.get().close()
-        with self._lock:
+        with self._turn:
             if self._writer is not None:
                 self._writer.close()
+            self._writer = None
 
     def _connect(self) -> sqlite3.Connection:
         if self._read_only:
@@ -101,6 +123,46 @@ class SqliteFile:
                 f"The answers in {self.place} cannot be read or written: {error}.",
                 mend="Free the disk, or check the file and its rights; what was acknowledged is kept.",
             ) from error
+
+
+class _Work:
+    """Something to do in a transaction, and what became of it."""
+
+    def __init__(self, work: Callable[[Transaction], Any]) -> None:
+        self._work = work
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self.is_done = False
+
+    def do(self, transaction: Transaction) -> None:
+        """As a step of its own of the transaction."""
+        transaction.run("SAVEPOINT work")
+        try:
+            self._value = self._work(transaction)
+        except BaseException as error:
+            self._error = error
+            transaction.run("ROLLBACK TO work")
+        transaction.run("RELEASE work")
+        self.is_done = True
+
+    def fail(self, error: BaseException) -> None:
+        """The transaction came to nothing."""
+        self._error, self.is_done = error, True
+
+    def outcome(self) -> Any:
+        """What the work made. Raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
+    found: list[_Work] = []
+    while True:
+        try:
+            found.append(waiting.get_nowait())
+        except Empty:
+            return found
 
 
 def _opened(address: str) -> sqlite3.Connection:
