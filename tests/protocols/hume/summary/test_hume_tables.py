@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semblance.protocols.hume.summary.record import Summary
+from semblance.protocols.hume.summary.record import Bar, Summary
 from semblance.protocols.hume.summary.tables import agreement_table, annotators_table
 
 
@@ -27,6 +27,24 @@ def test_agreement(small_record: Summary) -> None:
         "simulated",
     )
     assert (second["value"], second["reason"], second["answered_by"]) == (None, "one annotator", "people")
+
+
+def test_intervals_of_further_coefficients(small_record: Summary) -> None:
+    """Those that have one stand with it, and only those."""
+    first = small_record.pairs[0]
+    assert first.agreement is not None
+    bars = {
+        "cohen_kappa": Bar(value=0.32, low=0.11, high=0.52, n=40),
+        "alpha": Bar(value=None, reason="constant"),
+    }
+    agreement = first.agreement.model_copy(update={"intervals": bars})
+    pair = first.model_copy(update={"agreement": agreement})
+    table = agreement_table(small_record.model_copy(update={"pairs": (pair, small_record.pairs[1])}))
+    names = [one.name for one in table.columns]
+    row = dict(zip(names, table.rows[0], strict=True))
+    assert (row["cohen_kappa"], row["cohen_kappa_low"], row["cohen_kappa_high"]) == (0.32, 0.11, 0.52)
+    assert "alpha_low" not in names
+    assert len(table.rows[1]) == len(names)
 
 
 def test_paper_agreement(paper: Summary) -> None:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from semblance.protocols.hume.summary.record import Annotator, PairRecord, Summary
+from semblance.protocols.hume.summary.record import Agreement, Annotator, PairRecord, Summary
 from semblance.protocols.tables import Column, ColumnTable, Value
 
 PAIR = tuple(Column(name, "text") for name in ("family", "dataset", "lang"))
+Cells = tuple[tuple[str, str], ...]
+"""Columns of further coefficients: the name, and `_low` or `_high` for an end of its interval."""
 ONE_ANNOTATOR = "one annotator"
 _EXTRAS = (
     "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
@@ -21,17 +23,15 @@ _WHOLE = frozenset({"comparisons", "skipped", "dropped"})
 
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
-    extras = _ordered(
-        (name for pair in summary.pairs if pair.agreement for name in pair.agreement.extras), _EXTRAS
-    )
+    cells = _cells([pair.agreement for pair in summary.pairs if pair.agreement])
     columns = (
         *PAIR, Column("annotators", decimals=0), Column("items", decimals=0), Column("annotations", decimals=0),
         Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
         Column("high", decimals=3), Column("band", "text"), Column("trust", "text"),
-        *(Column(name, decimals=0 if name in _WHOLE else 3) for name in extras),
+        *(Column(name + end, decimals=0 if name in _WHOLE else 3) for name, end in cells),
         Column("answered_by", "text"), Column("reason", "text"),
     )  # fmt: skip
-    rows = tuple(_agreement_row(pair, extras) for pair in summary.pairs)
+    rows = tuple(_agreement_row(pair, cells) for pair in summary.pairs)
     note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
     if any(pair.agreement and pair.agreement.value.low is not None for pair in summary.pairs):
         note += " Intervals are bootstrap over items, with these annotators."
@@ -63,11 +63,11 @@ def answered_by(annotators: Iterable[Annotator]) -> str:
     )
 
 
-def _agreement_row(pair: PairRecord, extras: tuple[str, ...]) -> tuple[Value, ...]:
+def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
     found = pair.agreement
     who = answered_by(pair.annotators)
     if found is None:
-        empty: tuple[Value, ...] = (None,) * len(extras)
+        empty: tuple[Value, ...] = (None,) * len(cells)
         return (
             pair.family, pair.dataset, pair.lang, len(pair.annotators), pair.n, None, "", None, None, None, "", "",
             *empty, who, ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
@@ -75,9 +75,23 @@ def _agreement_row(pair: PairRecord, extras: tuple[str, ...]) -> tuple[Value, ..
     bar = found.value
     return (
         pair.family, pair.dataset, pair.lang, found.annotators, found.items, found.annotations, found.coefficient,
-        bar.value, bar.low, bar.high, found.band, pair.trust or "", *(found.extras.get(name) for name in extras),
+        bar.value, bar.low, bar.high, found.band, pair.trust or "", *(_extra(found, *cell) for cell in cells),
         who, bar.reason,
     )  # fmt: skip
+
+
+def _cells(found: Sequence[Agreement]) -> Cells:
+    """Every further coefficient, and the ends of its interval where any pair has one."""
+    sure = {name for one in found for name, bar in one.intervals.items() if bar.low is not None}
+    names = _ordered((name for one in found for name in one.extras), _EXTRAS)
+    return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
+
+
+def _extra(found: Agreement, name: str, end: str) -> float | None:
+    if not end:
+        return found.extras.get(name)
+    bar = found.intervals.get(name)
+    return None if bar is None else bar.low if end == "_low" else bar.high
 
 
 def _annotator_row(pair: PairRecord, one: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
