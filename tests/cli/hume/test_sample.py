@@ -22,10 +22,9 @@ def test_a_study_from_the_sample_data(semblance, tmp_path) -> None:
         "task",
         "family",
         "lang",
-        "notes",
-        "sample-clustering",
-        "6 of 6 gold clusters",
-        "semblance hume serve",
+        "source",
+        "sample-clustering: 6 of 6 gold clusters.",
+        "hume serve study",
     ):
         assert word in said
     files = {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()}

@@ -43,11 +43,8 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
         drawn = sorted(names[place] for place in seeded(names, seed, "labels")[:n])
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
         return Choice(tuple(members[label][0] for label in drawn), (note,))
-    notes = [
-        f"only {len(members[label])} of {each} items of the label {label}: all that there are"
-        for label in sorted(members)
-        if len(members[label]) < each
-    ]
+    short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < each]
+    notes = [f"labels with fewer than {each} items give all they have: {', '.join(short)}"] if short else []
     if each * len(members) < n and not notes:
         notes.append(f"{each * len(members)} items, not {n}: {each} of each of {len(members)} labels")
     return Choice(tuple(place for label in sorted(members) for place in members[label][:each]), tuple(notes))
@@ -72,11 +69,8 @@ def gold_groups(
     names = sorted(members)
     order = [names[place] for place in seeded(names, seed, "clusters")]
     chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), each))[:wanted])
-    notes = [
-        f"only {len(members[name])} of {each} items of a cluster: all that there are"
-        for name in chosen
-        if len(members[name]) < each
-    ]
+    short = sum(len(members[name]) < each for name in chosen)
+    notes = [f"clusters with fewer than {each} items: {short}"] if short else []
     if each * wanted < n:
         notes.append(f"{each * wanted} items, not {n}: {each} of each of {wanted} clusters")
     return Choice(tuple(place for name in chosen for place in members[name][:each]), tuple(notes))
@@ -102,7 +96,9 @@ def by_bins(
     even = n // BINS
     short = [str(number + 1) for number in range(BINS) if places.get(number, 0) < min(even, n)]
     notes = (
-        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs; the others have more",) if short else ()
+        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs; the others have more",)
+        if short and len(taken) == n
+        else ()
     )
     return Choice(tuple(taken), notes)
 
