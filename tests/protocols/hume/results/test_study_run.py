@@ -280,6 +280,20 @@ def test_items_that_nobody_answered(changed: Callable[..., Path], tmp_path: Path
     assert pair(found, "pairs").models[1].score.value == pytest.approx(spearmanr(*both).statistic)
 
 
+def test_the_first_annotator_alone_counts(changed: Callable[..., Path], tmp_path: Path) -> None:
+    """By that rule systems are scored on the items that the first one answered; agreement is that of all."""
+    path = changed(lambda row: None if (row.annotator_id, row.item_id[-2:]) == ("ann", "04") else row)
+    found = read_summary(
+        sb.hume.score(path, SYSTEMS, out=tmp_path / "run", aggregation="first", **QUICK).path
+    )
+    for one in found.pairs:
+        assert one.human.n == 11
+        assert one.human.value == one.annotators[0].score == one.conventions["first"]
+        assert {system.score.n for system in one.models} == {11}
+        assert one.agreement is not None
+        assert one.agreement.annotators == 2
+
+
 def test_a_task_that_nobody_annotated(changed: Callable[..., Path], tmp_path: Path) -> None:
     """Its systems have scores, people none, and it is no part of means."""
     path = changed(lambda row: None if row.item_id.startswith("pairs") else row)

@@ -14,9 +14,10 @@ from semblance.protocols.hume.results.concluded import (
     wins,
 )
 from semblance.protocols.hume.results.contestants import Contestant, of_cell, of_llm
+from semblance.protocols.hume.results.counting import rule_of
 from semblance.protocols.hume.results.named import named
 from semblance.protocols.hume.results.plan import Plan
-from semblance.protocols.hume.results.study_pairs import rule_of, study_pair
+from semblance.protocols.hume.results.study_pairs import study_pair
 from semblance.protocols.hume.summary.record import PairRecord, Summary, SystemKind
 from semblance.runs.cells import CellRecord
 from semblance.runs.folder import RunFolder
