@@ -167,6 +167,21 @@ def test_advance_at_once(serve: Serve, visit: Visit) -> None:
     assert serving.values() == {}
 
 
+def test_advance_at_once_after_the_last_document(serve: Serve, visit: Visit) -> None:
+    """With several documents it is the last mark that goes on."""
+    serving = serve("news")
+    person = _at_items(serving, visit, "news")
+    person.page.get_by_role("button", name="Settings").click()
+    person.page.get_by_label("Advance at once").check()
+    person.press("Escape", *"122222")
+    assert person.page.locator(".place").inner_text() == "1 of 2"
+    person.press("2")
+    assert person.page.locator(".place").inner_text() == "2 of 2"
+    assert "Saved: 1 of 7 relevant." in person.page.locator("#toast").inner_text()
+    person.is_saved()
+    assert serving.values() == {serving.order("news")[0]: [1, 0, 0, 0, 0, 0, 0]}
+
+
 def test_flag_and_cannot_judge(serve: Serve, visit: Visit) -> None:
     """A flag goes with an answer; "cannot judge" needs a reason, counts as decided, and one step takes it back."""
     serving = serve("pairs")

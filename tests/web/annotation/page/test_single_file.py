@@ -169,3 +169,28 @@ def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any])
     assert all(row.ts.endswith("Z") and row.seconds is not None for row in rows)
     assert len(collected(read_study(folder), [file])) == 4
     assert [url for url in requests if not url.startswith(("file:", "blob:"))] == []
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_browser_that_keeps_nothing(tmp_path: Path, browser: Any, visit: Callable[..., Any]) -> None:
+    """It says so, warns before leaving, and the answers can still be downloaded."""
+    path = write_single(write_made_study(tmp_path / "study", "halves"), "ann", tmp_path / "ann.html")
+    context = browser.new_context(offline=True)
+    context.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
+    person = visit(path.as_uri() + "#item/halves/0", context=context)
+    person.page.wait_for_selector(".option")
+    person.until("document.querySelector('#saved').textContent.startsWith('this browser keeps nothing')")
+    person.press("3", "Enter", "1")
+    person.page.get_by_role("button", name="Check list").click()
+    asked: list[str] = []
+    person.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    person.page.close(run_before_unload=True)
+    person.page.wait_for_timeout(300)
+    assert asked == ["beforeunload"]
+    with person.page.expect_download() as downloading:
+        person.page.get_by_role("button", name="Download so far").click()
+    assert len(Path(downloading.value.path()).read_text("utf-8").splitlines()) == 2
+    person.page.close(run_before_unload=True)
+    context.close()
+    assert asked == ["beforeunload"]

@@ -29,7 +29,7 @@ export function marking(task, payload, { choose, locked, refresh }) {
   const mark = (value) => {
     marks[at] = value;
     const next = nextOpen(marks, at);
-    choose(answerOf(marks), { finished: false });
+    choose(answerOf(marks), { finished: !marks.includes(null) });
     say(`Document ${at + 1} ${STATES[value][1]}. ${left(marks)}`);
     if (next >= 0) go(next);
     else refresh();
@@ -67,7 +67,7 @@ export function marking(task, payload, { choose, locked, refresh }) {
       relevant: () => mark(1), irrelevant: () => mark(0), up: () => go(at - 1), down: () => go(at + 1),
     },
     missing: () => (marks.includes(null) ? left(marks) : ""),
-    says: () => "",
+    says: (value) => (Array.isArray(value) ? `${value.filter((one) => one === 1).length} of ${value.length} relevant` : ""),
     status: () => [left(marks), " · ", cap("↑"), cap("↓"), " other document"],
     wide: true,
   };
