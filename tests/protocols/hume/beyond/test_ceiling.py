@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from semblance.errors import UsageError
 from semblance.measures import spearman, v_measure
 from semblance.protocols.hume.beyond.against_people import against_people
-from semblance.protocols.hume.beyond.among import among_people
+from semblance.protocols.hume.beyond.among import among_people, share_of_people
 from semblance.protocols.hume.beyond.bars import as_bar
 from semblance.protocols.hume.beyond.ceiling import human_ceiling
 from semblance.protocols.hume.beyond.people import People
@@ -126,6 +126,9 @@ def test_among_people() -> None:
     # Clopper and Pearson's lower end of 2 of 2 solves p^2 = .025.
     assert (two.low, two.high) == (pytest.approx(math.sqrt(0.025)), 1.0)
     assert among_people(0.1, [0.4]).high == pytest.approx(0.975)
+    assert share_of_people(0.5, 4) == among_people(0.5, [0.4, 0.5, 0.6, 0.5])
+    with pytest.raises(UsageError, match="share of"):
+        share_of_people(1.2, 2)
     with pytest.raises(UsageError, match="no score"):
         among_people(math.nan, [0.5])
     with pytest.raises(UsageError, match="annotators"):

@@ -20,14 +20,29 @@ def among_people(score: float, annotators: Sequence[float], *, confidence: float
     >>> found.estimate, round(found.low, 3), found.high
     (1.0, 0.158, 1.0)
     """
-    from scipy.stats import beta
-
-    check_confidence(confidence)
     people = sample(list(annotators), "annotators")
     if score != score:
         raise UsageError("The system has no score.", mend="Leave it out and say why.")
     below = float((people < score).sum() + (people == score).sum() / 2)
-    n, tail = len(people), (1 - confidence) / 2
+    return share_of_people(below / len(people), len(people), confidence=confidence)
+
+
+def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estimate:
+    """A share found among `n` annotators with the interval of `among_people`: from a record, which keeps the share.
+
+    Raises UsageError for a share outside 0 to 1 or no annotators.
+
+    >>> round(share_of_people(0.0, 5).high, 3)
+    0.522
+    """
+    from scipy.stats import beta
+
+    check_confidence(confidence)
+    if not 0 <= share <= 1 or n < 1:
+        raise UsageError(
+            f"A share of {share} of {n} annotators is none.", mend="Give 0 <= share <= 1, n >= 1."
+        )
+    below, tail = share * n, (1 - confidence) / 2
     low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
     high = float(beta.ppf(1 - tail, below + 1, n - below)) if below < n else 1.0
-    return Estimate(below / n, low, high, n, f"{confidence:.0%} Clopper-Pearson over {n} annotators")
+    return Estimate(share, low, high, n, f"{confidence:.0%} Clopper-Pearson over {n} annotators")
