@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -12,8 +13,25 @@ from hypothesis import strategies as st
 
 from semblance.errors import UsageError
 from semblance.measures import ari
-from semblance.protocols.hume.folder import LabelChoice, Scale, Source, Task
-from semblance.protocols.hume.simulated import on_scale, simulated
+from semblance.protocols.hume.answers import Draft, open_store
+from semblance.protocols.hume.folder import (
+    AnnotationRow,
+    LabelChoice,
+    Scale,
+    Source,
+    Task,
+    read_study,
+    write_annotations,
+    write_study,
+)
+from semblance.protocols.hume.sampling import SampleRequest, TaskRequest, sample
+from semblance.protocols.hume.simulated import (
+    KIND,
+    check_nobody_answered,
+    on_scale,
+    simulated,
+    simulated_rows,
+)
 from semblance.protocols.hume.study import FAMILIES, Family
 
 N = 4000
@@ -117,3 +135,24 @@ def test_noise_is_a_share(noise: float) -> None:
     """Anything else is refused."""
     with pytest.raises(UsageError, match="noise"):
         simulated(_task("sts"), {}, "s", noise=noise, seed=1)
+
+
+def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
+    """A study that people have answered, in a file or on its pages, is refused; scripts may answer again."""
+    drawn = sample(
+        SampleRequest(name="s", tasks=[TaskRequest(data="sample", family=["sts"], n=5, lang=["eng"])])
+    )
+    folder = read_study(write_study(tmp_path / "s", drawn.study, drawn.items, drawn.gold))
+    write_annotations(folder.path, KIND, simulated_rows(folder, 2, noise=0.1, seed=1))
+    check_nobody_answered(folder)
+    own = AnnotationRow(item_id=folder.items[0].id, annotator_id="ann", value=3.0)
+    file = write_annotations(folder.path, "ann", [own])
+    with pytest.raises(UsageError, match=r"People have answered this study \(ann\)"):
+        check_nobody_answered(folder)
+    file.unlink()
+    store = open_store(folder)
+    store.add_annotator("bob", "person")
+    store.save("bob", folder.items[0].task, Draft(folder.items[0].id, 3.0, 1))
+    store.close()
+    with pytest.raises(UsageError, match="bob"):
+        check_nobody_answered(folder)

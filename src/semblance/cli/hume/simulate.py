@@ -30,9 +30,11 @@ def simulate(
     Writes annotations/simulated.jsonl. Every answer is marked as simulated, and every table made of it says so.
     """  # fmt: skip
     from semblance.protocols.hume.folder import read_study, write_annotations
-    from semblance.protocols.hume.simulated import KIND, simulated_rows
+    from semblance.protocols.hume.simulated import KIND, check_nobody_answered, simulated_rows
 
-    rows = simulated_rows(read_study(study), annotators, noise=noise, seed=seed)
+    folder = read_study(study)
+    check_nobody_answered(folder)
+    rows = simulated_rows(folder, annotators, noise=noise, seed=seed)
     file = write_annotations(study, KIND, rows)
     if json:
         from json import dumps

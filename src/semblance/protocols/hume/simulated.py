@@ -96,6 +96,26 @@ def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -
     }
 
 
+def check_nobody_answered(folder: StudyFolder) -> None:
+    """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
+    from semblance.protocols.hume.answers import has_store, open_store, stored_annotations
+    from semblance.protocols.hume.folder import collected
+
+    found = list(collected(folder))
+    if has_store(folder):
+        store = open_store(folder, read_only=True)
+        try:
+            found += stored_annotations(store)
+        finally:
+            store.close()
+    people = sorted({one.annotator_id for one in found if one.kind == "person"})
+    if people:
+        raise UsageError(
+            f"People have answered this study ({', '.join(people)}): scripts would count beside them in every score.",
+            mend="Sample it once more into another folder, and simulate there.",
+        )
+
+
 def on_scale(rating: float, scale: Scale) -> float:
     """The step of the scale nearest to a rating, the higher of two; its ends are the limits.
 
