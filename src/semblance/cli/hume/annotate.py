@@ -77,11 +77,10 @@ def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, w
     from semblance.cli.running import Display, show_plan
     from semblance.protocols.hume.folder import read_study
     from semblance.protocols.hume.llms.cost import forecast
-    from semblance.protocols.hume.llms.scoring import LLM_FAMILIES
+    from semblance.protocols.hume.llms.plan import plan_work
 
     show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
-    folder = read_study(study)
-    _say_left_out([task.name for task in folder.study.tasks if task.family not in LLM_FAMILIES])
+    _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
 
 
 def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:

@@ -60,7 +60,7 @@ class Work:
             "prompts": {
                 task.name: prompt(task, mode).identity
                 for task in self.folder.study.tasks
-                if task not in self.left_out
+                if task.family in LLM_FAMILIES
             },
         }
 
@@ -70,7 +70,7 @@ def plan_work(folder: StudyFolder, request: AnnotateRequest) -> Work:
     of clustering."""
     chosen = [folder.task(name) for name in dict.fromkeys(request.tasks)] or list(folder.study.tasks)
     can = tuple(task for task in chosen if task.family in LLM_FAMILIES)
-    left_out = tuple(task for task in folder.study.tasks if task.family not in LLM_FAMILIES)
+    left_out = tuple(task for task in chosen if task not in can)
     named = [task.name for task in chosen if request.tasks and task not in can]
     if named or not can:
         raise UsageError(

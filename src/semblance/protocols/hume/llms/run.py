@@ -19,6 +19,7 @@ from semblance.protocols.hume.llms.answers import LLM, Status
 from semblance.protocols.hume.llms.plan import Work, open_annotators, plan_work, waiting
 from semblance.protocols.hume.llms.prompts import prompt
 from semblance.protocols.hume.llms.request import AnnotateRequest
+from semblance.protocols.hume.llms.scoring import LLM_FAMILIES
 from semblance.protocols.manifest import moment, spent
 from semblance.protocols.session import Silent
 from semblance.runs.answer_cache import AnswerCache
@@ -135,7 +136,9 @@ def _brief(settings: dict[str, Any], names: list[str]) -> str:
 def _fill(work: Work, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
     left = waiting(asks, file.answered())
-    listener.stage(f"{annotator.name}: {len(asks) - len(left)} of {len(asks)} answered", len(left), "answers")
+    kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
+    if left:
+        listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
     for row in annotator.answers(left, listener.advanced_by):
         file.append(row)
 
@@ -173,7 +176,7 @@ def _write_settings(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> No
         "prompts": {
             task.name: prompt(task, work.request.mode).as_dict()
             for task in work.folder.study.tasks
-            if task not in work.left_out
+            if task.family in LLM_FAMILIES
         },
         "answered_by": sorted(annotator.models) or _before(file.path),
         "not_taken": list(left_out),
