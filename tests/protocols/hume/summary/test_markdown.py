@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from semblance.protocols.hume.summary.markdown import report_markdown
+from semblance.protocols.hume.summary.markdown import report_markdown, write_markdown
 from semblance.protocols.hume.summary.record import Need, Summary
 
 
@@ -67,6 +69,13 @@ def test_needs(small_record: Summary, need: Need, said: str) -> None:
     pair = small_record.pairs[0].model_copy(update={"need": need, "advice": ""})
     text = report_markdown(small_record.model_copy(update={"pairs": (pair,)}))
     assert (said in text) if said else ("## What to do" not in text)
+
+
+def test_written(small_record: Summary, tmp_path: Path) -> None:
+    """Beside the record, the same bytes each time."""
+    first = write_markdown(tmp_path, small_record).read_bytes()
+    assert write_markdown(tmp_path, small_record) == tmp_path / "report.md"
+    assert (tmp_path / "report.md").read_bytes() == first
 
 
 def test_nothing() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Bar, Need, PairRecord, Summary
 from semblance.protocols.hume.summary.sentences import POINTS, answerers, findings
 from semblance.protocols.hume.summary.standing import Beside, beside_models
+from semblance.runs.files import write_atomic
 
+FILE = "report.md"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 _ALIGNED = ("---", "---:", "---:", "---", "---", "---:", "---:")
 
@@ -29,6 +32,12 @@ def report_markdown(summary: Summary) -> str:
         if lines:
             parts += [title, "\n".join(f"- {safe(line)}" for line in lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def write_markdown(folder: Path, summary: Summary) -> Path:
+    """Write `report.md` of a run and return it."""
+    write_atomic(folder / FILE, report_markdown(summary))
+    return folder / FILE
 
 
 def safe(text: str) -> str:
