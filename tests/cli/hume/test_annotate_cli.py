@@ -169,3 +169,24 @@ def test_mistakes_are_one_line_and_a_mend(semblance, study, arguments, code, tol
 def test_no_study_is_said(semblance, tmp_path):
     done = semblance("hume", "annotate", tmp_path, "--llm", "openai:x", env=KEY, check_code=4)
     assert "holds no study" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_says_what_is_kept_and_how_to_resume(study, tmp_path, name):
+    """Exit code 130, no traceback, and whole lines only."""
+    environment = {**os.environ, **KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+    with StubServer(chat=annotating(known_of(study)), latency=0.3, queue=2) as stub:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "semblance", "hume", "annotate", str(study), "--llm", spec(stub)], env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        while len(kept_rows(study)) < 4:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(getattr(signal, name))
+        errors = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130, errors
+    assert "Resume with: semblance hume annotate" in errors
+    assert "Traceback" not in errors
+    assert 4 <= len(kept_rows(study)) < 36

@@ -12,6 +12,7 @@ from semblance.errors import UsageError
 from semblance.protocols.hume.exchange.exporting import export
 from semblance.protocols.hume.exchange.held import all_rows
 from semblance.protocols.hume.exchange.importing import import_files
+from semblance.protocols.hume.exchange.label_studio.config import labelling_config
 from semblance.protocols.hume.folder import read_study
 
 
@@ -132,3 +133,11 @@ def test_answers_of_the_pages_go_out_too(study, tmp_path):
     ]
     with pytest.raises(UsageError, match="on the pages of"):
         import_files(study, [tmp_path / "x.jsonl"], replace=True)
+
+
+def test_a_configuration_is_xml_whatever_the_words(study):
+    """Signs of XML are escaped, and what no XML can hold is left out."""
+    task = read_study(study).study.task("mood")
+    title = 'a <b> & "c" \x00\x1b'
+    root = ET.fromstring(labelling_config(task.model_copy(update={"title": title})))
+    assert root.find("Header").get("value") == 'a <b> & "c"   '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree as ET
 
 from semblance.protocols.hume.exchange.label_studio.names import (
@@ -16,6 +17,8 @@ from semblance.protocols.hume.exchange.label_studio.names import (
 )
 from semblance.protocols.hume.folder.formats import Scale, Task
 
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no XML can hold, escaped or not."""
 _MOST_BUTTONS = 11
 """Levels of a scale that are shown as choices; a finer one is a number to type."""
 
@@ -120,4 +123,4 @@ def _choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> 
 
 
 def _add(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
-    return ET.SubElement(parent, tag, attributes)
+    return ET.SubElement(parent, tag, {name: _NOT_XML.sub(" ", text) for name, text in attributes.items()})
