@@ -71,3 +71,18 @@ def test_perfect_agreement_has_no_interval() -> None:
     assert agreement_intervals("sts", {"a": {"1": 2.0}}) == {}
     assert agreement_intervals("sts", {"a": {"1": 2.0}, "b": {"2": 2.0}}) == {}
     assert agreement_intervals("sts", {}) == {}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_intervals_stay_in_range(family: Family) -> None:
+    """Of few items and near full agreement a widened interval would pass 1."""
+    rng = generator(31, family)
+    ids = [f"{i:02}" for i in range(8)]
+    for study in range(30):
+        own = answers(family, annotators=1, gaps=0.0, n=8)["ann 0"]
+        other = dict(own)
+        moved = ids[int(rng.integers(8))]
+        other[moved] = own[ids[study % 8]]
+        for name, one in agreement_intervals(family, {"a": own, "b": other}, Draws(200, seed=study)).items():
+            assert not one.high > 1 or name == "absolute_difference", name
+            assert not one.low < (0 if name in ("percent_agreement", "absolute_difference") else -1), name

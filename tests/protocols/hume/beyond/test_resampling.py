@@ -10,7 +10,7 @@ from scipy.stats import bootstrap, t
 
 from semblance.errors import UsageError
 from semblance.protocols.hume.beyond.drawn import drawn_mean
-from semblance.protocols.hume.beyond.resampling import ALIKE, Draws, Kind, Resampled, resampled
+from semblance.protocols.hume.beyond.resampling import ALIKE, SHARE, Draws, Kind, Resampled, resampled
 from semblance.randomness import generator
 
 DEFAULT = Draws()
@@ -18,7 +18,7 @@ DEFAULT = Draws()
 
 def mean_of(x: np.ndarray, draws: Draws = DEFAULT) -> Resampled:
     """The mean with its interval."""
-    return resampled(lambda counts: drawn_mean(counts, x), len(x), draws)[0]
+    return resampled(lambda counts: drawn_mean(counts, x), len(x), draws, within=((-9.0, 9.0),))[0]
 
 
 def test_bca_is_scipys() -> None:
@@ -85,3 +85,14 @@ def test_no_variation() -> None:
 def test_many_items() -> None:
     """Leaving out every one of 3,000 items takes blocks, not a table of nine million."""
     assert mean_of(generator(6, "many").normal(size=3000), Draws(50)).n == 3000
+
+
+def test_within() -> None:
+    """A widened interval ends where the statistic does."""
+    x = np.r_[np.ones(7), 0.0]
+    free = resampled(lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=((-9.0, 9.0),))[
+        0
+    ]
+    held = resampled(lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=(SHARE,))[0]
+    assert free.high > 1
+    assert (held.high, held.low, held.p) == (1.0, free.low, free.p)

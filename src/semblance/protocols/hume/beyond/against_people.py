@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semblance.protocols.hume.beyond.ceiling import GROUPS, ONE, scorer_against
+from semblance.protocols.hume.beyond.ceiling import GROUPS, ONE, range_of, scorer_against
 from semblance.protocols.hume.beyond.drawn import Floats
 from semblance.protocols.hume.beyond.people import People
 from semblance.protocols.hume.beyond.resampling import DRAWS, Draws, Resampled, no_interval, resampled
@@ -47,4 +47,4 @@ def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) 
 
     if people.task.family == "clustering":
         return no_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
-    return resampled(mean, len(items), draws)[0]
+    return resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]

@@ -20,10 +20,21 @@ from semblance.protocols.hume.beyond.drawn_groups import (
     indicators,
 )
 from semblance.protocols.hume.beyond.people import numbers
-from semblance.protocols.hume.beyond.resampling import DRAWS, Drawn, Draws, Resampled, no_interval, resampled
+from semblance.protocols.hume.beyond.resampling import (
+    CORRELATION,
+    DISTANCE,
+    DRAWS,
+    SHARE,
+    Drawn,
+    Draws,
+    Resampled,
+    no_interval,
+    resampled,
+)
 from semblance.protocols.hume.study import Answers, Family
 
 COPIES = "resampled items inflate a V-measure: copies of an item are always together"
+_WITHIN = {"percent_agreement": SHARE, "v_measure": SHARE, "absolute_difference": DISTANCE}
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -62,7 +73,8 @@ def agreement_intervals(
     def every(counts: Floats) -> Floats:
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
 
-    found = dict(zip(statistics, resampled(every, len(shared), draws), strict=True))
+    within = [_WITHIN.get(name, CORRELATION) for name in statistics]
+    found = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
     if "v_measure" in found:
         found["v_measure"] = no_interval(found["v_measure"].estimate, len(shared), COPIES)
     return found

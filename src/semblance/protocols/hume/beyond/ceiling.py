@@ -13,8 +13,18 @@ from semblance.protocols.hume.beyond.drawn import Floats, drawn_mean, drawn_spea
 from semblance.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
 from semblance.protocols.hume.beyond.people import People, numbers
 from semblance.protocols.hume.beyond.pooling import most_votes, relevant_to_most
-from semblance.protocols.hume.beyond.resampling import DRAWS, Draws, Resampled, no_interval, resampled
+from semblance.protocols.hume.beyond.resampling import (
+    CORRELATION,
+    DRAWS,
+    SHARE,
+    Draws,
+    Range,
+    Resampled,
+    no_interval,
+    resampled,
+)
 from semblance.protocols.hume.scoring.marked import marked_ap
+from semblance.protocols.hume.study import Family
 
 ONE = "one annotator has no others"
 GROUPS = "resampled items inflate a V-measure: copies of an item are always together"
@@ -72,8 +82,13 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     if people.task.family == "clustering":
         value = no_interval(float(mean(once)[0]), len(items), GROUPS)
     else:
-        value = resampled(mean, len(items), draws)[0]
+        value = resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
     return Ceiling(value, each, len(items), dropped)
+
+
+def range_of(family: Family) -> Range:
+    """The least and greatest main measure of a family."""
+    return CORRELATION if family == "sts" else SHARE
 
 
 def scorer_against(

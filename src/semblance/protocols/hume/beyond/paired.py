@@ -18,14 +18,20 @@ from semblance.protocols.hume.beyond.people import (
     people_score,
     row_score,
 )
-from semblance.protocols.hume.beyond.resampling import Draws, Resampled, no_interval, resampled
-from semblance.protocols.hume.study import TaskSpec
+from semblance.protocols.hume.beyond.resampling import Draws, Range, Resampled, no_interval, resampled
+from semblance.protocols.hume.study import Family, TaskSpec
 
 DRAWS = Draws(n_resamples=10_000)
 SystemValues = Mapping[str, Any]
 """What a system has of every item, by item id; items it failed on are absent. Classification: 1 for a right label and 0
 for a wrong one, or the share of repeats that were right. Reranking: the AP of the query. STS: the similarity of the two
 texts. Clustering: the id of the item's group."""
+_RANGE: Mapping[Family, Range] = {
+    "classification": (-1.0, 1.0),
+    "clustering": (-1.0, 1.0),
+    "reranking": (-1.0, 1.0),
+    "sts": (-2.0, 2.0),
+}
 NO_CLUSTERS = "one partition of one set of items: resampled items do not show what other items would give"
 
 
@@ -95,7 +101,11 @@ def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], dra
         differences = [no_interval(score - people, n, NO_CLUSTERS) for score in scores]
     else:
         # Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md).
-        differences = list(resampled(difference, n, replace(draws, kind=draws.kind or "expanded")))
+        differences = list(
+            resampled(
+                difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
+            )
+        )
     return [Compared(score, people, one) for score, one in zip(scores, differences, strict=True)]
 
 

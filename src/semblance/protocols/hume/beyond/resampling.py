@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 Drawn = Callable[[Floats], Floats]
 """Counts of items (b, n) -> values (b,), or (b, m) for m statistics of the same items."""
 Kind = Literal["percentile", "expanded", "bca"]
+Range = tuple[float, float]
+SHARE, CORRELATION, DISTANCE = (0.0, 1.0), (-1.0, 1.0), (0.0, float("inf"))
+"""The least and greatest value of accuracies and MAPs, of correlations and kappas, and of distances."""
 _DRAWS = 1 << 16
 _MOST_UNDEFINED = 0.05
 _ROUNDING = 1e-12
@@ -54,12 +57,15 @@ class Resampled(Estimate):
     reason: str = ""
 
 
-def resampled(statistic: Drawn, n: int, draws: Draws = DRAWS) -> tuple[Resampled, ...]:
+def resampled(
+    statistic: Drawn, n: int, draws: Draws = DRAWS, *, within: Sequence[Range] = (CORRELATION,)
+) -> tuple[Resampled, ...]:
     """The value of each statistic over all `n` items, with its interval over resamples of items.
 
     All statistics see the same resamples. The kind is how an interval is read off the replicates: `percentile`;
     `expanded`, the same after they were moved away from the estimate by what a t has over a normal, as few items
     spread too little; or `bca`, which also mends bias and skew (Efron 1987) by leaving out one item at a time.
+    `within` are the least and greatest values of each statistic, or of all: an interval that was widened ends there.
     Source: Efron and Tibshirani 1993, chapter 14; Hesterberg 2015 for `expanded`. Raises UsageError for no items.
     """
     check_confidence(draws.confidence)
@@ -76,9 +82,14 @@ def resampled(statistic: Drawn, n: int, draws: Draws = DRAWS) -> tuple[Resampled
         ]
     )
     left_out = _each_left_out(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
-    return tuple(
+    ranges = within if len(within) > 1 else tuple(within) * len(estimates)
+    found = (
         _interval(float(estimate), replicates[:, i], left_out[:, i], n, draws)
         for i, estimate in enumerate(estimates)
+    )
+    return tuple(
+        replace(one, low=float(np.clip(one.low, *ends)), high=float(np.clip(one.high, *ends)))
+        for one, ends in zip(found, ranges, strict=True)
     )
 
 
