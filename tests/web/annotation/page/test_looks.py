@@ -97,6 +97,30 @@ def test_the_dock_never_moves(serve: Callable[..., Any], visit: Callable[..., An
         assert len(tops) == 1, task
 
 
+@pytest.mark.parametrize("width", [390, 900])
+def test_the_dock_of_groups_never_moves(
+    serve: Callable[..., Any], visit: Callable[..., Any], width: int
+) -> None:
+    """Also while names are typed, groups appear and texts are chosen."""
+    person = visit(serve("topics").link + "#sort/topics", width=width)
+    person.page.wait_for_selector(".card")
+    top = "document.querySelector('#dock').getBoundingClientRect().top"
+    tops = {person.page.evaluate(top)}
+    for text in ("stars", "a rather long name for a group of papers", "third"):
+        person.type(text)
+        tops.add(person.page.evaluate(top))
+        person.press("Enter", "ArrowDown")
+        tops.add(person.page.evaluate(top))
+    person.press("1", "Backspace")
+    tops.add(person.page.evaluate(top))
+    person.page.locator(".group .card").first.click()
+    tops.add(person.page.evaluate(top))
+    person.page.get_by_role("button", name="Take out").click()
+    tops.add(person.page.evaluate(top))
+    assert person.page.locator(".unsorted h2").inner_text() == "To sort: 4 left"
+    assert max(tops) - min(tops) < 0.5
+
+
 def test_right_to_left(serve: Callable[..., Any], visit: Callable[..., Any]) -> None:
     """Arabic texts say their language and run from the right; the page around them does not."""
     person = visit(serve("arabic").link + "#item/arabic/0")

@@ -41,7 +41,8 @@ export class Sorter {
       el("h2", `Your groups: ${groups.length}`),
       el("div.boards", groups.map((group) => this.groupCard(group))),
     );
-    this.shelf.replaceChildren(...groups.map((group) => this.shelved(group)));
+    const grouped = (this.values()[this.chosen] ?? null) !== null && !this.locked;
+    this.shelf.replaceChildren(...(grouped ? [action("Take out", () => this.takeOut())] : []), ...groups.map((group) => this.shelved(group)));
     this.watch(this.chosen);
     this.naming.hinted();
     this.refresh();

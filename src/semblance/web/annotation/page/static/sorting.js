@@ -67,6 +67,7 @@ function sortingBar(view) {
   const onward = action("Finish", () => finish(view), { key: "↵", primary: true });
   const flag = action("Flag", () => flagChosen(view));
   const out = action("Take out", () => sorter.takeOut());
+  out.classList.add("out");
   flag.disabled = out.disabled = locked;
   const node = el(
     "div.bar", action("← Back", () => app.go({ view: "told", task: task.name })), undoButton(() => app.undo(task), locked),
