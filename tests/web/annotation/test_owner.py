@@ -9,6 +9,7 @@ import pytest
 
 from hume_small import small_study
 from semblance.errors import UsageError
+from semblance.measures import agreement_band
 from semblance.protocols.hume.answers import Browsers, Exposure, check_independent
 from semblance.protocols.hume.exchange.importing import import_files
 from semblance.protocols.hume.folder import AnnotationRow, collected, read_study
@@ -48,6 +49,20 @@ def test_progress_and_agreement_as_they_are(ann, bob, owner, service) -> None:
     answers = {"ann": {"0": 0, "1": 1, "2": 2}, "bob": {"0": 0, "1": 1, "2": 1}}
     agreed = people_agreement("classification", answers)
     assert f"Fleiss’ kappa {agreed.value:.3f} {agreed.band}, n under 10 3 2" in page
+
+
+def test_agreement_is_put_into_words_from_ten_items_on(served, browse, tmp_path) -> None:
+    """Before, the values stand in the table, in grey."""
+    service = served(small_study(tmp_path / "larger", 10))
+    ann, bob = (page_of(browse(service), service.annotator_link(name)) for name in ("ann", "bob"))
+    own = Page(browse(service), service.owner_link(), "")
+    for at in range(10):
+        ann.answer(f"mood-{at:02}", at % 3, at + 1)
+        if at == 9:
+            assert "once two people have answered the same 10 items" in own.get("").text
+        bob.answer(f"mood-{at:02}", at % 3, at + 1)
+    band = agreement_band(1.0, "kappa")
+    assert f"Agreement so far: The mood task – {band}." in own.get("").text
 
 
 def test_what_cannot_be_judged_and_what_is_remarked(ann, owner) -> None:

@@ -17,6 +17,8 @@ COEFFICIENTS = {
     "spearman": "Spearman’s ρ",
 }
 _MOST_REMARKS = 300
+FEWEST = 10
+"""Items below which a value is shown in grey and not called anything in a sentence."""
 
 
 def owner_page(
@@ -29,7 +31,7 @@ def owner_page(
         "owner/owner.html", study=study, found=found, verdict=verdict(found), agreed=agreed(found),
         links=[(one, base + service.annotator_link(one.id)) for one in found.annotators], writers=writers,
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
-        when=when, width=width, most=_MOST_REMARKS,
+        when=when, width=width, most=_MOST_REMARKS, fewest=FEWEST,
     )  # fmt: skip
 
 
@@ -44,11 +46,11 @@ def verdict(found: Overview) -> str:
 
 
 def agreed(found: Overview) -> str:
-    """How well people agree, in a sentence; empty where there is nothing to say."""
-    known = [one for one in found.tasks if not one.agreement.reason]
+    """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
+    known = [one for one in found.tasks if not one.agreement.reason and one.agreement.items >= FEWEST]
     if not known:
-        return "Agreement is shown from the second person who answers an item."
-    words = ", ".join(f"{one.task.title} {one.agreement.band}" for one in known)
+        return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
+    words = ", ".join(f"{one.task.title} – {one.agreement.band}" for one in known)
     return f"Agreement so far: {words}."
 
 
