@@ -17,7 +17,7 @@ from semblance.protocols.hume.llms.prompts import shown
 from semblance.protocols.hume.llms.request import AnnotateRequest
 from semblance.protocols.hume.llms.run import annotate
 from semblance.protocols.hume.llms.scoring import score_llm
-from stub import Faults, StubServer
+from stub import Faults, Problem, StubServer
 from stub.annotating import annotating, marks_of, noisy_label, noisy_rating, noisy_scores, order_of
 
 NOISE = {"wrong": 0.3, "spread": 2.0, "misplaced": 1.5}
@@ -265,3 +265,49 @@ def test_clustering_cannot_be_asked_for(study):
     """Named, it is refused."""
     with pytest.raises(UsageError, match="do not annotate topics"):
         annotate(study, AnnotateRequest(("ollama:x",), tasks=("topics",)))
+
+
+def test_ollama_hears_the_schema_and_reads_whole_questions(study, known):
+    """Its context is made long enough, thinking is off, and the answer is bound."""
+    with StubServer(chat=annotating(known)) as stub:
+        spec = f"ollama:gemma3:27b?base_url={stub.url}"
+        outcome = annotate(study, AnnotateRequest((spec,)))
+        body = stub.bodies[0]
+    assert [one.statuses for one in outcome.annotated] == [{"ok": 12}] * 3
+    assert outcome.spent["usd"] == 0
+    assert body["options"]["num_ctx"] >= 4096
+    assert body["options"]["temperature"] == 0
+    assert body["think"] is False
+    assert body["format"]["additionalProperties"] is False
+
+
+@pytest.mark.filterwarnings("ignore:.*does not take temperature")
+def test_a_model_that_takes_no_temperature_is_asked_without(study, known):
+    """And the file beside the answers says so."""
+    annotator = annotating(known)
+
+    def behaviour(turn):
+        if "temperature" in turn.body:
+            raise Problem(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+        return annotator(turn)
+
+    with StubServer(chat=behaviour) as stub:
+        outcome = ask(study, stub, tasks=("mood",))
+    assert outcome.annotated[0].statuses == {"ok": 12}
+    assert json.loads(outcome.annotated[0].file.with_suffix(".json").read_text())["not_taken"] == [
+        "temperature"
+    ]
+
+
+def test_two_models_and_two_modes_are_kept_apart(study, known):
+    """A file for each; what both cost is one account."""
+    with StubServer(chat=annotating(known)) as stub:
+        place = f"base_url={stub.url}/v1&price=1&price_output=1"
+        specs = tuple(f"openai:{name}?{place}" for name in ("one", "two"))
+        annotate(study, AnnotateRequest((*specs, f"{specs[0]}&temperature=0.0"), tasks=("search",)))
+        outcome = annotate(study, AnnotateRequest(specs, mode="binary", tasks=("search",)))
+        assert stub.requests["/v1/chat/completions"] == 48
+    every = read_llm_answers(read_study(study))
+    assert sorted({one.mode for one in every}) == ["binary", "ranking"]
+    assert len(every) == 4
+    assert len(outcome.spent["systems"]) == 2

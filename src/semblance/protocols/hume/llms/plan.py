@@ -89,7 +89,8 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
     request = work.request
     found = {}
     for spec in dict.fromkeys(request.llms):
-        chat, options, name = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
+        chat, options, whole = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
+        name = chat.name if options == LlmOptions() else whole
         suit = getattr(chat, "suited", None)
         # Tokenizers of language models make a token of two bytes or more, whatever the language.
         chat = suit(tokens=work.longest // 2 + _ANSWER, think=False) if suit else chat
