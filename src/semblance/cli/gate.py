@@ -13,40 +13,48 @@ if TYPE_CHECKING:
     from semblance.protocols.gate import Verdict
 
 
+Folder = Annotated[Path, typer.Argument(help="Folder of a run, or one that holds runs.", metavar="DIR")]
+Bars = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--min", "--max", metavar="BAR",
+        help="A bar such as 'sage.overall[minilm]>=0.45@lower' or "
+        "'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'. Repeatable.",
+    ),
+]  # fmt: skip
+Base = Annotated[
+    Path | None, typer.Option("--no-worse-than", help="An earlier run: no system may have become worse.")
+]
+Alpha = Annotated[
+    float, typer.Option("--alpha", help="Chance of a false alarm over all tests of --no-worse-than.")
+]
+Margin = Annotated[
+    float, typer.Option("--margin", min=0, help="How much worse is allowed, in the measure's unit.")
+]
+Systems = Annotated[
+    list[str] | None, typer.Option("--system", "-s", help="--no-worse-than: only this system. Repeatable.")
+]
+Tasks = Annotated[
+    list[str] | None, typer.Option("--task", "-t", help="--no-worse-than: only this task. Repeatable.")
+]
+Measures = Annotated[
+    list[str] | None, typer.Option("--measure", "-m", help="--no-worse-than: only this measure. Repeatable.")
+]
+Junit = Annotated[Path | None, typer.Option("--junit", help="Write the verdicts as JUnit XML.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write them as Markdown.")]
+
+
 def gate(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run, or one that holds runs.", metavar="DIR")],
-    bars: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--min",
-            "--max",
-            metavar="BAR",
-            help="A bar such as 'sage.overall[minilm]>=0.45@lower' or "
-            "'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'. Repeatable.",
-        ),
-    ] = None,
-    base: Annotated[
-        Path | None, typer.Option("--no-worse-than", help="An earlier run: no system may have become worse.")
-    ] = None,
-    alpha: Annotated[
-        float, typer.Option("--alpha", help="Chance of a false alarm over all tests of --no-worse-than.")
-    ] = 0.05,
-    margin: Annotated[
-        float, typer.Option("--margin", min=0, help="How much worse is allowed, in the measure's unit.")
-    ] = 0.0,
-    system: Annotated[
-        list[str] | None,
-        typer.Option("--system", "-s", help="--no-worse-than: only this system. Repeatable."),
-    ] = None,
-    task: Annotated[
-        list[str] | None, typer.Option("--task", "-t", help="--no-worse-than: only this task. Repeatable.")
-    ] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option("--measure", "-m", help="--no-worse-than: only this measure. Repeatable."),
-    ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write the verdicts as JUnit XML.")] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write them as Markdown.")] = None,
+    folder: Folder,
+    bars: Bars = None,
+    base: Base = None,
+    alpha: Alpha = 0.05,
+    margin: Margin = 0.0,
+    system: Systems = None,
+    task: Tasks = None,
+    measure: Measures = None,
+    junit: Junit = None,
+    markdown: Markdown = None,
     json: Json = False,
     wide: Wide = False,
 ) -> None:
