@@ -23,7 +23,7 @@ DEPTH = 20
 ENCODERS = ("wordllama", "minilm")
 BUNDLES, SAID = 10, 2
 """Queries of a probe, and its runs."""
-ITEMS, SCRIPTS, NOISE = 20, 2, 0.15
+ITEMS, SCRIPTS, NOISE = 18, 2, 0.15
 """Items of a task that are annotated, by how many scripts, and how much these err."""
 PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise", "hume")
 
@@ -153,7 +153,8 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
         err=True,
     )
     study = out / "study"
-    task = TaskRequest(data="sample", n=ITEMS, lang=["eng"])
+    # Of seven candidates some would be French.
+    task = TaskRequest(data="sample", n=ITEMS, lang=["eng"], candidates=5, relevant=2)
     drawn = sample(SampleRequest(name="demo", tasks=[task]))
     write_study(study, drawn.study, drawn.items, drawn.gold)
     write_annotations(study, KIND, simulated_rows(read_study(study), SCRIPTS, noise=NOISE, seed=1))
