@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -194,3 +195,63 @@ def test_language_models(results: Path, tmp_path: Path) -> None:
 def test_no_language_models(results: Path, tmp_path: Path, make: Any, what: str) -> None:
     with pytest.raises(DataError, match=what):
         scored(results, tmp_path / "run", llm_scores=make(tmp_path))
+
+
+def own_results(folder: Path, *, simulated: bool = False) -> Path:
+    """Results of a study of one's own, as MTEB lays them out: one task is called as a dataset of the paper is."""
+    own = {"emotion": ("accuracy", "eng", 0.8), "stories": ("spearman", "dan", 0.7)}
+    for system, revision, plus in (("baseline__Human", "3", 0.0), ("me__a", "1", 0.1), ("me__b", "1", -0.1)):
+        path = folder / system / revision
+        path.mkdir(parents=True)
+        for task, (measure, lang, value) in own.items():
+            entry: dict[str, Any] = {
+                "main_score": value + plus, measure: value + plus, "hf_subset": lang, "languages": [lang]
+            }  # fmt: skip
+            if system == "baseline__Human":
+                each = [{measure: value - 0.1}, {measure: value}] if lang == "eng" else [{measure: value}]
+                entry |= {"scores_per_experiment": each, "simulated": simulated}
+                entry["agreement"] = (
+                    {"value": 0.3, "n_items": 40} if lang == "eng" else {"value": None, "n_items": 0}
+                )
+            (path / f"{task}.json").write_text(json.dumps({"task_name": task, "scores": {"test": [entry]}}))
+    return folder
+
+
+def test_results_of_a_study_of_ones_own(tmp_path: Path) -> None:
+    """Datasets, families and models are those of the files; an unknown number of items gives no interval."""
+    run = sb.hume.score(from_mteb=own_results(tmp_path / "own"), out=tmp_path / "run")
+    found = read_summary(run.path)
+    assert [(one.dataset, one.lang, one.family, one.n) for one in found.pairs] == [
+        ("emotion", "eng", "classification", 40), ("stories", "dan", "sts", 0)
+    ]  # fmt: skip
+    assert [(one.system, one.rank) for one in found.places] == [("a", 1), ("Human", 2), ("b", 3)]
+    assert (found.pairs[0].trust, found.pairs[0].superhuman_on_noise) == ("low", True)
+    assert found.pairs[1].human.low is None
+    assert "not known" in found.pairs[1].human.method
+    assert run.table("hume_table1")["model"].to_list() == ["n_datasets", "a", "b", "Human"]
+    assert not list((run.path / "tables").glob("*study_languages*"))
+
+
+def test_simulated_people_of_results_are_marked(tmp_path: Path) -> None:
+    run = sb.hume.score(from_mteb=own_results(tmp_path / "own", simulated=True), out=tmp_path / "run")
+    assert read_summary(run.path).simulated
+    for file in (run.path / "tables").glob("*.md"):
+        assert "scripts that stand in for people" in file.read_text()
+
+
+@pytest.mark.parametrize(("change", "what"), [
+    (lambda p: (p / "you__a").mkdir() or (p / "me__a" / "1").rename(p / "you__a" / "1"), ""),
+    (lambda p: shutil.copytree(p / "me__a", p / "you__a"), "2 models are called a"),
+    (lambda p: shutil.copytree(p / "baseline__Human" / "3", p / "baseline__Human" / "4"), "people in 2 revisions"),
+    (lambda p: shutil.rmtree(p / "baseline__Human"), "hold no people"),
+    (lambda p: (p / "baseline__Human/3/emotion.json").write_text(
+        (p / "baseline__Human/3/emotion.json").read_text().replace("accuracy", "kindness")), "of no family"),
+])  # fmt: skip
+def test_results_that_are_no_study(tmp_path: Path, change: Any, what: str) -> None:
+    path = own_results(tmp_path / "own")
+    change(path)
+    if not what:
+        assert scored(path, tmp_path / "run").places[0].system == "a"
+        return
+    with pytest.raises(DataError, match=what):
+        scored(path, tmp_path / "run")

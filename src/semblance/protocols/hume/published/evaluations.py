@@ -23,7 +23,7 @@ class Evaluation:
 
     `dataset` is the study's name, or the task's where it is not of the study. `experiments` are the metrics of single
     annotators (people) or of single repeats (models). `agreement` holds the numbers of the agreement block, and
-    `agreement_metric` their name where the file gives one.
+    `agreement_metric` their name where the file gives one. `simulated`: scripts stood in for people.
     """
 
     system: str
@@ -36,6 +36,7 @@ class Evaluation:
     experiments: tuple[Mapping[str, float], ...] = ()
     agreement: Mapping[str, float] = field(default_factory=dict)
     agreement_metric: str = ""
+    simulated: bool = False
 
     @property
     def short(self) -> str:

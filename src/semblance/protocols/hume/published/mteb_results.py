@@ -107,6 +107,7 @@ def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study)
         experiments=tuple(_numbers(one) for one in scores.get(_EXPERIMENTS) or () if isinstance(one, dict)),
         agreement=_numbers(agreement),
         agreement_metric=str(agreement.get("metric", "")),
+        simulated=scores.get("simulated") is True,
     )
 
 

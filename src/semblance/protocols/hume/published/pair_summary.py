@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -72,9 +73,7 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
 def _summary(standing: Standing, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
     # A file lists annotators only where there are several.
     annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
-    interval = human_interval(
-        standing.pair.family, standing.human, annotators, standing.pair.n_items, one_annotator=one_annotator
-    )
+    interval = _interval(standing, annotators, one_annotator)
     agreement = human.headline_agreement
     return PairSummary(
         standing=standing,
@@ -84,3 +83,10 @@ def _summary(standing: Standing, human: Evaluation, one_annotator: OneAnnotator)
         agreement_metric=AGREEMENT_METRIC[standing.pair.family] if agreement is not None else "",
         outside=is_outside(standing.best, interval),
     )
+
+
+def _interval(standing: Standing, annotators: Sequence[float], one_annotator: OneAnnotator) -> Estimate:
+    pair = standing.pair
+    if pair.n_items < 1:
+        return Estimate(standing.human, math.nan, math.nan, 0, "none: the number of items is not known")
+    return human_interval(pair.family, standing.human, annotators, pair.n_items, one_annotator=one_annotator)

@@ -14,12 +14,13 @@ from semblance.protocols.hume.results.concluded import Contender, scored_pairs, 
 from semblance.protocols.hume.study import Family
 from semblance.protocols.hume.summary.record import PairRecord
 
-_METRICS: Mapping[Family, tuple[str, ...]] = {
+METRICS: Mapping[Family, tuple[str, ...]] = {
     "classification": ("accuracy", "macro F1", "weighted F1"),
     "clustering": ("V-measure", "ARI", "AMI"),
     "reranking": ("MAP", "MRR@10", "nDCG@10"),
     "sts": ("Spearman", "Pearson"),
 }
+"""What each family is measured by, the primary measure first."""
 
 
 def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Study:
@@ -30,7 +31,7 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     for one in held:
         by_dataset.setdefault(one.dataset, []).append(one)
     datasets = tuple(
-        Dataset(name, name, own[0].family, _METRICS[own[0].family], tuple(map(_pair, own)))
+        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(

@@ -18,6 +18,7 @@ from semblance.protocols.hume.results.published_study import aggregated
 from semblance.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
 from semblance.protocols.hume.scoring.interval import OneAnnotator, is_outside
 from semblance.protocols.hume.scoring.people import MAIN, POOLED_FIRST, Aggregation
+from semblance.protocols.hume.study import Who
 from semblance.protocols.hume.summary.record import Agreement, Annotator, Bar, PairRecord, SystemScore
 
 PUBLISHED = "published, no items"
@@ -55,6 +56,7 @@ def _pair(
     one = quality.summary
     pair, dataset = one.pair, study.dataset(one.pair.dataset)
     at = matrix.pairs.index(pair)
+    kind: Who = "simulated" if human.simulated else "person"
     models = tuple(
         _score(one, name, "embedding", float(value))
         for name, value in zip(matrix.models, matrix.values[:, at], strict=True)
@@ -69,7 +71,7 @@ def _pair(
         n=pair.n_items,
         human=bar_of(one.interval),
         annotators=tuple(
-            Annotator(id=f"annotator {number}", kind="person", score=score, items=pair.n_items)
+            Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
             for number, score in enumerate(one.annotators, start=1)
         ),
         conventions=_conventions(one, human.main_score),

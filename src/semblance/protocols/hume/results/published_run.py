@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,21 @@ from semblance.protocols.hume.results.concluded import (
     places,
     wins,
 )
+from semblance.protocols.hume.results.derived_study import SOURCE, derived
 from semblance.protocols.hume.results.published_pairs import published_pairs
 from semblance.protocols.hume.results.published_study import aggregated, present
 from semblance.protocols.hume.results.record_tables import quality_table
 from semblance.protocols.hume.results.request import PublishedRequest
 from semblance.protocols.hume.results.rows import published_rows
+from semblance.protocols.hume.results.study_summary import LLM
+from semblance.protocols.hume.results.study_tables import study_tables
 from semblance.protocols.hume.results.writing import write_finished
 from semblance.protocols.hume.summary.figures import every_figure
 from semblance.protocols.hume.summary.record import Summary, write_summary
 from semblance.protocols.hume.summary.tables import agreement_table, annotators_table
 from semblance.protocols.outcome import Run
 from semblance.protocols.session import check_same_arguments
+from semblance.protocols.tables import ColumnTable
 from semblance.runs.files import digest
 from semblance.runs.folder import RunFolder
 
@@ -69,7 +73,13 @@ def run_published(request: PublishedRequest, out: Path, command: str = "") -> Ru
 def read_published(request: PublishedRequest) -> Published:
     """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
     study = paper_study()
-    evaluations = tuple(one for path in request.results for one in read_results(Path(path), study))
+    evaluations = _evaluations(request, replace(study, datasets=()))
+    names = {name for one in study.datasets for name in (one.task, one.name)}
+    # Not by an alias: a task of one's own may well be called emotion.
+    if any(one.dataset in names for one in evaluations):
+        evaluations = _evaluations(request, study)
+    else:
+        study = derived(evaluations, study.human)
     held, notes = present(evaluations, study, request.models)
     llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
     more = others(evaluations, held) if request.models == "study" else []
@@ -78,26 +88,38 @@ def read_published(request: PublishedRequest) -> Published:
     return Published(held, evaluations, llms, notes)
 
 
+def _evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
+    return tuple(one for path in request.results for one in read_results(Path(path), study))
+
+
 def summarised(found: Published, request: PublishedRequest) -> Summary:
     """The record of published results."""
     pairs = published_pairs(
         found.evaluations, found.study, found.llms,
         aggregation=request.aggregation, one_annotator=request.one_annotator,
     )  # fmt: skip
-    contenders = [Contender(one.short, "embedding", one.parameters_millions) for one in found.study.models]
-    if found.llms:
-        reason = "language models are compared with people on their own pairs"
-        contenders += [Contender(name, "llm", None, False, reason) for name in found.llms.llms]
-    matrix = matrix_of(pairs, contenders)
+    entered = contenders(found)
+    matrix = matrix_of(pairs, entered)
     gap = against_gap(pairs, matrix)
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=places(pairs, contenders, request.seed), wins=wins(matrix),
+        places=places(pairs, entered, request.seed), wins=wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
     )  # fmt: skip
 
 
-def _tables(found: Published, summary: Summary, request: PublishedRequest) -> Iterable[Any]:
+def contenders(found: Published) -> tuple[Contender, ...]:
+    """The models, and language models, which have no scores on clustering."""
+    models = [Contender(one.short, "embedding", one.parameters_millions) for one in found.study.models]
+    names = found.llms.llms if found.llms else ()
+    return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
+
+
+def _tables(found: Published, summary: Summary, request: PublishedRequest) -> Iterable[ColumnTable]:
+    """The paper's for its own study, those of any study for others."""
+    if found.study.source == SOURCE:
+        yield from study_tables(summary, contenders(found))
+        return
     scored = aggregated(found.evaluations, found.study, request.aggregation)
     own = (
         quality_table(summary),

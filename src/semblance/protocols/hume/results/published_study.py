@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -27,10 +28,12 @@ def present(
     human = {key for key, one in by_pair(of_human(evaluations, study)).items() if _scored(one)}
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
     if not pairs:
+        revision = f", revision {study.human_revision}" if study.human_revision else ""
         raise DataError(
-            f"The results hold no people ({study.human}, revision {study.human_revision}) on a dataset of HUME",
-            found=_found(evaluations, study), mend=_MEND,
-        )  # fmt: skip
+            f"The results hold no people ({study.human}{revision})",
+            found=_found(evaluations, study),
+            mend=_MEND,
+        )
     known = list(study.models)
     if models == "all":
         known += [Model(name) for name in others(evaluations, study)]
@@ -38,6 +41,7 @@ def present(
     kept = tuple(model for model in known if not lacking[model.name])
     if not kept:
         raise DataError("The results hold no model on all pairs that people annotated", mend=_MEND)
+    _check_names(kept)
     left = len(study.pairs) - len(pairs)
     notes = [f"{left} of {len(study.pairs)} pairs are left out: the results hold no people on them."] * (
         left > 0
@@ -73,6 +77,16 @@ def _by_rule(one: Evaluation, aggregation: Aggregation) -> Evaluation:
     if len(each) < 2:
         return one
     return replace(one, main_score=each[0] if aggregation == "first" else math.fsum(each) / len(each))
+
+
+def _check_names(models: Sequence[Model]) -> None:
+    """DataError for two models that tables would call the same."""
+    for name, count in Counter(one.short for one in models).items():
+        if count > 1:
+            names = ", ".join(one.name for one in models if one.short == name)
+            raise DataError(
+                f"{count} models are called {name}", found=names, mend="Give the results of one of them."
+            )
 
 
 def _scored(one: Evaluation) -> bool:

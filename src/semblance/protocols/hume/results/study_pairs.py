@@ -99,7 +99,8 @@ def _agreement(counting: Counting) -> Agreement | None:
     found = people_agreement(family, answers)
     if found.annotators < 2:
         return None
-    own = agreement_intervals(family, answers, counting.draws).get(found.coefficient)
+    intervals = agreement_intervals(family, answers, counting.draws)
+    own = intervals.pop(found.coefficient, None)
     value = Bar(
         value=known(found.value), low=known(own.low) if own else None, high=known(own.high) if own else None,
         n=found.items, method=own.method if own else "", reason=found.reason or (own.reason if own else ""),
@@ -108,6 +109,7 @@ def _agreement(counting: Counting) -> Agreement | None:
         coefficient=found.coefficient, value=value, band=found.band, annotators=found.annotators,
         items=found.items, annotations=found.annotations,
         extras={name: known(extra) for name, extra in found.extras.items()},
+        intervals={name: as_bar(one) for name, one in intervals.items()},
     )  # fmt: skip
 
 
