@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from semblance.errors import DataError
-from semblance.protocols.hume.exchange.argilla.reading import is_argilla
+from semblance.protocols.hume.exchange.argilla.shapes import is_argilla
 from semblance.protocols.hume.exchange.incoming import FORMATS, Format
 from semblance.protocols.hume.exchange.label_studio.reading import is_label_studio
 
