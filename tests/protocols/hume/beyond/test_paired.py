@@ -12,6 +12,7 @@ import pytest
 from semblance.errors import DataError, UsageError
 from semblance.protocols.hume.beyond.paired import compare_with_people
 from semblance.protocols.hume.beyond.people import People
+from semblance.protocols.hume.beyond.power import needed
 from semblance.protocols.hume.beyond.resampling import Draws
 from semblance.protocols.hume.scoring.marked import marked_ap
 from semblance.protocols.hume.scoring.people import Aggregation, score_people
@@ -123,6 +124,18 @@ def test_failed_items_are_left_out_on_both_sides() -> None:
     assert again["whole"] == found["whole"]
     with pytest.raises(DataError, match="no item of t"):
         compare_with_people(people, {"none": {"elsewhere": 1.0}})
+
+
+def test_first_annotator_has_own_items() -> None:
+    """Where only the first one counts, a system meets that one's items and no others."""
+    people = study("classification", gaps=True)
+    first = People(people.task, people.gold, people.answers, "first")
+    system = values(people, 6)
+    own = people.answers["ann 0"]
+    found = compare_with_people(first, {"m": system}, Draws(50))["m"]
+    assert found.difference.n == len(own) < len(people.items)
+    assert found.system == pytest.approx(np.mean([system[item] for item in own]))
+    assert needed(first, system).n == len(own)
 
 
 def test_constant_system() -> None:

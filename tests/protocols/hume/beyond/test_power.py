@@ -182,3 +182,12 @@ def test_ratings_by_mean_of_annotators() -> None:
     averaged = People(people.task, people.gold, people.answers, "mean")
     assert needed(averaged, values).annotators is None
     assert needed(people, values).annotators is not None
+
+
+def test_first_annotator_alone() -> None:
+    """Where only the first one counts, the others say nothing of more annotators."""
+    people, values = right_or_wrong(40, 3, 10)
+    first = needed(People(people.task, people.gold, people.answers, "first"), values)
+    alone = needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
+    assert first == alone
+    assert "One annotator" in first.note

@@ -70,7 +70,7 @@ def compare_with_people(
     >>> round(found.difference.estimate, 4), found.difference.high < 0
     (-0.5833, True)
     """
-    answered = set(people.items)
+    answered = set(people.scored_items)
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, values in systems.items():
         items = tuple(sorted(answered & values.keys()))

@@ -38,6 +38,12 @@ class People:
         """The items that anyone answered, sorted."""
         return tuple(sorted({item for own in self.answers.values() for item in own}))
 
+    @property
+    def scored_items(self) -> tuple[str, ...]:
+        """The items in their score: those of anyone, or where only the first annotator counts, those of the first."""
+        every = list(self.taking_part.values())
+        return tuple(sorted(every[0])) if self.aggregation == "first" and every else self.items
+
 
 @dataclass(frozen=True)
 class ItemRows:

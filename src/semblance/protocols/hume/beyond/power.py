@@ -64,8 +64,8 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
     """
     if not (0 < alpha < 1 and alpha < power < 1):
         raise UsageError(f"Power {power} at level {alpha} is not to be had.", mend="Use 0.8 and 0.05.")
-    items = sorted(set(people.items) & system.keys())
-    k = len(people.taking_part)
+    items = sorted(set(people.scored_items) & system.keys())
+    k = 1 if people.aggregation == "first" else len(people.taking_part)
     nothing = Needed(None, None, None, len(items), k)
     if people.task.family == "clustering":
         return replace(nothing, note="Groups have no test over items.")
@@ -76,7 +76,7 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
     values = numbers([system[item] for item in items])
     if people.task.family == "sts":
         return _by_correlation(correlations(people, laid, values), nothing, reach)
-    single = people_rows(replace(people, aggregation="mean"), items)
+    single = people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
     mean = np.nanmean(np.stack([numbers(row) for row in laid.rows]), axis=0)
     parts = components(np.stack([values - numbers(row) for row in single.rows]))
     return _by_variance(values - mean, parts, nothing, reach)
