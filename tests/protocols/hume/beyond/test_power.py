@@ -82,6 +82,27 @@ def test_components() -> None:
     assert (reverse.items, reverse.annotators, reverse.residual) == (0.0, 0.0, 2.0)
 
 
+def test_components_with_gaps() -> None:
+    """Two of six annotators per item: no item has all, and the variances are still found; far apart they are not."""
+    rng = generator(5, "gaps")
+    table = rng.normal(0, 2, (1, 200)) + rng.normal(0, 1, (6, 1)) + rng.normal(0, 1, (6, 200))
+    for item in range(200):
+        table[rng.permutation(6)[2:], item] = np.nan
+    found = components(table)
+    assert found is not None
+    assert (found.items, found.residual) == pytest.approx((4, 1), rel=0.3)
+    apart = np.full((2, 10), np.nan)
+    apart[0, :5], apart[1, 5:] = rng.normal(size=5), rng.normal(size=5)
+    assert components(apart) is None
+    whole = rng.normal(size=(3, 20))
+    one_gap = whole.copy()
+    one_gap[0, 0] = np.nan
+    nearly, full = components(one_gap), components(whole)
+    assert nearly is not None
+    assert full is not None
+    assert nearly.residual == pytest.approx(full.residual, rel=0.2)
+
+
 def test_annotators_help_until_items_set_the_limit() -> None:
     """The least number that does, none where items alone vary too much, and none below those there are."""
     n = 40 + REACH.test**2 / 2
@@ -181,6 +202,7 @@ def test_ratings_by_mean_of_annotators() -> None:
     people, values = rated(40, 3, 9)
     averaged = People(people.task, people.gold, people.answers, "mean")
     assert needed(averaged, values).annotators is None
+    assert "cannot be told" in needed(averaged, values).note
     assert needed(people, values).annotators is not None
 
 

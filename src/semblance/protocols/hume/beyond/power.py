@@ -136,8 +136,10 @@ def _by_variance(differences: Floats, parts: Components | None, found: Needed, r
     extra = reach.test**2 / 2
     smallest = reach.both * math.sqrt(variance / max(found.n - extra, 1))
     items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
-    annotators = annotators_by_variance(parts, found.n, found.k, reach) if parts else None
-    return _noted(replace(found, items=items, annotators=annotators, smallest=smallest))
+    known = replace(found, items=items, smallest=smallest)
+    if parts is None:
+        return _noted(known, known=False)
+    return _noted(replace(known, annotators=annotators_by_variance(parts, found.n, found.k, reach)))
 
 
 def _by_correlation(at: Correlations | None, found: Needed, reach: Reach) -> Needed:
@@ -146,7 +148,10 @@ def _by_correlation(at: Correlations | None, found: Needed, reach: Reach) -> Nee
     smallest = at.moved(reach.both * at.spread / math.sqrt(max(found.n - 3, 1)))
     items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
     annotators = annotators_by_correlation(at, found.n, found.k, reach)
-    return _noted(replace(found, items=items, annotators=annotators, smallest=smallest))
+    return _noted(
+        replace(found, items=items, annotators=annotators, smallest=smallest),
+        known=at.between is not None and at.between > 0,
+    )
 
 
 def _first(enough: Callable[[int], bool], least: int) -> int | None:
@@ -157,12 +162,15 @@ def _up_to(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _noted(found: Needed) -> Needed:
+def _noted(found: Needed, *, known: bool = True) -> Needed:
+    """With why there is no number; `known` is whether annotators can be told from chance at all."""
     said = []
     if found.items is None:
         said.append(f"No number of items up to {MOST_ITEMS:,} would do.")
     if found.k < 2:
         said.append("One annotator shows nothing of others.")
+    elif not known:
+        said.append("What more annotators would do cannot be told from these.")
     elif found.annotators is None:
         said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would do.")
     return replace(found, note=" ".join(said))
