@@ -156,6 +156,23 @@ def test_another_name_of_this_machine_is_not_answered(start, tmp_path) -> None:
     answer = connection.getresponse()
     assert answer.status == 421
     assert "server" not in {name.lower() for name, _ in answer.getheaders()}
+    connection.close()
+
+
+@pytest.mark.parametrize(("more", "last"), [((), 429), (("--proxy-headers",), 404)])
+def test_the_address_that_a_proxy_names_is_believed_only_if_told_so(start, tmp_path, more, last) -> None:
+    """Otherwise whoever guesses links would be a new address with every request."""
+    served = start(small_study(tmp_path / "study", 3), "ann", more=more)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    codes = []
+    for at in range(25):
+        connection.request("GET", f"/a/{'x' * 41}{at:02}/", headers={"X-Forwarded-For": f"192.0.2.{at}"})
+        answer = connection.getresponse()
+        answer.read()
+        codes.append(answer.status)
+    connection.close()
+    assert codes[:20] == [404] * 20
+    assert codes[-1] == last
 
 
 @pytest.fixture
