@@ -34,6 +34,7 @@ from semblance.protocols.hume.folder import AnnotationRow, read_study, write_ann
 from semblance.protocols.hume.folder.reading import read_rows
 from semblance.protocols.hume.sampling import SampleRequest, TaskRequest, sample
 from semblance.protocols.hume.simulated import simulated
+from semblance.protocols.hume.study import FAMILIES
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 PATIENCE = 600
@@ -62,8 +63,7 @@ def main() -> None:
 def made(study: Path) -> list[AnnotationRow]:
     """A study of four families, and answers to it: with seconds, a comment, a flag and an item that has no answer."""
     tasks = [
-        TaskRequest(name=family, data="sample", family=family, n=6)
-        for family in ("classification", "clustering", "reranking", "sts")
+        TaskRequest(name=family, data="sample", family=[family], n=18, lang=["eng"]) for family in FAMILIES
     ]
     drawn = sample(SampleRequest(name="through-label-studio", tasks=tasks))
     write_study(study, drawn.study, drawn.items, drawn.gold)
