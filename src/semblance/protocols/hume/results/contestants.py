@@ -63,7 +63,7 @@ def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
     rows = answers.of(of.task.name)
     if not rows or of.task.family not in LLM_FAMILIES:
         return None
-    name = answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
+    name = llm_name(answers)
     found = score_llm(of.task.spec, of.gold, rows)
     n = max((one.items for one in found.runs), default=0)
     if found.reason:
@@ -80,6 +80,11 @@ def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
     return Contestant(
         name, "llm", Bar(value=found.score, n=n, method=method), values, known, found.failed, _said(found)
     )
+
+
+def llm_name(answers: LlmAnswers) -> str:
+    """What a language model is called: one that marked documents instead of ranking them says so."""
+    return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
 
 
 def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

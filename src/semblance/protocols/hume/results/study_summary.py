@@ -13,7 +13,7 @@ from semblance.protocols.hume.results.concluded import (
     places,
     wins,
 )
-from semblance.protocols.hume.results.contestants import Contestant, of_cell, of_llm
+from semblance.protocols.hume.results.contestants import Contestant, llm_name, of_cell, of_llm
 from semblance.protocols.hume.results.counting import rule_of
 from semblance.protocols.hume.results.named import named
 from semblance.protocols.hume.results.plan import Plan
@@ -66,19 +66,12 @@ def contenders(plan: Plan) -> tuple[Contender, ...]:
     embedding = [one for one in plan.systems if one.kind == "embedding"]
     apart = bool(embedding) and any(one.task.family in VECTORS for one in plan.answered)
     found = [
-        Contender(one.name, "embedding", _parameters(one.facts))
+        Contender(one.name, "embedding")
         if one.kind == "embedding"
         else Contender(one.name, "classical", None, not apart, OTHER_METHOD if apart else "")
         for one in plan.systems
     ]
-    names = [one.model if one.mode == "ranking" else f"{one.model} ({one.mode})" for one in plan.llms]
-    return (*found, *(Contender(name, "llm", None, False, LLM) for name in names))
-
-
-def _parameters(facts: Mapping[str, object]) -> float | None:
-    """Millions of parameters, where the registry says how many there are."""
-    found = facts.get("parameters_millions")
-    return float(found) if isinstance(found, int | float) else None
+    return (*found, *(Contender(llm_name(one), "llm", None, False, LLM) for one in plan.llms))
 
 
 def _notes(plan: Plan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
