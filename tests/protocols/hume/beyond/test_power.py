@@ -213,3 +213,15 @@ def test_first_annotator_alone() -> None:
     alone = needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
     assert first == alone
     assert "One annotator" in first.note
+
+
+def test_vote_and_mean_on_either_side() -> None:
+    """A vote of three is better than the system and their mean worse: more annotators are left open."""
+    people, values = right_or_wrong(60, 3, 11, 0.76)
+    vote = People(people.task, people.gold, people.answers)
+    found = needed(vote, values)
+    assert found.annotators is None
+    assert "cannot be told" in found.note
+    assert found.items is not None
+    above = needed(vote, dict.fromkeys(values, 1.0))
+    assert above.annotators is not None

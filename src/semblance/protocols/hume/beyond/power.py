@@ -48,11 +48,12 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
 
     Classification and reranking: from the variance of the differences item by item. More annotators lower what is
-    between annotators and left over in it (two-way analysis of variance, mean of annotators also where people are
-    scored by their vote), never what is between items. STS: Fisher's z of the two correlations, which share gold
-    (Steiger 1980; Bonett and Wright 2000); more annotators raise people's correlation as Spearman and Brown say.
-    Clustering: nothing, as there is no test. An observed difference is itself uncertain, and so are these numbers: take
-    them as an order of size. Raises UsageError for a power or alpha out of range.
+    between annotators and left over in it (two-way analysis of variance), never what is between items. Where people are
+    scored by their vote it is that of the mean of annotators, if both are on one side of the system. STS: Fisher's z
+    of the two correlations, which share gold (Steiger 1980; Bonett and Wright 2000); more annotators raise people's
+    correlation as Spearman and Brown say. Clustering: nothing, as there is no test. An observed difference is itself
+    uncertain, and so are these numbers: take them as an order of size. Raises UsageError for a power or alpha out of
+    range.
 
     >>> gold = {f"{i:02}": 1 for i in range(40)}
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
@@ -129,7 +130,7 @@ def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach
 
 
 def _by_variance(differences: Floats, parts: Components | None, found: Needed, reach: Reach) -> Needed:
-    gap, variance = float(abs(differences.mean())), float(differences.var(ddof=1))
+    gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
         return replace(found, note="The difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
@@ -137,7 +138,9 @@ def _by_variance(differences: Floats, parts: Components | None, found: Needed, r
     smallest = reach.both * math.sqrt(variance / max(found.n - extra, 1))
     items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
     known = replace(found, items=items, smallest=smallest)
-    if parts is None:
+    # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
+    # the mean holds for the vote.
+    if parts is None or parts.mean * gap <= 0:
         return _noted(known, known=False)
     return _noted(replace(known, annotators=annotators_by_variance(parts, found.n, found.k, reach)))
 
