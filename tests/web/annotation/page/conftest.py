@@ -153,7 +153,8 @@ class Person:
 
     def is_saved(self, seconds: float = 20) -> None:
         """Wait until the page says that all is kept."""
-        self.until("document.querySelector('#saved').textContent === '✓ saved'", seconds)
+        says = "document.querySelector('#saved[aria-busy=false]')?.textContent === '✓ saved'"
+        self.until(says, seconds)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 // The frame around every view: where one is, whether all is saved, the text, the dock.
 import { $, action, count, el, named } from "./dom.js";
 
-const SLOW = 400;
+const SLOW = 250;
 
 export class Frame {
   constructor(app) {
@@ -75,6 +75,8 @@ export class Frame {
   /** The quiet words that say whether all is kept. */
   state({ waiting, failing, filed, lasting, reading }) {
     clearTimeout(this.slow);
+    // A save takes a blink; words that changed twice for each would distract.
+    this.saved.setAttribute("aria-busy", String(waiting > 0));
     const put = (text, kind) => {
       if (this.saved.textContent !== text) this.saved.textContent = text;
       this.saved.className = kind;
