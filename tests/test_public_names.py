@@ -13,6 +13,7 @@ LISTED = [
     "semblance",
     "semblance.data",
     "semblance.measures",
+    "semblance.protocols.hume",
     "semblance.protocols.pteb",
     "semblance.protocols.sage",
     "semblance.report",
@@ -23,8 +24,16 @@ LISTED = [
     "semblance.text",
 ]
 PROMISED = {
+    "semblance.protocols.hume": [
+        "PublishedRequest",
+        "StudyRequest",
+        "read_study",
+        "read_summary",
+        "score",
+    ],
     "semblance": [
         "data",
+        "hume",
         "measures",
         "pteb",
         "report",

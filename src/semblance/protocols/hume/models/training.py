@@ -9,6 +9,7 @@ from semblance.data import Dataset
 from semblance.errors import DataError, SemblanceError
 from semblance.protocols.hume.folder.formats import Task
 from semblance.protocols.hume.sampling.choosing import seeded
+from semblance.protocols.hume.sampling.opening import has_training_rows
 from semblance.protocols.hume.sampling.repeats import plain
 from semblance.protocols.hume.study import Item
 from semblance.protocols.opening import dataset
@@ -42,7 +43,7 @@ def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Tra
             source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades
         )
         opened = dataset(request)
-        split = not opened.missing("classification")
+        split = has_training_rows(opened)
         shape = "classification" if split else "labelled"
         loaded = _subset(opened, shape, source.lang).load(shape)
     except SemblanceError as error:

@@ -18,6 +18,7 @@ from semblance.protocols.hume.results.counting import rule_of
 from semblance.protocols.hume.results.named import named
 from semblance.protocols.hume.results.plan import Plan
 from semblance.protocols.hume.results.study_pairs import study_pair
+from semblance.protocols.hume.summary.disputed import disputed
 from semblance.protocols.hume.summary.record import PairRecord, Summary, SystemKind
 from semblance.runs.cells import CellRecord
 from semblance.runs.folder import RunFolder
@@ -43,7 +44,11 @@ def study_summary(
     for of in plan.answered:
         by_task[of.task.name] += [one for answers in plan.llms if (one := of_llm(answers, of)) is not None]
     pairs = tuple(
-        study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name])
+        study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
+            update={
+                "disputed": disputed(of.task.family, plan.folder.items_of(of.task.name), of.gold, of.answers)
+            }
+        )
         for of in plan.answered
     )
     matrix = matrix_of(pairs, entered)
