@@ -31,6 +31,12 @@ Tasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this
 Answers = Annotated[
     bool, typer.Option("--answers", help="label-studio, argilla: with people's answers, not only the tasks.")
 ]
+Exposed = Annotated[
+    bool,
+    typer.Option(
+        "--exposed", help="Also where somebody answered in a browser that had shown another's answers."
+    ),
+]
 Revision = Annotated[str, typer.Option("--revision", help="mteb: the revision of the baseline Human.")]
 
 
@@ -41,6 +47,7 @@ def export(
     task: Tasks = None,
     answers: Answers = False,
     revision: Revision = "1",
+    exposed: Exposed = False,
 ) -> None:
     """Write a study's answers as CSV or JSONL, its tasks for Label Studio or Argilla, or people's scores for MTEB.
 
@@ -48,7 +55,9 @@ def export(
     """
     from semblance.protocols.hume.exchange.exporting import export
 
-    done = export(study, form.value, out, tasks=tuple(task or ()), answers=answers, revision=revision)
+    done = export(
+        study, form.value, out, tasks=tuple(task or ()), answers=answers, revision=revision, exposed=exposed
+    )
     for path in done.files:
         typer.echo(f"Written: {path}")
     if done.answers:

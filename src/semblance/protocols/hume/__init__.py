@@ -6,14 +6,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from semblance.protocols.hume.exchange.exporting import export
+    from semblance.protocols.hume.exchange.importing import import_files
     from semblance.protocols.hume.folder import read_study
+    from semblance.protocols.hume.llms.request import AnnotateRequest
+    from semblance.protocols.hume.llms.run import annotate
     from semblance.protocols.hume.results.api import score
     from semblance.protocols.hume.results.request import PublishedRequest, StudyRequest
     from semblance.protocols.hume.summary.record import Summary, read_summary
 
-__all__ = ["PublishedRequest", "StudyRequest", "Summary", "read_study", "read_summary", "score"]
+__all__ = [
+    "AnnotateRequest", "PublishedRequest", "StudyRequest", "Summary", "annotate", "export", "import_files",
+    "read_study", "read_summary", "score",
+]  # fmt: skip
 
 _HOMES = {
+    "AnnotateRequest": "llms.request",
+    "annotate": "llms.run",
+    "export": "exchange.exporting",
+    "import_files": "exchange.importing",
     "PublishedRequest": "results.request",
     "StudyRequest": "results.request",
     "Summary": "summary.record",

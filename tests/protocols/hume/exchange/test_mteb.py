@@ -47,7 +47,8 @@ def test_read_back_to_the_same_numbers(study, rows, tmp_path):
         )
         assert one.main_score == people.score()
         renamed = {"mrr_at_10": "mrr@10", "ndcg_at_10": "ndcg@10"}
-        assert one.metrics == {renamed.get(key, key): value for key, value in people.scores().items()}
+        scores = {renamed.get(key, key): value for key, value in people.scores().items()}
+        assert one.metrics == {**scores, "n_items": people.items}
         assert list(one.per_experiment) == people.per_annotator()
         assert one.headline_agreement == agreement.value
         assert one.agreement["n_annotators"] == 2

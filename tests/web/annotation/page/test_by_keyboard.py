@@ -226,3 +226,14 @@ def test_several_tasks(serve: Serve, visit: Visit) -> None:
     person.press("Enter")
     states = person.page.locator(".tasks .state").all_inner_texts()
     assert states == ["✓ finished", "◔ begun"]
+
+
+def test_enter_alone_leads_to_the_first_item(serve: Serve, visit: Visit) -> None:
+    """From the welcome page to the first open task, its instructions and its practice."""
+    person = visit(serve("pairs", "emotion").link)
+    person.press("Enter")
+    person.until("document.querySelector('h1').textContent === 'Your tasks'")
+    person.press("Enter")
+    person.until("document.querySelector('h1').textContent !== 'Your tasks'")
+    person.press("Enter")
+    assert person.page.locator(".practice").count() == 1

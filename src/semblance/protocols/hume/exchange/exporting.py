@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from semblance.errors import UsageError
+from semblance.protocols.hume.answers import check_independent
 from semblance.protocols.hume.exchange.argilla.names import USERS
 from semblance.protocols.hume.exchange.argilla.records import argilla_records, user_id
 from semblance.protocols.hume.exchange.argilla.settings import argilla_settings
@@ -40,14 +41,18 @@ def export(
     tasks: Sequence[str] = (),
     answers: bool | None = None,
     revision: str = "1",
+    exposed: bool = False,
 ) -> Exported:
     """Write a study's answers to the file `out` (csv, jsonl), its tasks for another tool to the folder `out`, or
     people's scores as MTEB results there (`revision` of the baseline `Human`).
 
     Tasks go without `answers`, unless these are asked for: annotators work alone. Raises UsageError for another format,
-    an unknown task, or no answers where they are what is asked for.
+    an unknown task, no answers where they are what is asked for, or, unless `exposed`, answers of somebody who may have
+    seen another's.
     """
     folder = read_study(study)
+    if not exposed:
+        check_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     wanted = {item.id for task in chosen for item in folder.items_of(task.name)}
     rows = [row for row in all_rows(folder) if row.item_id in wanted]

@@ -27,7 +27,7 @@ def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationR
     served. Raises ModelError where the server of the store does not answer."""
     if not has_store(folder) and database is None:
         return []
-    store = open_store(folder, database)
+    store = open_store(folder, database, read_only=True)
     try:
         kinds = {one.id: one.kind for one in store.annotators()}
         return [

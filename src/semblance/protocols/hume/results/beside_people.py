@@ -14,7 +14,7 @@ from semblance.protocols.hume.beyond.bars import as_bar
 from semblance.protocols.hume.beyond.drawn import Floats
 from semblance.protocols.hume.beyond.paired import Compared, compare_with_people
 from semblance.protocols.hume.beyond.people import people_rows, row_score
-from semblance.protocols.hume.beyond.resampling import no_interval, resampled
+from semblance.protocols.hume.beyond.resampling import CORRELATION, SHARE, no_interval, resampled
 from semblance.protocols.hume.published.standing import percent_of_human
 from semblance.protocols.hume.results.bars import known, no_bar
 from semblance.protocols.hume.results.contestants import Contestant, on_items
@@ -71,7 +71,8 @@ def _on_counted(counting: Counting, own: Contestant) -> Bar:
     if spec.family == "clustering":
         found = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
     else:
-        found = resampled(score, len(items), counting.draws)[0]
+        within = (CORRELATION if spec.family == "sts" else SHARE,)
+        found = resampled(score, len(items), counting.draws, within=within)[0]
     said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), found.method)))
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
     value = found.estimate if counting.left_out else own.score.value

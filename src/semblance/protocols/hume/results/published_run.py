@@ -32,6 +32,7 @@ from semblance.protocols.hume.results.study_summary import LLM
 from semblance.protocols.hume.results.study_tables import study_tables
 from semblance.protocols.hume.results.writing import write_finished
 from semblance.protocols.hume.summary.figures import every_figure
+from semblance.protocols.hume.summary.markdown import write_markdown
 from semblance.protocols.hume.summary.record import Summary, write_summary
 from semblance.protocols.hume.summary.tables import agreement_table, annotators_table
 from semblance.protocols.outcome import Run
@@ -62,6 +63,7 @@ def run_published(request: PublishedRequest, out: Path, command: str = "") -> Ru
     summary = summarised(found, request)
     with folder.locked():
         write_summary(folder.path, summary)
+        write_markdown(folder.path, summary)
         write_finished(
             folder, request=request, command=command or _command(request, out),
             rows=list(published_rows(summary)), tables=_tables(found, summary, request),

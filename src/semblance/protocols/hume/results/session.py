@@ -14,6 +14,7 @@ from semblance.protocols.hume.results.rows import PROTOCOL, study_rows
 from semblance.protocols.hume.results.study_summary import study_summary
 from semblance.protocols.hume.results.study_tables import study_tables
 from semblance.protocols.hume.scoring.people import MAIN
+from semblance.protocols.hume.summary.markdown import write_markdown
 from semblance.protocols.hume.summary.record import write_summary
 from semblance.protocols.outcome import Run
 from semblance.protocols.rows import cell_rows
@@ -81,6 +82,7 @@ class _Score:
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
+        write_markdown(self.folder.path, summary)
         tables = tuple(study_tables(summary, entered))
         every = standings(plan, records, entered)
         return Conclusion(tuple(study_rows(summary)), comparisons(every), tables, every)

@@ -52,6 +52,7 @@ def entry_of(task: Task, gold: Gold, rows: Sequence[AnnotationRow], subset: str)
     return {
         **_named(people.scores("paper")),
         "main_score": people.score("paper"),
+        "n_items": people.items,
         "scores_per_experiment": [
             {**_named(one.scores), "main_score": one.scores[main], "annotator": name}
             for name, one in people.annotators.items()

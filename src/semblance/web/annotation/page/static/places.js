@@ -28,7 +28,7 @@ export function welcomeView(app) {
   const start = () => app.introduce(name.value.trim());
   onEnter(name, start);
   return {
-    title: "Welcome", focus: "#question", keys: [], act: () => false, dock: buttons(action("Start", start, { primary: true })),
+    title: "Welcome", focus: "#question", keys: GO_ON, act: start, dock: buttons(action("Start", start, { primary: true })),
     stage: [el(
       "div.column", heading("Welcome"),
       el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
@@ -44,9 +44,9 @@ export function welcomeView(app) {
 }
 
 export function tasksView(app) {
-  const { session } = app;
+  const { session } = app, next = session.tasks.find((task) => !task.finished);
   return {
-    title: "Tasks", focus: "#question", keys: [], act: () => false,
+    title: "Tasks", focus: "#question", keys: next ? GO_ON : [], act: () => (next ? app.resume(next) : false),
     stage: [el(
       "div.column", heading("Your tasks"), el("p.note", "In any order. Each is finished on its own."),
       el("ul.tasks", session.tasks.map((task) => taskRow(app, task))),
@@ -134,7 +134,8 @@ export function thanksView(app, { task: name }) {
   };
   const download = session.transport.offline && action("Download the answers", () => session.transport.download(), { primary: rest.length === 0 });
   return {
-    title: "Thank you", task, focus: "#question", keys: [], act: () => false,
+    title: "Thank you", task, focus: "#question", keys: rest.length ? GO_ON : [],
+    act: () => (rest.length ? app.resume(rest[0]) : false),
     stage: [el(
       "div.column", heading("Thank you"),
       el("p.lede", named(task.title), " is finished, and its answers are frozen. ", left),
