@@ -22,7 +22,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 from timing import Comparison, compare, peak_rss, show
 
-from semblance.search import candidates, exact_search
+from semblance.search import exact, exact_search
 from semblance.search.indexes import open_index
 
 K = 100
@@ -62,15 +62,15 @@ def in_one_thread(ours: Callable[[], Any], peer: Callable[[], Any], repeats: int
             found.append(time.process_time() - started)
         return min(found)
 
-    threads, known = faiss.omp_get_max_threads(), candidates.cores
+    threads, known = faiss.omp_get_max_threads(), exact.cores
     faiss.omp_set_num_threads(1)
-    candidates.cores = lambda: 1
+    exact.cores = lambda: 1
     try:
         with threadpool_limits(1):
             mine, theirs = least(ours), least(peer)
     finally:
         faiss.omp_set_num_threads(threads)
-        candidates.cores = known
+        exact.cores = known
     return f"CPU seconds in one thread: ours {mine:.3f}, faiss {theirs:.3f}, ours/faiss {mine / theirs:.2f}"
 
 

@@ -114,6 +114,26 @@ def test_queries_may_exceed_one_block(monkeypatch):
     np.testing.assert_array_equal(exact_search(queries, corpus, 7).indices, whole.indices)
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_queries_side_by_side_find_the_same(monkeypatch, threads):
+    """Also over shards and memory maps, and while another search has the processor's threads."""
+    monkeypatch.setattr(module, "_LEAST_QUERIES", 20)
+    rng = np.random.default_rng(6)
+    corpus, queries = unit(rng, 500, 16), unit(rng, 97, 16)
+    monkeypatch.setattr(module, "cores", lambda: 1)
+    alone = exact_search(queries, corpus, 7)
+    monkeypatch.setattr(module, "cores", lambda: threads)
+    for found in (
+        exact_search(queries, corpus, 7, block=50),
+        exact_search_shards(queries, [corpus[:33], corpus[33:]], 7),
+    ):
+        assert found.indices.tobytes() == alone.indices.tobytes()
+        assert found.scores.tobytes() == alone.scores.tobytes()
+    with module._SIDE_BY_SIDE:
+        assert exact_search(queries, corpus, 7).scores.tobytes() == alone.scores.tobytes()
+    assert not module._SIDE_BY_SIDE.locked()
+
+
 def test_a_corpus_on_disk_is_searched(tmp_path):
     """A memory-mapped array is read block by block."""
     rng = np.random.default_rng(5)

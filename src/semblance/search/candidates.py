@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Ranked
-from semblance.search.blockwise import blocks, cores, in_threads
+from semblance.search.blockwise import blocks, in_threads
 
 SCORE_DECIMALS = 6
 _DECIDED_CELLS = 2**18
@@ -26,7 +27,7 @@ class Candidates:
 
     A row of `columns` and `scores` (q, room) has `counts` candidates, columns ascending; `best` is a score that k of a
     query's candidates reach, `margins` how far below that a score may be and its vector still be one of the best.
-    Columns below `offset` are of earlier arrays, and decided.
+    Columns below `offset` are of earlier arrays, and decided. The rows are worked on by so many `threads`.
     """
 
     queries: Floats
@@ -38,9 +39,12 @@ class Candidates:
     counts: Numbers
     best: NDArray[np.float64]
     margins: NDArray[np.float64]
+    threads: int
 
     @classmethod
-    def of(cls, queries: Floats, vectors: Floats, offset: int, before: Ranked) -> Candidates:
+    def of(
+        cls, queries: Floats, vectors: Floats, offset: int, before: Ranked, threads: int = 1
+    ) -> Candidates:
         """Those that are the best `before` this array."""
         q, k = before.indices.shape
         columns = np.empty((q, room(k)), dtype=np.int64)
@@ -51,7 +55,7 @@ class Candidates:
         scores[:, :k] = np.take_along_axis(before.scores, order, axis=1)
         counts = np.count_nonzero(before.indices >= 0, axis=1)
         best = np.ascontiguousarray(before.scores[:, -1])
-        return cls(queries, vectors, offset, k, columns, scores, counts, best, np.zeros(q))
+        return cls(queries, vectors, offset, k, columns, scores, counts, best, np.zeros(q), threads)
 
     def add(self, products: Floats, first: int) -> None:
         """The products (q, block) with the vectors from number `first` of the array on."""
@@ -63,7 +67,7 @@ class Candidates:
             scan(products[rows], self.offset + first, places[rows], self._of(rows), self.k)
 
         while True:
-            _in_parts(work, len(products), products.shape[1])
+            self._in_parts(work, products.shape[1])
             stuck = np.flatnonzero(places < products.shape[1])
             if not len(stuck):
                 return
@@ -74,9 +78,14 @@ class Candidates:
         """The best k of each query, decided, ties by column."""
         from semblance.search.exact_kernel import narrow_all
 
-        _in_parts(lambda rows: narrow_all(self._of(rows), self.k), len(self.queries), self.columns.shape[1])
+        self._in_parts(lambda rows: narrow_all(self._of(rows), self.k), self.columns.shape[1])
         self._decide(np.arange(len(self.queries)))
         return self._sorted(np.arange(len(self.queries)))
+
+    def _in_parts(self, work: Callable[[slice], None], width: int) -> None:
+        rows = len(self.queries)
+        threads = min(self.threads, max(1, rows * width // _LEAST_WORK))
+        in_threads(work, list(blocks(rows, -(-rows // threads) or 1)), threads)
 
     def _of(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
@@ -107,7 +116,7 @@ class Candidates:
             products_of_pairs(self.queries, rows[part], vectors, out[part])
 
         parts = list(blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1]))))
-        in_threads(work, parts, cores() if len(parts) > 1 else 1)
+        in_threads(work, parts, self.threads)
         return out
 
     def _sorted(self, rows: Numbers) -> Ranked:
@@ -123,8 +132,3 @@ class Candidates:
 def room(k: int) -> int:
     """The candidates that a query can have before they are looked through: the best k, and as many again."""
     return 2 * k + 256
-
-
-def _in_parts(work: Any, rows: int, width: int) -> None:
-    threads = min(cores(), max(1, rows * width // _LEAST_WORK))
-    in_threads(work, list(blocks(rows, -(-rows // threads) or 1)), threads)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Ranked
 from semblance.errors import ModelError, UsageError
-from semblance.search.blockwise import blocks, stack
+from semblance.search.blockwise import blocks, cores, in_threads, stack
 from semblance.search.candidates import SCORE_DECIMALS, Candidates, room
 
 __all__ = ["SCORE_DECIMALS", "exact_search", "exact_search_shards", "longest_of"]
@@ -18,6 +20,9 @@ _QUERY_BLOCK = 1024
 _PRODUCTS = 2**22
 """Products that are in memory at once: 16 MiB; 2 MiB are about as fast."""
 _ROOM_CELLS = 2**20
+_LEAST_QUERIES = 128
+"""So many queries are worth a thread of their own."""
+_SIDE_BY_SIDE = Lock()
 _LARGEST = float(np.finfo(np.float32).max)
 
 Floats = NDArray[np.float32]
@@ -56,21 +61,28 @@ def exact_search_shards(
     for shard in shards:
         _check(queries, shard, k)
         vectors = np.asarray(shard, dtype=np.float32)
-        size = max(1, min(_QUERY_BLOCK, _ROOM_CELLS // room(k)))
-        parts = [
-            _search(
-                Candidates.of(
-                    queries[rows], vectors, offset, Ranked(found.indices[rows], found.scores[rows])
-                ),
-                lengths[rows],
-                block,
-                longest,
-            )
-            for rows in blocks(len(queries), size)
-        ]
+        search = _Search(queries, lengths, vectors, found, offset, longest, block)
+        parts = _over_queries(search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // room(k))))
         found = stack(parts) if parts else found
         offset += len(vectors)
     return found
+
+
+def _over_queries(search: _Search, queries: int, size: int) -> list[Ranked]:
+    """The blocks of queries: many of them side by side, each by one thread, which beats multiplying with all threads
+    in turns with looking through the products; a few, or while another search does that, one after the other."""
+    threads = cores()
+    if threads == 1 or queries < threads * _LEAST_QUERIES or not _SIDE_BY_SIDE.acquire(blocking=False):
+        return [search(rows, _PRODUCTS, threads) for rows in blocks(queries, size)]
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # The limit holds for the whole process: one search at a time sets and lifts it.
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            parts = list(blocks(queries, min(size, -(-queries // threads))))
+            return in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
+    finally:
+        _SIDE_BY_SIDE.release()
 
 
 def longest_of(vectors: Floats) -> float:
@@ -82,27 +94,40 @@ def longest_of(vectors: Floats) -> float:
     return max((float(_lengths(vectors[rows]).max()) for rows in blocks(len(vectors), 16_384)), default=0.0)
 
 
-def _search(
-    candidates: Candidates, lengths: NDArray[np.float64], block: int | None, known: float | None
-) -> Ranked:
-    """One block of queries against one array: filtered in float32, decided in float64."""
-    queries, vectors = candidates.queries, candidates.vectors
-    size = block or max(1024, _PRODUCTS // len(queries))
-    buffer = np.empty(len(queries) * min(size, len(vectors)), dtype=np.float32)
-    longest = known or 0.0
-    for columns in blocks(len(vectors), size):
-        rows = vectors[columns]
-        if known is None:
-            longest = max(longest, float(_lengths(rows).max()))
-        # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of its
-        # product, or by half a unit once decided.
-        candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _product_error(
-            lengths, longest, queries.shape[1]
-        )
-        products = buffer[: len(queries) * len(rows)].reshape(len(queries), len(rows))
-        np.matmul(queries, rows.T, out=products)
-        candidates.add(products, columns.start)
-    return candidates.ranked()
+@dataclass(frozen=True)
+class _Search:
+    """All queries and their lengths against one array, whose rows are numbered from `offset`, after what was found
+    `before`; `known` is `longest_of` the array where that is known."""
+
+    queries: Floats
+    lengths: NDArray[np.float64]
+    vectors: Floats
+    before: Ranked
+    offset: int
+    known: float | None
+    block: int | None
+
+    def __call__(self, part: slice, most: int, threads: int) -> Ranked:
+        """One block of queries: filtered in float32, at `most` so many products at once, decided in float64."""
+        queries, lengths, vectors = self.queries[part], self.lengths[part], self.vectors
+        earlier = Ranked(self.before.indices[part], self.before.scores[part])
+        candidates = Candidates.of(queries, vectors, self.offset, earlier, threads)
+        size = self.block or max(1024, most // len(queries))
+        buffer = np.empty(len(queries) * min(size, len(vectors)), dtype=np.float32)
+        longest = self.known or 0.0
+        for columns in blocks(len(vectors), size):
+            rows = vectors[columns]
+            if self.known is None:
+                longest = max(longest, float(_lengths(rows).max()))
+            # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of
+            # its product, or by half a unit once decided.
+            candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _product_error(
+                lengths, longest, queries.shape[1]
+            )
+            products = buffer[: len(queries) * len(rows)].reshape(len(queries), len(rows))
+            np.matmul(queries, rows.T, out=products)
+            candidates.add(products, columns.start)
+        return candidates.ranked()
 
 
 def _product_error(lengths: NDArray[np.float64], longest: float, dim: int) -> NDArray[np.float64]:
