@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,20 +102,17 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
     method = "bootstrap over comparisons"
     figures = [
-        estimate(
-            columns,
-            lambda means, i=i: choice_figures(means)[..., i],
-            context,
-            "comparisons",
-            method,
-            share=i == 0,
-        )  # type: ignore[misc]
-        for i in range(len(CHOICES))
+        estimate(columns, partial(_figure, i), context, "comparisons", method, share=name == "accuracy")
+        for i, name in enumerate(CHOICES)
     ]
     whole = combine(figures, method)
     ties = estimate(tied[:, None], lambda means: means[..., 0], context, "comparisons", method, share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
     return _Part((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
+
+
+def _figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(choice_figures(means)[..., place])
 
 
 def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> _Part:
