@@ -12,9 +12,9 @@ from semblance.errors import UsageError
 from semblance.measures import spearman, v_measure
 from semblance.protocols.hume.beyond.against_people import against_people
 from semblance.protocols.hume.beyond.among import among_people, share_of_people
-from semblance.protocols.hume.beyond.bars import as_bar
 from semblance.protocols.hume.beyond.ceiling import human_ceiling
 from semblance.protocols.hume.beyond.people import People
+from semblance.protocols.hume.results.bars import as_bar
 from semblance.protocols.hume.study import Family, TaskSpec
 from semblance.randomness import generator
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -17,7 +16,7 @@ from typing import Any, Literal
 from semblance.contracts import Message
 from semblance.protocols.hume.folder.formats import Scale, Task
 from semblance.protocols.hume.llms.answers import Mode
-from semblance.runs.files import digest
+from semblance.protocols.prompt import Prompt
 
 VERSION = "1"
 """Of the texts and of how items are laid out; raised when a word of either changes."""
@@ -25,24 +24,6 @@ VERSION = "1"
 Kind = Literal["classification", "sts", "ranking", "binary"]
 KINDS: tuple[Kind, ...] = ("classification", "sts", "ranking", "binary")
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """The instructions for a task, sent as the system message."""
-
-    kind: Kind
-    version: str
-    text: str
-
-    @property
-    def identity(self) -> str:
-        """Its kind, its version and a digest of every word, guidelines included."""
-        return f"{self.kind}@{self.version}:{digest(self.text)[:12]}"
-
-    def as_dict(self) -> dict[str, str]:
-        """As saved beside the answers."""
-        return {**asdict(self), "identity": self.identity}
 
 
 def kind_of(task: Task, mode: Mode) -> Kind:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 
+from semblance.protocols.hume.beyond.resampling import Resampled
 from semblance.protocols.hume.summary.record import Bar
 from semblance.stats import Estimate
 
 
-def bar_of(found: Estimate) -> Bar:
-    """An estimate as a bar: NaN ends are no interval.
+def as_bar(found: Estimate) -> Bar:
+    """An estimate as a `Bar`: NaN becomes None. A value without an interval says why in `reason`.
 
-    >>> bar_of(Estimate(0.5, math.nan, math.nan, 3, "none: fewer than 4 items")).low is None
-    True
+    >>> from semblance.stats import wilson
+    >>> as_bar(wilson(0.5, 10)).method
+    '95% Wilson'
     """
-    return Bar(
-        value=found.estimate, low=known(found.low), high=known(found.high), n=found.n, method=found.method
-    )
+    reason = found.reason if isinstance(found, Resampled) else ""
+    value, low, high = (None if math.isnan(one) else one for one in (found.estimate, found.low, found.high))
+    if value is None and not reason:
+        reason = found.method or "the value is undefined"
+    return Bar(value=value, low=low, high=high, n=found.n, method=found.method, reason=reason)
 
 
 def no_bar(reason: str, n: int = 0) -> Bar:

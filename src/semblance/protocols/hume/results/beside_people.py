@@ -10,13 +10,12 @@ import numpy as np
 
 from semblance.protocols.hume.beyond.against_people import against_people
 from semblance.protocols.hume.beyond.among import among_people
-from semblance.protocols.hume.beyond.bars import as_bar
 from semblance.protocols.hume.beyond.drawn import Floats
 from semblance.protocols.hume.beyond.paired import Compared, compare_with_people
 from semblance.protocols.hume.beyond.people import people_rows, row_score
 from semblance.protocols.hume.beyond.resampling import CORRELATION, SHARE, no_interval, resampled
 from semblance.protocols.hume.published.standing import percent_of_human
-from semblance.protocols.hume.results.bars import known, no_bar
+from semblance.protocols.hume.results.bars import as_bar, known, no_bar
 from semblance.protocols.hume.results.contestants import Contestant, on_items
 from semblance.protocols.hume.results.counting import Counting
 from semblance.protocols.hume.scoring.interval import is_outside

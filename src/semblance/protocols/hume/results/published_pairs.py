@@ -13,7 +13,7 @@ from semblance.protocols.hume.published.pair_summary import PairSummary, pair_su
 from semblance.protocols.hume.published.quality import ADVICE, Quality, qualities
 from semblance.protocols.hume.published.standing import percent_of_human
 from semblance.protocols.hume.published.study import Study
-from semblance.protocols.hume.results.bars import bar_of
+from semblance.protocols.hume.results.bars import as_bar
 from semblance.protocols.hume.results.published_study import aggregated
 from semblance.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
 from semblance.protocols.hume.scoring.interval import OneAnnotator, is_outside
@@ -69,7 +69,7 @@ def _pair(
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=bar_of(one.interval),
+        human=as_bar(one.interval),
         annotators=tuple(
             Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
             for number, score in enumerate(one.annotators, start=1)

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 
 from semblance.protocols.hume.beyond.agreement_interval import agreement_intervals
-from semblance.protocols.hume.beyond.bars import as_bar
 from semblance.protocols.hume.beyond.ceiling import human_ceiling
 from semblance.protocols.hume.beyond.power import needed
 from semblance.protocols.hume.published.quality import ADVICE, trust
 from semblance.protocols.hume.published.standing import difficulty
 from semblance.protocols.hume.results.answered import Answered
-from semblance.protocols.hume.results.bars import bar_of, known, no_bar
+from semblance.protocols.hume.results.bars import as_bar, known, no_bar
 from semblance.protocols.hume.results.beside_people import alone, beside_people
 from semblance.protocols.hume.results.contestants import Contestant
 from semblance.protocols.hume.results.counting import Counting
@@ -55,7 +54,7 @@ def _completed(
     )  # fmt: skip
     return head.model_copy(
         update={
-            "human": bar_of(human),
+            "human": as_bar(human),
             "annotators": _annotators(counting),
             "conventions": _conventions(counting),
             "agreement": agreement,

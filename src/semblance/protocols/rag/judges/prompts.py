@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
 from semblance.contracts import Message
+from semblance.protocols.prompt import Prompt
 from semblance.protocols.rag.judges.contract import Passage, Question
-from semblance.runs.files import digest
 
 VERSION = "1"
 """Of the prompts and of how question and passages are laid out; raised when a word of either changes."""
@@ -20,24 +19,6 @@ Kind = Literal["grade", "order"]
 KINDS: tuple[Kind, ...] = ("grade", "order")
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """The instructions of one kind of call, sent as the system message."""
-
-    kind: Kind
-    version: str
-    text: str
-
-    @property
-    def identity(self) -> str:
-        """Its kind, its version and a digest of every word."""
-        return f"{self.kind}@{self.version}:{digest(self.text)[:12]}"
-
-    def as_dict(self) -> dict[str, str]:
-        """As saved in a manifest."""
-        return {**asdict(self), "identity": self.identity}
 
 
 @cache
