@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from semblance.protocols.compare import RunValues, Side, contrast
+from semblance.protocols.compare.items import ItemValues
 from semblance.protocols.comparisons import Headline
 from semblance.protocols.estimates import Estimate, combine, estimate
 from semblance.protocols.gate import judged_against
@@ -237,7 +238,7 @@ def _two_runs(
             headline = Headline("system", float(values[side].mean()), n, draws[side])
             standings[side].append(Standing(f"task {task}", "", "m", headline))
     manifest = {"protocol": "sage", "arguments": {}, "datasets": []}
-    first, second = (RunValues(Path(), manifest, tuple(one)) for one in standings)
+    first, second = (RunValues(Path(), manifest, tuple(one), ItemValues(Path())) for one in standings)
     return first, second
 
 

@@ -1,9 +1,13 @@
-"""What all tests share: where the checkout is, and a cache that no other test has touched."""
+"""What all tests share: where the checkout is, a cache that no other test has touched, and a browser."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +19,15 @@ settings.register_profile("semblance", deadline=None)
 settings.load_profile("semblance")
 
 _numbers = count()
+CHROMIUM = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +41,19 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """No test reads or fills the user's cache, or another test's."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_numbers))
     monkeypatch.setenv("SEMBLANCE_CACHE", str(folder))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium; tests are skipped where there is none. Not for the session: while it is open its driver keeps an
+    event loop running, and no other test of the process could start one."""
+    path = (
+        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
+    if path is None:
+        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
+        yield opened
+        opened.close()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -474,15 +472,6 @@ class _Writer:
 
 
 MakeRun = Callable[..., Path]
-CHROMIUM = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 @pytest.fixture
@@ -503,22 +492,6 @@ def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four systems, one of which failed a task; read only."""
     made = Made(failed=(("retrieval", "sample", "birch-base"),))
     return write_run(tmp_path_factory.mktemp("runs") / "plain", made)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A Chromium; tests are skipped where there is none. Not for the session: while it is open its driver keeps an
-    event loop running, and no other test of the process could start one."""
-    path = (
-        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    if path is None:
-        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

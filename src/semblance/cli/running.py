@@ -73,7 +73,7 @@ def carry_out(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    (show or _show)(run.path, display, report)
+    (show or show_run)(run.path, display, report)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
     (check or _check_cells)(run, out)
@@ -92,7 +92,9 @@ def _check_cells(run: Run, out: Path) -> None:
         )
 
 
-def _show(path: Path, display: Display, report: bool) -> None:
+def show_run(path: Path, display: Display, report: bool, *, render: Callable[..., Any] | None = None) -> None:
+    """Write the report if it is wanted, and print the results as JSON, or as `render` (by default `render_run`) makes
+    them of the folder."""
     from semblance.report import write_report
     from semblance.report.terminal import render_run
 
@@ -102,11 +104,12 @@ def _show(path: Path, display: Display, report: bool) -> None:
 
         from semblance.runs.folder import RunFolder
 
-        results = [row.as_dict() for row in RunFolder(path).read_results()]
-        typer.echo(json.dumps({"results": results, "report": str(written)}, ensure_ascii=False))
+        rows = [row.as_dict() for row in RunFolder(path).read_results()]
+        told = {"results": rows, "report": str(written) if written else None}
+        typer.echo(json.dumps(told, ensure_ascii=False))
         return
     here = screen()
-    print_text(render_run(path, width=here.width, wide=display.wide, unicode=here.unicode))
+    print_text((render or render_run)(path, width=here.width, wide=display.wide, unicode=here.unicode))
 
 
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:

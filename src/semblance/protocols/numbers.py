@@ -218,3 +218,8 @@ class Unit:
 SCORE = Unit(1.0, 3, 3)
 POINTS = Unit(100.0, 2, 1)
 """PTEB's points: a hundred times the measure."""
+
+
+def unit_of(protocol: str) -> Unit:
+    """PTEB and HUME speak in points, the others in scores."""
+    return POINTS if protocol in ("pteb", "hume") else SCORE

@@ -14,14 +14,8 @@ from semblance.report.textual import Column, folded, render_table
 if TYPE_CHECKING:
     from rich.text import Text
 
-_IN_POINTS = ("pteb", "hume")
 _FEW = 5
 """Below so many datasets Wilcoxon's test cannot reach 0.05."""
-
-
-def unit_of(protocol: str) -> numbers.Unit:
-    """PTEB and HUME speak in points, the others in scores."""
-    return numbers.POINTS if protocol in _IN_POINTS else numbers.SCORE
 
 
 def render_pair(
@@ -30,7 +24,7 @@ def render_pair(
     """Two systems, place by place, as text within `width` columns unless `wide`."""
     from rich.text import Text
 
-    unit = unit_of(protocol)
+    unit = numbers.unit_of(protocol)
     parts = [Text("\n").join(folded(verdict(pair.contrasts[0], unit), width, unicode, "bold"))]
     parts.append(render_table(*_pair_table(pair.contrasts, unit), width=width, wide=wide, unicode=unicode))
     lines = [line for note in _notes(pair, unit) for line in folded(f"- {note}", width, unicode)]
@@ -72,7 +66,7 @@ def render_fields(
     """All systems of each field as text."""
     from rich.text import Text
 
-    unit = unit_of(protocol)
+    unit = numbers.unit_of(protocol)
     parts = []
     for one in found:
         parts.append(Text("\n").join(folded(_headline(one), width, unicode, "bold")))

@@ -11,9 +11,9 @@ from semblance.stats.estimate import Estimate, Significance
 from semblance.stats.intervals import fisher_z, observed_range, wilson
 from semblance.stats.mixed import MixedMean, mixed_mean
 from semblance.stats.multiple import holm
-from semblance.stats.power import critical_value, items_needed, smallest_difference
+from semblance.stats.power import items_needed, smallest_difference
 from semblance.stats.randomization import randomization_test
-from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges
+from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges, z_test
 from semblance.stats.signed_rank import hodges_lehmann, wilcoxon
 from semblance.stats.stability import kendall_tau, rank_quantiles, win_probabilities
 
@@ -24,7 +24,6 @@ __all__ = [
     "Significance",
     "bootstrap_ci",
     "compare_replicates",
-    "critical_value",
     "fisher_z",
     "hodges_lehmann",
     "holm",
@@ -44,4 +43,5 @@ __all__ = [
     "wilcoxon",
     "wilson",
     "win_probabilities",
+    "z_test",
 ]

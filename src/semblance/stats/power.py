@@ -10,11 +10,6 @@ from semblance.stats.estimate import critical
 ALPHA, POWER = 0.05, 0.8
 
 
-def critical_value(confidence: float) -> float:
-    """The z of a two-sided interval: 1.96 for 0.95. Raises UsageError outside (0, 1)."""
-    return critical(confidence)
-
-
 def smallest_difference(error: float, *, alpha: float = ALPHA, power: float = POWER) -> float:
     """The least true difference that a two-sided z test at `alpha` finds with this `power`, from the standard error of
     the difference, in its unit: (z_(1-alpha/2) + z_power) x error. Source: Lachin 1981.

@@ -61,14 +61,25 @@ def compare_replicates(
     pairs = list(combinations(range(len(values)), 2))
     differences = [float(values[a] - values[b]) for a, b in pairs]
     errors = [float(np.std(draws[a] - draws[b], ddof=1)) for a, b in pairs]
-    rounding = _ROUNDING * float(np.abs(values).max(initial=0))
-    scores = [_standardised(*pair, rounding) for pair in zip(differences, errors, strict=True)]
-    probabilities = [math.erfc(abs(score) / math.sqrt(2)) for score in scores]
+    scale = float(np.abs(values).max(initial=0))
+    tests = [z_test(*pair, scale) for pair in zip(differences, errors, strict=True)]
+    scores, probabilities = [score for score, _ in tests], [p for _, p in tests]
     rows = zip(pairs, differences, errors, scores, probabilities, holm(probabilities), strict=True)
     return tuple(
         PairTest(a, b, difference, difference - z * error, difference + z * error, error, score, p, adjusted)
         for (a, b), difference, error, score, p, adjusted in rows
     )
+
+
+def z_test(difference: float, error: float, scale: float) -> tuple[float, float]:
+    """The statistic of a difference with this standard error, and its two-sided p. Where the error is 0 the difference
+    is certain; one in the last bits of values as large as `scale` is none.
+
+    >>> z_test(0.1, 0.05, 1.0)[1].__round__(4), z_test(1e-17, 0.0, 1.0), z_test(0.1, 0.0, 1.0)
+    (0.0455, (0.0, 1.0), (inf, 0.0))
+    """
+    score = _standardised(difference, error, _ROUNDING * scale)
+    return score, math.erfc(abs(score) / math.sqrt(2))
 
 
 def rank_ranges(

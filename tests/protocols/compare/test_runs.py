@@ -88,14 +88,14 @@ def test_over_datasets(tmp_path: Path) -> None:
 
 
 def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
-    from semblance.protocols.compare.items import values_behind
+    from semblance.protocols.compare.items import ItemValues
     from semblance.runs.folder import RunFolder, write_columns
 
     path = RunFolder(tmp_path).items_path("noise", "d", "a")
     columns = {"item_id": ["q@0", "q@1", "r@0", "r@1"], "variant": [""] * 4, "measure": ["m"] * 4}
     write_columns(path, {**columns, "value": [0.1, 0.3, 0.6, 1.0]})
-    assert values_behind(tmp_path, "noise", "d", "a", 0.5) == pytest.approx({"q": 0.2, "r": 0.8})
-    assert values_behind(tmp_path, "noise", "d", "a", 0.7) is None
+    assert ItemValues(tmp_path).behind("noise", "d", "a", 0.5) == pytest.approx({"q": 0.2, "r": 0.8})
+    assert ItemValues(tmp_path).behind("noise", "d", "a", 0.7) is None
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 
@@ -13,21 +11,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 EXPECTED = "net::ERR_FAILED"
 """What a browser says by itself where a test cuts the connection."""
 SCRIPT = "<script>document.title = 'gone'</script><img src=x onerror=\"document.title='gone'\">"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Skipped where there is none."""
-    path = (
-        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    if path is None:
-        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -50,12 +33,12 @@ def base(service):
 
 
 @pytest.fixture
-def visit(chromium):
+def visit(browser):
     """Opens an address; a complaint of any page fails the test."""
     contexts, complaints = [], []
 
     def opened(address, *, width=1232, **options):
-        context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: EXPECTED in message.text or complaints.append(message.text))

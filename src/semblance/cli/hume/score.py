@@ -164,7 +164,7 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
     from semblance.protocols.hume.results.published_run import run_published as carry_out_published
 
     run = carry_out_published(request, out, shlex.join(["semblance", *sys.argv[1:]]))
-    show_run(run.path, display, report)
+    _show(run.path, display, report)
 
 
 def run_study(
@@ -174,9 +174,7 @@ def run_study(
     from semblance.cli.running import carry_out
     from semblance.protocols.hume.results.session import carry_out as carry_out_study
 
-    carry_out(
-        partial(carry_out_study, request), out, display=display, report=report, show=show_run, **arguments
-    )
+    carry_out(partial(carry_out_study, request), out, display=display, report=report, show=_show, **arguments)
 
 
 def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
@@ -188,19 +186,11 @@ def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # n
     show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)
 
 
-def show_run(path: Path, display: Display, report: bool) -> None:
-    """The results as JSON, or the finding, a table and the notes."""
-    from semblance.report import write_report
-
-    written = write_report(path) if report else None
-    if display.json:
-        _print_json(path, written)
-        return
-    from semblance.cli.terminal import screen, show
+def _show(path: Path, display: Display, report: bool) -> None:
+    from semblance.cli.running import show_run
     from semblance.report.hume.terminal import render_hume
 
-    here = screen()
-    show(render_hume(path, width=here.width, wide=display.wide, unicode=here.unicode))
+    show_run(path, display, report, render=render_hume)
 
 
 def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:
@@ -228,12 +218,3 @@ def _refuse(beside: str, **arguments: Any) -> None:
 
 def _texts(paths: list[Path] | None) -> tuple[str, ...]:
     return tuple(map(str, paths or ()))
-
-
-def _print_json(path: Path, written: Path | None) -> None:
-    import json
-
-    from semblance.runs.folder import RunFolder
-
-    rows = [row.as_dict() for row in RunFolder(path).read_results()]
-    typer.echo(json.dumps({"results": rows, "report": str(written) if written else None}, ensure_ascii=False))

@@ -182,11 +182,13 @@ def run_probe(
     **arguments: Any,
 ) -> None:
     """Carry out a request."""
-    from semblance.cli.running import carry_out
+    from semblance.cli.running import carry_out, show_run
     from semblance.protocols.rag.probes import session
+    from semblance.report.rag.probes.terminal import render_probe
 
     do = partial(session.carry_out, request)
-    carry_out(do, out, display=display, report=report, show=_show, **arguments)
+    show = partial(show_run, render=render_probe)
+    carry_out(do, out, display=display, report=report, show=show, **arguments)
 
 
 def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: Display) -> None:
@@ -200,27 +202,3 @@ def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: Display
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
-
-
-def _show(path: Path, display: Display, report: bool) -> None:
-    """The results as JSON, or the verdict, a table and the notes."""
-    from semblance.report import write_report
-
-    written = write_report(path) if report else None
-    if display.json:
-        _print_json(path, written)
-        return
-    from semblance.cli.terminal import screen, show
-    from semblance.report.rag.probes.terminal import render_probe
-
-    here = screen()
-    show(render_probe(path, width=here.width, wide=display.wide, unicode=here.unicode))
-
-
-def _print_json(path: Path, written: Path | None) -> None:
-    import json
-
-    from semblance.runs.folder import RunFolder
-
-    rows = [row.as_dict() for row in RunFolder(path).read_results()]
-    typer.echo(json.dumps({"results": rows, "report": str(written) if written else None}, ensure_ascii=False))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from semblance.protocols.compare.items import PerItem
 from semblance.protocols.compare.values import Side
 from semblance.protocols.estimates import DEFINED
-from semblance.stats import critical_value, randomization_test, smallest_difference, wilcoxon
+from semblance.stats import randomization_test, smallest_difference, wilcoxon, z_test
+from semblance.stats.estimate import critical
 
 METHOD = "paired bootstrap: z test of the difference with its bootstrap standard error"
 UNPAIRED = "z test of the difference with the bootstrap standard errors of both runs"
@@ -78,9 +79,10 @@ def contrast(a: Side, b: Side, *, paired: bool = True, seed: int = 1337) -> Cont
     made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
-    half = critical_value(0.95) * error
+    half = critical(0.95) * error
+    p = z_test(difference, error, _scale(made))[1]
     return replace(
-        made, low=difference - half, high=difference + half, error=error, p=_p(difference, error),
+        made, low=difference - half, high=difference + half, error=error, p=p,
         smallest=smallest_difference(error), method=METHOD if paired else UNPAIRED,
     )  # fmt: skip
 
@@ -94,9 +96,14 @@ def one_sided(found: Contrast) -> float:
     """
     if found.difference is None or math.isnan(found.error):
         return _NONE
+    score, _ = z_test(found.difference, found.error, _scale(found))
     if found.error == 0:
-        return 0.0 if found.difference < 0 else 1.0
-    return math.erfc(-found.difference / found.error / math.sqrt(2)) / 2
+        return 0.0 if score < 0 else 1.0
+    return math.erfc(-score / math.sqrt(2)) / 2
+
+
+def _scale(found: Contrast) -> float:
+    return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
 
 
 def _error(first: Floats, second: Floats, paired: bool) -> float:
@@ -110,12 +117,6 @@ def _error(first: Floats, second: Floats, paired: bool) -> float:
     differences = first - second
     defined = differences[np.isfinite(differences)]
     return float(np.std(defined, ddof=1)) if len(defined) >= DEFINED * len(differences) else _NONE
-
-
-def _p(difference: float, error: float) -> float:
-    if error == 0:
-        return 1.0 if difference == 0 else 0.0
-    return math.erfc(abs(difference) / error / math.sqrt(2))
 
 
 def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem | None:

@@ -24,21 +24,35 @@ _RUN = "@"
 PerItem = Mapping[str, float]
 
 
-def values_behind(folder: Path, task: str, dataset: str, system: str, value: float) -> PerItem | None:
-    """The per-item values whose mean is the headline `value`, by item; None where the headline is no such mean.
+class ItemValues:
+    """The per-item values of a run's cells; each file is read once."""
 
-    Which measure they are is told by their mean, not by name: a headline may be called otherwise than its items. Where
-    a protocol repeats its cells (seeds of PTEB), an item's value is the mean over the repeats.
-    """
-    for own in _measures(folder, task, dataset, system).values():
-        # An item without a value is left out of the headline and of its own mean alike.
-        known = [one for one in own.values() if one == one]
-        if known and abs(float(np.mean(known)) - value) <= _NEAR * max(1.0, abs(value)):
-            return own
-    return None
+    def __init__(self, folder: Path) -> None:
+        self._run = RunFolder(folder)
+        self._read: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, float]]] = {}
+
+    def of(self, task: str, dataset: str, system: str) -> dict[tuple[str, str], dict[str, float]]:
+        """Values by (variant, measure) and item; over the repeats of a cell the mean."""
+        key = task, dataset, system
+        if key not in self._read:
+            self._read[key] = _measures(self._run.items_path(*key))
+        return self._read[key]
+
+    def behind(self, task: str, dataset: str, system: str, value: float) -> PerItem | None:
+        """The per-item values whose mean is the headline `value`, by item; None where the headline is no such mean.
+
+        Which measure they are is told by their mean, not by name: a headline may be called otherwise than its items.
+        Where a protocol repeats its cells (seeds of PTEB), an item's value is the mean over the repeats.
+        """
+        for own in self.of(task, dataset, system).values():
+            # An item without a value is left out of the headline and of its own mean alike.
+            known = [one for one in own.values() if one == one]
+            if known and abs(float(np.mean(known)) - value) <= _NEAR * max(1.0, abs(value)):
+                return own
+        return None
 
 
-def from_items(folder: Path, rows: list[Result], seed: int) -> Iterator[Standing]:
+def from_items(items: ItemValues, rows: list[Result], seed: int) -> Iterator[Standing]:
     """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
 
     All systems of a dataset are resampled together, over the items that they share.
@@ -48,7 +62,7 @@ def from_items(folder: Path, rows: list[Result], seed: int) -> Iterator[Standing
         if row.value is not None and not row.variant and not row.subset and row.dataset:
             at.setdefault((row.task, row.dataset, row.measure), []).append(row)
     for (task, dataset, measure), own in at.items():
-        every = {row.system: _measures(folder, task, dataset, row.system).get(("", measure)) for row in own}
+        every = {row.system: items.of(task, dataset, row.system).get(("", measure)) for row in own}
         behind = {system: values for system, values in every.items() if values is not None}
         replicates = _together(list(behind.values()), seed, task, dataset) if behind else []
         for row, draws in zip((row for row in own if row.system in behind), replicates, strict=True):
@@ -68,14 +82,11 @@ def _together(
     return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)
 
 
-def _measures(folder: Path, task: str, dataset: str, system: str) -> dict[tuple[str, str], dict[str, float]]:
-    """Values by (variant, measure) and item; over the repeats of a cell the mean."""
-    single = RunFolder(folder).items_path(task, dataset, system)
-    repeats = single.with_suffix("")
+def _measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
     if single.is_file():
         return _averaged([_read(single)])
-    found = [_read(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"]
-    return _averaged(found)
+    repeats = single.with_suffix("")
+    return _averaged([_read(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"])
 
 
 def _averaged(

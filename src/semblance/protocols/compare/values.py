@@ -9,7 +9,7 @@ from typing import Any
 
 from semblance.data.rows import nearest
 from semblance.errors import DataError, UsageError
-from semblance.protocols.compare.items import PerItem, from_items, values_behind
+from semblance.protocols.compare.items import ItemValues, PerItem, from_items
 from semblance.protocols.standings import OVERALL, REFERENCE, Standing, by_place, read_standings
 from semblance.runs.folder import RunFolder
 
@@ -36,6 +36,7 @@ class RunValues:
     path: Path
     manifest: Mapping[str, Any]
     standings: tuple[Standing, ...]
+    items: ItemValues
 
     @property
     def protocol(self) -> str:
@@ -56,14 +57,18 @@ class RunValues:
         """The ranked systems at a place."""
         return tuple(one for one in self.standings if one.place == place and one.group != REFERENCE)
 
-    def side(self, place: Place, system: str) -> Side | None:
+    def standing(self, place: Place, system: str) -> Standing | None:
         """A system at a place; None where it is not there."""
-        found = next((one for one in self.standings if one.place == place and one.system == system), None)
+        return next((one for one in self.standings if one.place == place and one.system == system), None)
+
+    def side(self, place: Place, system: str) -> Side | None:
+        """The same with the values of its items."""
+        found = self.standing(place, system)
         if found is None:
             return None
         value, (task, dataset, _) = found.headline.value, place
         name = dataset or self._only_dataset(task)
-        items = None if value is None or not name else values_behind(self.path, task, name, system, value)
+        items = None if value is None or not name else self.items.behind(task, name, system, value)
         return Side(found, items)
 
     def check(self, systems: Sequence[str]) -> None:
@@ -92,10 +97,10 @@ def read_values(folder: Path) -> RunValues:
     manifest = run.read_manifest()
     if manifest is None:
         raise DataError("There is no run here", path=folder, mend="Give the folder of a run (its --out).")
-    standings = read_standings(folder)
+    standings, items = read_standings(folder), ItemValues(folder)
     if not standings and manifest.get("protocol") == "rag":
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
-        standings = tuple(from_items(folder, run.read_results(), seed))
+        standings = tuple(from_items(items, run.read_results(), seed))
     if not standings:
         raise DataError(
             "This run has no headlines to compare", path=folder,
@@ -103,7 +108,7 @@ def read_values(folder: Path) -> RunValues:
             if manifest.get("kind") == "sweep"
             else "Run its command once more with the same --out: finished cells are kept, and it writes them.",
         )  # fmt: skip
-    return RunValues(folder, manifest, standings)
+    return RunValues(folder, manifest, standings, items)
 
 
 def wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:

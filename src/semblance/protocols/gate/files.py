@@ -8,12 +8,10 @@ from xml.etree import ElementTree
 from semblance.protocols import numbers
 from semblance.protocols.gate.verdict import Verdict
 
-_POINTS = ("pteb", "hume")
-
 
 def value_text(one: Verdict) -> str:
     """The value with its interval as people read it."""
-    unit = numbers.POINTS if one.scale in _POINTS else numbers.SCORE
+    unit = numbers.unit_of(one.scale)
     if one.value is None:
         return "n/a"
     text = unit.change(one.value) if one.is_change else unit.text(one.value)

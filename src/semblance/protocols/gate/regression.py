@@ -59,7 +59,7 @@ def judged_against(
         _tested(now, base, place, system, paired=how.paired, margin=margin)
         for place in _places(base, tasks, measures)
         for system in systems or [one.system for one in base.at(place)]
-        if base.side(place, system) is not None
+        if base.standing(place, system) is not None
     ]
     if not tests:
         raise UsageError(f"{base.path} has nothing of that to compare with.", mend="Leave out -s, -t or -m.")
@@ -77,14 +77,13 @@ def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> l
 def _tested(
     now: RunValues, base: RunValues, place: Place, system: str, *, paired: bool, margin: float
 ) -> _Test:
-    before, after = base.side(place, system), now.side(place, system)
-    if before is None or before.standing.headline.value is None:
+    before, after = base.standing(place, system), now.standing(place, system)
+    if before is None or before.headline.value is None:
         return _Test(place, system, None, math.nan, "it had no value before")
-    if after is None or after.standing.headline.value is None:
-        why = after.standing.headline.reason if after else "not in this run"
+    if after is None or after.headline.value is None:
+        why = after.headline.reason if after else "not in this run"
         return _Test(place, system, None, math.nan, f"no value now: {why}")
-    # Only the headline is judged, so values by item are left out.
-    found = contrast(Side(after.standing), Side(before.standing), paired=paired)
+    found = contrast(Side(after), Side(before), paired=paired)
     sign = 1.0 if higher_is_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
     if math.isnan(found.error):

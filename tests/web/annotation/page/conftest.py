@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +14,6 @@ from semblance.protocols.hume.answers.records import Saved
 
 from .made_study import write_made_study
 
-CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync")  # fmt: skip
 EXPECTED = ("Failed to load resource: ",)
 """What a browser says by itself where a test cuts the connection, or an answer is refused as it should be."""
 
@@ -81,20 +77,6 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
     yield started
     for one in running:
         one.stop()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A Chromium; tests are skipped where there is none."""
-    found = (os.environ.get("SEMBLANCE_CHROMIUM"), shutil.which("chromium"), shutil.which("chromium-browser"))
-    path = next((one for one in found if one), None)
-    if path is None:
-        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
-        yield opened
-        opened.close()
 
 
 class Person:
