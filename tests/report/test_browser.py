@@ -363,11 +363,11 @@ def test_no_sideways_scrolling(opened: Open, make_full_run: MakeRun, width: int,
 
 
 def test_on_a_phone_one_score_at_a_time(opened: Open, plain_run: Path) -> None:
-    """Chips choose the score; each row shows its value, interval and mark."""
+    """A field chooses the score; each row shows its value, interval and mark."""
     page = opened(plain_run, width=390).go()
     assert page.locator("#board .c0").nth(2).is_visible()
     assert not page.locator("#board td.c2").first.is_visible()
-    page.get_by_text("Robustness", exact=True).first.click()
+    page.get_by_label("Score shown").select_option("Robustness")
     assert page.locator("#board td.c2").first.is_visible()
     assert not page.locator("#board td.lead").first.is_visible()
 
@@ -412,7 +412,7 @@ def test_controls_are_large_enough_to_hit(opened: Open, plain_run: Path, view: s
     page.wait_for_timeout(100)
     small = page.eval_on_selector_all(
         "button, select, input, summary, nav a",
-        "all => all.filter(one => one.checkVisibility() && !one.closest('.chips') "
+        "all => all.filter(one => one.checkVisibility() "
         "&& one.getBoundingClientRect().height < 24).map(one => one.outerHTML)",
     )
     assert small == []

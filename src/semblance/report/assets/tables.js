@@ -2,6 +2,8 @@
 /** What a cell holds in full: value, low and high as texts, or nothing. */
 const exact = (cell) => (cell && cell.dataset.v ? cell.dataset.v.split(",").map((one) => one.replace(/^(-?)(?=\.)/, "$10")) : []);
 const number = (cell) => (exact(cell).length ? Number(exact(cell)[0]) : null);
+/** What a header says, without the ends of its scale. */
+const heading = (head) => [...head.childNodes].filter((node) => !node.matches?.(".ax")).map((node) => node.textContent).join("").trim();
 const headings = (table) => $$("thead tr:last-child > *", table);
 const rowsOf = (body) => $$(":scope > tr:not(.group)", body);
 /** The cell of a row under a column, counting cells that span. */
@@ -106,10 +108,20 @@ function foldMore(table) {
   set(false);
 }
 
+/** On a phone a board shows one score at a time. */
+function narrow(table) {
+  const heads = $$("thead th.c0, thead th.c0 ~ th", table);
+  if (heads.length < 2) return;
+  const show = (which) => $$(".c0, .task", table).forEach((cell) => cell.classList.toggle("off", !cell.matches(`.c${which}`)));
+  const label = field("Score shown", heads.map((head, i) => [i, heading(head)]), 0, show);
+  label.classList.add("narrow");
+  table.closest(".frame").before(label);
+  show(0);
+}
+
 /** A table as rows of cells: { text, value, low, high, reason, bold }. */
 function read(table) {
-  const words = (head) => [...head.childNodes].filter((node) => node !== $(".ax", head)).map((node) => node.textContent).join("").trim();
-  const heads = headings(table).map((head) => head.tagName === "TH" && (head.dataset.head || words(head)));
+  const heads = headings(table).map((head) => head.tagName === "TH" && (head.dataset.head || heading(head)));
   const body = $$("tbody tr", table).map((row) => {
     if (row.matches(".group")) return { group: row.innerText.trim() };
     return {
@@ -179,11 +191,14 @@ function asSvg(node) {
   for (const [key, value] of [["xmlns", SVG], ["width", box.width], ["height", box.height]]) clone.setAttribute(key, value);
   return new XMLSerializer().serializeToString(clone);
 }
-$$("figure").forEach((figure) => {
+function drawn(figure) {
   const name = `${DATA.run}-${$("figcaption b", figure).textContent.toLowerCase().replaceAll(" ", "-")}.svg`;
   figure.append(el("div.actions", el("button.link", { onclick: () => download(asSvg($(".curve", figure)), name, "image/svg+xml") }, "SVG")));
-});
-$$("table[data-sort]").forEach(sortable);
-$$("table[data-filter]").forEach(filterable);
-$$("table").forEach(foldMore);
-$$("table[data-export]").forEach(exportable);
+}
+// What can be done with tables and drawings is added when their view is first shown: a page opens with what is read.
+const done = new Set();
+views.forEach((view) => onView(view.id, () => {
+  if (done.has(view)) return;
+  done.add(view);
+  for (const [which, add] of [["figure", drawn], [".board", narrow], ["table[data-sort]", sortable], ["table[data-filter]", filterable], ["table", foldMore], ["table[data-export]", exportable]]) $$(which, view).forEach(add);
+}));
