@@ -1,0 +1,88 @@
+"""A board as its table shows it: columns with their scales, rows in groups, the rows beyond the first 300 counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from semblance.report.scale import Scale, scale_of
+from semblance.web.leaderboard.contract import Board, Cell, Column, SystemRow
+
+MOST_ROWS = 300
+MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
+REFERENCES = "References, not ranked"
+UNVALUED = "No value"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The column of the score, the others of the overview, each with its scale; groups as title and rows."""
+
+    lead: Column | None
+    lead_scale: Scale
+    tasks: tuple[tuple[Column, Scale], ...]
+    groups: tuple[tuple[str, tuple[SystemRow, ...]], ...]
+    kinds: tuple[str, ...]
+    has_ranks: bool
+    of: dict[str, int]
+    more: int
+
+    @property
+    def width(self) -> int:
+        """Columns of the table."""
+        return 3 + len(self.tasks) + 2 * self.has_ranks
+
+
+def drawn(board: Board) -> Drawn:
+    """What the page of a board shows before anything is chosen."""
+    lead = next((one for one in board.columns if one.key == board.lead), None)
+    others = [one for one in board.columns if one.overview and one is not lead]
+    ranks = board.ranks.get(board.lead, ())
+    groups = _groups(board, lead)
+    return Drawn(
+        lead,
+        scale(board.cells.get(board.lead, ()), lead),
+        tuple((one, scale(board.cells.get(one.key, ()), one)) for one in others),
+        groups,
+        tuple(dict.fromkeys(one.kind for one in board.systems)),
+        any(one is not None for one in ranks),
+        {
+            group: sum(one.group == group and ranks[one.index] is not None for one in board.systems)
+            for group in {one.group for one in board.systems}
+        }
+        if ranks
+        else {},
+        max(0, len(board.systems) - MOST_ROWS),
+    )
+
+
+def scale(cells: Iterable[Cell], column: Column | None) -> Scale:
+    """The scale of a column: its values and ends of intervals, pooled."""
+    factor = column.factor if column is not None else 1.0
+    pool = [end for cell in cells for end in cell[:3] if end is not None]
+    within = (-1.0, 1.0) if factor != 1 else (0.0, 1.0)
+    return scale_of(pool, within=within, factor=factor)
+
+
+def ends(one: Scale) -> tuple[str, ...]:
+    """The labels at the ends of a scale."""
+    return one.label(one.low), one.label(one.high)
+
+
+def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
+    shown = board.systems[:MOST_ROWS]
+    missing = MISSING if lead is not None and not lead.dataset and lead.task == "overall" else UNVALUED
+    titles = ("", APART, missing, REFERENCES)
+    rows: Sequence[list[SystemRow]] = ([], [], [], [])
+    for one in shown:
+        rows[_place(board, one)].append(one)
+    return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
+
+
+def _place(board: Board, system: SystemRow) -> int:
+    if system.kind == "reference":
+        return 3
+    cells = board.cells.get(board.lead, ())
+    if not cells or cells[system.index].value is None:
+        return 2
+    return 1 if system.group == "classical" and system.ranked else 0

@@ -1,0 +1,63 @@
+"""Marks as SVG: a value with its interval, a range of ranks, one value among others. `static/marks.js` draws the same.
+
+Coordinates are percent, so that a mark stretches; colours come from the style sheet by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from semblance.report.marks import CLASSES, GAP_FROM, THINNEST, grid, percent
+from semblance.report.scale import Scale
+
+LEAD_WIDE, TASK_WIDE = 150, 72
+"""The least width in pixels that the mark of the score and that of a task are drawn at."""
+_RANK_WIDE, _RANK_LEAST = 96, 8
+
+
+def sign(kind: str) -> str:
+    """The class that draws the shape of a kind: circle, square, triangle, diamond, dash."""
+    return CLASSES.get(kind, "")
+
+
+def interval(
+    value: float, low: float | None, high: float | None, kind: str, scale: Scale, width: int
+) -> Markup:
+    """Bar over the 95% interval, tick at the estimate; `width` decides what there is room for."""
+    tick = f'<rect x="{percent(scale.at(value))}"/>'
+    if low is None or high is None:
+        return _drawing(f"iv {grid(scale)} {sign(kind)}", tick)
+    start, end = scale.at(low), scale.at(high)
+    pixels = (end - start) / 100 * width
+    if pixels < THINNEST:
+        return _drawing(f"iv {grid(scale)} {sign(kind)} m", f'<rect x="{percent((start + end) / 2)}"/>{tick}')
+    wide = " w" if pixels >= GAP_FROM else ""
+    bar = f'<rect x="{percent(start)}" width="{percent(end - start)}"/>'
+    return _drawing(f"iv {grid(scale)} {sign(kind)}{wide}", bar + tick)
+
+
+def places(low: int, high: int, of: int, kind: str) -> Markup:
+    """A rounded bar over the places from `low` to `high` of `of`; a dot where that would be too short to see."""
+    start, width = 100 * (low - 1) / of, 100 * (high - low + 1) / of
+    if width / 100 * _RANK_WIDE < _RANK_LEAST:
+        dot = f'<circle cx="{percent(start + width / 2)}" cy="8" r="4"/>'
+        return _drawing(f"rk {sign(kind)}", dot)
+    return _drawing(f"rk {sign(kind)}", f'<rect x="{percent(start)}" width="{percent(width)}"/>')
+
+
+def among(value: float, low: float, high: float, kind: str) -> Markup:
+    """A value on a line from `low` to `high`."""
+    at = percent(100 * (value - low) / (high - low) if high > low else 50.0)
+    mark = f'<rect x="{at}"/>' if sign(kind) == "c" else f'<circle cx="{at}" cy="8" r="5"/>'
+    return _drawing(f"am {sign(kind)}", mark)
+
+
+def axis(labels: Sequence[str]) -> Markup:
+    """Labels of a scale, spread over its width."""
+    return Markup('<i class="ax" aria-hidden="true">{}</i>').format(" ".join(labels))
+
+
+def _drawing(classes: str, parts: str) -> Markup:
+    return Markup(f'<svg class="{classes.rstrip()}" aria-hidden="true">{parts}</svg>')
