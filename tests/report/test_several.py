@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import UsageError
+from semblance.errors import DataError
 from semblance.report import write_report
 from semblance.report.gathered import read_runs, rows_of, systems_of
 from semblance.report.items import items_of
@@ -107,10 +107,94 @@ def test_notes_name_their_run_and_the_gravest_come_first(plain_run: Path, pteb_r
     assert {note.what.partition(":")[0] for note in notes} == {"SAGE", "PTEB"}
 
 
-def test_two_runs_of_one_kind_are_refused(plain_run: Path, make_run: MakeRun) -> None:
-    """A report tells of one run of a kind; the error names both."""
-    with pytest.raises(UsageError, match=r"plain and .*run-0 are both SAGE runs"):
-        read_runs([plain_run, make_run()])
+def test_runs_of_one_kind_have_pages_of_their_own(tmp_path: Path, make_run: MakeRun, pteb_run: Path) -> None:
+    """Each page has the name of its folder; ids are unique, links lead somewhere, systems are shared."""
+    make_run(name="news").rename(tmp_path / "sage-news")
+    systems = {"aster-large": "embedding", "only-here": "embedding"}
+    make_run(name="law", systems=systems, datasets=("law",)).rename(tmp_path / "sage-law")
+    page = write_report([tmp_path, pteb_run], out=tmp_path / "report.html").read_text("utf-8")
+    tags = Tags(page).tags
+    views = [attrs["id"] for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
+    assert views[:4] == ["overview", "sage", "sage-2", "pteb"]
+    assert re.findall(r"<a href=#sage(?:-2)?>([^<]+)</a>\n", page)[:2] == ["SAGE law", "SAGE news"]
+    ids = Counter(attrs["id"] for _, attrs in tags if "id" in attrs)
+    assert [name for name, n in ids.items() if n > 1] == []
+    links = {(attrs["href"] or "").partition("?")[0] for tag, attrs in tags if tag == "a" and "href" in attrs}
+    assert {link for link in links if link.removeprefix("#") not in ids} == set()
+    named = {attrs["aria-labelledby"] for _, attrs in tags if "aria-labelledby" in attrs}
+    assert named <= set(ids)
+    cards = [attrs for _, attrs in tags if (attrs.get("id") or "").startswith("system-")]
+    assert len(cards) == len({attrs["id"] for attrs in cards})
+
+
+def test_the_same_run_twice_is_there_once(plain_run: Path, pteb_run: Path, tmp_path: Path) -> None:
+    """The same folder under two names is one run; a copy is left out, and told of."""
+    import shutil
+
+    link = tmp_path / "link"
+    link.symlink_to(plain_run)
+    assert [run.title for run in read_runs([plain_run, link, plain_run.parent / "." / plain_run.name])] == [
+        "SAGE"
+    ]
+    copy = shutil.copytree(plain_run, tmp_path / "zz-copy")
+    told: list[str] = []
+    page = write_report([plain_run, copy], out=tmp_path / "out.html", tell=told.append).read_text("utf-8")
+    assert len(told) == 1
+    assert "zz-copy" in told[0]
+    assert "holds the same results as" in told[0]
+    assert "zz-copy is left out" in page
+
+
+def test_a_folder_of_runs_is_all_of_them(plain_run: Path, pteb_run: Path, tmp_path: Path) -> None:
+    """Runs are found at any depth, not inside runs nor in hidden folders; what is damaged is left out and told of."""
+    import shutil
+
+    shutil.copytree(plain_run, tmp_path / "all" / "may" / "first")
+    shutil.copytree(plain_run, tmp_path / "all" / ".kept" / "hidden")
+    inner = shutil.copytree(pteb_run, tmp_path / "all" / "june" / "deep" / "second")
+    shutil.copytree(plain_run, inner / "texts" / "inside")
+    damaged = shutil.copytree(pteb_run, tmp_path / "all" / "broken")
+    (damaged / "manifest.json").write_text("{")
+    other = tmp_path / "all" / "paraphrases"
+    other.mkdir()
+    (other / "manifest.json").write_text('{"format": "semblance-paraphrases", "version": 1, "sources": []}')
+    told: list[str] = []
+    page = write_report(tmp_path / "all", tell=told.append)
+    assert page == tmp_path / "all" / "report.html"
+    runs = read_runs([tmp_path / "all"])
+    assert [run.title for run in runs] == ["SAGE", "PTEB"]
+    assert [one.path.name for one in runs[0].left] == ["broken"]
+    assert told == [f"Left out: {damaged} (the manifest cannot be read)."]
+    assert "broken is left out: the manifest cannot be read" in page.read_text("utf-8")
+
+
+def test_folders_without_a_run_are_errors(plain_run: Path, tmp_path: Path) -> None:
+    """An empty folder, a missing one, and a damaged run that was named or that stands alone."""
+    with pytest.raises(DataError, match="there is no run here"):
+        read_runs([plain_run, tmp_path])
+    with pytest.raises(DataError, match="there is no run here"):
+        read_runs([tmp_path / "missing"])
+    broken = tmp_path / "all" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "manifest.json").write_text('{"schema": 99, "protocol": "sage"}')
+    for path in (broken, broken.parent):
+        with pytest.raises(DataError, match="another version of Semblance"):
+            read_runs([plain_run, path])
+
+
+def test_unfinished_runs_stand_behind_the_others(make_run: MakeRun, pteb_run: Path) -> None:
+    """The report leads with a run that has results, and tells of the one that has none."""
+    run = make_run()
+    manifest = json.loads((run / "manifest.json").read_text())
+    cells = [{**cell, "status": "not run"} for cell in manifest["cells"]]
+    (run / "manifest.json").write_text(json.dumps({**manifest, "cells": cells, "status": "partial"}))
+    (run / "results.jsonl").write_text("")
+    (run / "comparisons.json").unlink()
+    runs = read_runs([run, pteb_run])
+    assert [one.title for one in runs] == ["PTEB", "SAGE"]
+    page = write_report([run, pteb_run], out=run / "both.html").read_text("utf-8")
+    assert "SAGE: 30 of 30 cells have not run yet." in page
+    assert "Nothing finished yet" in page
 
 
 def test_the_report_stands_in_the_folder_that_holds_all(

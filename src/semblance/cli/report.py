@@ -10,7 +10,7 @@ import typer
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders of runs, at most one of a kind.", metavar="DIR...")
+        list[Path], typer.Argument(help="Runs, or folders that hold runs at any depth.", metavar="DIR...")
     ],
     out: Annotated[
         Path | None,
@@ -22,4 +22,4 @@ def report(
     """Write one report of all the runs: one self-contained file."""
     from semblance.report import write_report
 
-    typer.echo(str(write_report(folders, out=out)))
+    typer.echo(str(write_report(folders, out=out, tell=lambda line: typer.echo(line, err=True))))

@@ -1,60 +1,102 @@
-"""The runs that one report tells of, read together: their systems share one numbering."""
+"""The runs that one report tells of, read together: their systems share one numbering, runs of a kind have names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
-from semblance.errors import UsageError
 from semblance.report.board import Board, Row, make_board
-from semblance.report.names import labels
-from semblance.report.record import KINDS, Record, System, read_record
+from semblance.report.found import Left, find_records
+from semblance.report.names import labels, run_names
+from semblance.report.record import KINDS, Record, System
 
 TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "judge": "Judges", "paraphrasers": "Paraphrasers",
     "validation": "Validation", "golden": "Golden set", "score": "RAG",
-    "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME",
+    "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a report. `mark` ends the ids of its parts where every run has such a part; the first has none."""
+    """One run of a report.
+
+    `mark` ends the ids of its parts where every run has such a part; the first has none. `called` tells it from the
+    other runs of its kind, of which it is the one at `place`, from 1. `left`: folders that the report leaves out, told
+    by its first run.
+    """
 
     record: Record
     board: Board
     mark: str = ""
+    called: str = ""
+    place: int = 1
+    left: tuple[Left, ...] = ()
 
     @property
     def title(self) -> str:
-        """What its protocol or command is called."""
-        return TITLES.get(self.record.kind, self.record.kind)
+        """What its protocol or command is called, with the run's own name where there are others of its kind."""
+        title = TITLES.get(self.record.kind, self.record.kind)
+        return f"{title} ({self.called})" if self.called else title
+
+    @property
+    def slug(self) -> str:
+        """The address of its page: the kind, with a number from the second run of a kind on."""
+        return self.record.kind + self.ending
+
+    @property
+    def ending(self) -> str:
+        """What ends the ids of its page."""
+        return "" if self.place == 1 else f"-{self.place}"
 
 
 def read_runs(paths: Sequence[Path]) -> tuple[Run, ...]:
-    """The runs in the order of a report. DataError for a folder without a run, UsageError for two of one kind."""
-    records = sorted((read_record(path) for path in paths), key=_place)
-    for first, second in pairwise(records):
-        if first.kind == second.kind:
-            raise UsageError(
-                f"{first.path} and {second.path} are both {TITLES.get(first.kind, first.kind)} runs: one report "
-                "tells of one run of a kind.",
-                mend="Write a report of each.",
-            )
-    return gathered(records)
+    """The runs that the paths are or hold, in the order of a report, each once: of two folders with the same results
+    the later one is left out, and told of. DataError for a path without a run.
+    """
+    found = find_records(paths)
+    kept: list[Record] = []
+    left = list(found.left)
+    for record in sorted(found.records, key=_place):
+        twin = next((one for one in kept if _same(one, record)), None)
+        if twin is None:
+            kept.append(record)
+        else:
+            left.append(Left(record.path, f"it holds the same results as {twin.path}"))
+    runs = gathered(kept)
+    return (replace(runs[0], left=tuple(left)), *runs[1:])
 
 
 def gathered(records: Sequence[Record]) -> tuple[Run, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
-    made = []
-    for place, record in enumerate(records):
+    called = _called(records)
+    made: list[Run] = []
+    for i, record in enumerate(records):
         systems = tuple(replace(one, index=numbered[one.name]) for one in record.systems)
         shared = record if len(records) == 1 else replace(record, systems=systems)
-        made.append(Run(shared, make_board(shared), f"-{record.kind}" if place else ""))
+        before = sum(run.record.kind == record.kind for run in made)
+        run = Run(shared, make_board(shared), called=called[i], place=before + 1)
+        made.append(replace(run, mark=f"-{run.slug}" if made else ""))
     return tuple(made)
+
+
+def _called(records: Sequence[Record]) -> list[str]:
+    """What each run is called among those of its kind; nothing where it is the only one."""
+    called = [""] * len(records)
+    for kind in {record.kind for record in records}:
+        places = [i for i, record in enumerate(records) if record.kind == kind]
+        if len(places) > 1:
+            names = run_names(kind, [records[i].path for i in places])
+            for i, name in zip(places, names, strict=True):
+                called[i] = name
+    return called
+
+
+def _same(first: Record, second: Record) -> bool:
+    """Whether two folders hold the results of one run: something is finished, and all of it is equal."""
+    return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
 
 def systems_of(runs: Sequence[Run]) -> tuple[tuple[System, str], ...]:
@@ -77,6 +119,7 @@ def _names(records: Iterable[Record]) -> list[str]:
     return [system.name for record in records for system in record.systems]
 
 
-def _place(record: Record) -> tuple[int, str]:
+def _place(record: Record) -> tuple[bool, int, str, str]:
+    """Runs with results first, then by kind, then by folder."""
     known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
-    return known, record.kind
+    return not record.rows, known, record.kind, str(record.path.absolute())

@@ -19,7 +19,7 @@ from semblance.protocols import numbers
 from semblance.report import marks
 from semblance.report.board import Value
 from semblance.report.compact import asset, tight
-from semblance.report.gathered import Run, read_runs, systems_of
+from semblance.report.gathered import Run, systems_of
 from semblance.report.hume.places import SHARES
 from semblance.report.rag.ceilings import COLUMNS
 from semblance.report.record import APART
@@ -30,19 +30,21 @@ from semblance.runs.files import write_atomic
 
 STYLES = ("report.css",)
 STYLE_PLACE, SCRIPT_PLACE = "/*style*/", "/*script*/"
+IDS = re.compile(r'(?<= id=")([^"]+)')
+IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
 ZERO = re.compile(r"-?0\.\d")
 SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
 
 
-def write(folders: Sequence[Path], target: Path) -> Path:
-    """Write the report of the run folders to `target`, in one step."""
-    write_atomic(target, render(read_runs(folders)))
+def write(runs: Sequence[Run], target: Path) -> Path:
+    """Write the report of the runs to `target`, in one step."""
+    write_atomic(target, render(runs))
     return target
 
 
 def render(runs: Sequence[Run]) -> str:
     """The whole page."""
-    pages = [page for section in SECTIONS if (page := section.build(runs)) is not None]
+    pages = [page for section in SECTIONS for page in section.pages(runs)]
     style, script = asset(STYLES), asset(SCRIPTS)
     html = (
         environment()
@@ -99,7 +101,7 @@ def _scopes(run: Run, *, several: bool) -> list[dict[str, Any]]:
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     return [
         {
-            "name": f"{record.kind}.{name}" if run.mark else name,
+            "name": f"{run.slug}.{name}" if run.mark else name,
             "title": f"{run.title}: {title}" if several else title,
             "factor": board.unit.factor,
             "digits": board.unit.decimals,
@@ -133,7 +135,9 @@ def environment() -> Environment:
         unit_scale=Scale(0.0, 1.0, 1.0),
         unit_percent=SHARES,
     )
-    made.filters.update(sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped)
+    made.filters.update(
+        sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped, ended=ended
+    )
     return made
 
 
@@ -159,6 +163,17 @@ def exact(value: Value | None) -> Markup:
 def clipped(text: str, most: int = 400) -> str:
     """A text of at most `most` characters, with an ellipsis where it was longer."""
     return text if len(text) <= most else text[:most].rstrip() + " …"
+
+
+def ended(html: Markup, ending: str) -> Markup:
+    """A page whose every id ends in `ending`, with its own links to them: that of a second run of one kind.
+
+    Text from data is escaped, so that no quote or tag in it matches.
+    """
+    if not ending:
+        return html
+    own = set(IDS.findall(html))
+    return Markup(IDS_AND_LINKS.sub(lambda one: one[0] + (ending if one[1] in own else ""), html))
 
 
 def _part(part: Part) -> Markup:

@@ -1,9 +1,10 @@
-"""What systems are called where there is little room."""
+"""What systems are called where there is little room, and what runs of one kind are called."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 LONG = 28
 LONGEST = 44
@@ -50,3 +51,20 @@ def _without_organisation(name: str) -> str:
     target, question, parameters = name.partition("?")
     kept = "&".join(part for part in parameters.split("&") if part.partition("=")[0] not in SERVING)
     return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")
+
+
+def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
+    """A name per run of one kind: that of its folder, with as many of the folders above it as tell them apart.
+
+    >>> run_names("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
+    ['news', 'law']
+    >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
+    ['may/sage', 'june/sage']
+    """
+    parts = [folder.absolute().parts for folder in folders]
+    depth = 1
+    while depth < max(map(len, parts)) and len({one[-depth:] for one in parts}) < len(set(parts)):
+        depth += 1
+    names = ["/".join(one[-depth:]) for one in parts]
+    short = [name.removeprefix(kind).lstrip("-_. ") or name for name in names] if depth == 1 else names
+    return short if len(set(short)) == len(set(names)) else names

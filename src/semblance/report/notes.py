@@ -16,7 +16,7 @@ from semblance.report.tasks import all_tasks
 SMALL = 30
 RAG = ("golden", "score", "sweep")
 """Runs whose notes stand in a record of their own."""
-GRAVITY = ("simulated", "failed", "not run", "partial", "lost", "truncated")
+GRAVITY = ("simulated", "left out", "failed", "not run", "partial", "lost", "truncated")
 """The kinds of note that come first when those of several runs are put together."""
 
 
@@ -38,11 +38,15 @@ class Note:
 def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
     found = [(run, note) for run in runs for note in notes_of(run.record)]
+    left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]
     if len(runs) == 1:
-        return tuple(note for _, note in found)
+        return (*left, *(note for _, note in found))
     named = [replace(note, what=f"{run.title}: {note.what}") for run, note in found]
     return tuple(
-        sorted(named, key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY))
+        sorted(
+            [*left, *named],
+            key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY),
+        )
     )
 
 

@@ -34,7 +34,7 @@ MOST_NOTES = 3
 
 @dataclass(frozen=True)
 class Card:
-    """What a protocol says, in one sentence, with the way to its page."""
+    """What a protocol says, in one sentence, with the way to its page; no `slug` where it has none yet."""
 
     slug: str
     title: str
@@ -67,7 +67,7 @@ def overview(runs: Sequence[Run]) -> Overview:
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         shown=shown(first.board),
-        cards=tuple(card for run in runs for card in _cards(run)),
+        cards=tuple(card for run in runs for card in _cards(run, several=len(runs) > 1)),
         forest=forest_of(first.record, first.board),
         unrounded=_rounds_apart(first.board),
         footer=_footer(runs),
@@ -115,11 +115,14 @@ def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _cards(run: Run) -> list[Card]:
-    """The card of a run that has something to say; its verdict is that of its page."""
-    if run.record.kind not in QUESTIONS or not run.record.rows:
+def _cards(run: Run, *, several: bool) -> list[Card]:
+    """The card of a run; its verdict is that of its page. One without results says so beside others."""
+    if run.record.kind not in QUESTIONS or not (run.record.rows or several):
         return []
-    return [Card(run.record.kind, run.title, QUESTIONS[run.record.kind][0], _own_verdict(run))]
+    question = QUESTIONS[run.record.kind][0]
+    if not run.record.rows:
+        return [Card("", run.title, question, board_verdict(run.record, run.board))]
+    return [Card(run.slug, run.title, question, _own_verdict(run))]
 
 
 def _rounds_apart(board: Board) -> bool:

@@ -26,15 +26,18 @@ class Section:
     kind: str = ""
     data: bool = False
 
-    def build(self, runs: Sequence[Run]) -> Page | None:
-        """The page, None when there is nothing to show."""
-        run = next((run for run in runs if run.record.kind == self.kind), None) if self.kind else runs[0]
-        if run is None or (self.kind and not run.record.rows):
-            return None
+    def pages(self, runs: Sequence[Run]) -> list[Page]:
+        """The pages, one per run of its kind or one of all; none where there is nothing to show."""
+        if not self.kind:
+            content = self._content(runs)
+            return [] if content is None else [Page(self, runs[0], content)]
+        own = [run for run in runs if run.record.kind == self.kind and run.record.rows]
+        found = [(run, self._content(run.record, run.board)) for run in own]
+        return [Page(self, run, content) for run, content in found if content is not None]
+
+    def _content(self, *arguments: Any) -> Any:
         module, _, name = self.builder.partition(":")
-        build = getattr(import_module(module), name)
-        content = build(run.record, run.board) if self.kind else build(runs)
-        return None if content is None else Page(self, run, content)
+        return getattr(import_module(module), name)(*arguments)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,22 @@ class Page:
     section: Section
     run: Run
     content: Any
+
+    @property
+    def ending(self) -> str:
+        """What ends every id of the page: nothing but for the second run of a kind and those after it."""
+        return self.run.ending if self.section.kind else ""
+
+    @property
+    def slug(self) -> str:
+        """Its place in the address."""
+        return self.section.slug + self.ending
+
+    @property
+    def title(self) -> str:
+        """Its name in the navigation: where a report has several runs of a kind, with that of the run."""
+        called = self.run.called if self.section.kind else ""
+        return f"{self.section.title} {called}" if called else self.section.title
 
 
 SECTIONS = (
