@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.cli.demo import _run_hume, _run_probes, _run_rag, _run_sweep
+from semblance.cli.demo import _run_hume, _run_probes, _run_rag, _run_sweep, show_headlines
 from semblance.cli.running import Display
 from semblance.protocols.hume import read_summary
 from semblance.runs.folder import RunFolder
@@ -41,6 +41,12 @@ def test_rag_on_the_sample(
     judged = [line.split("\t") for line in qrels]
     assert len(judged) > 80
     assert all(recorded[query, doc] == int(grade) for query, doc, grade in judged)
+
+    # What the demo ends with: here of the one run that scores systems.
+    show_headlines([tmp_path / "rag"])
+    said = capsys.readouterr()
+    assert "RAG RA-nWG@10, 95%" in said.out
+    assert all(f"\n{run['name']} " in said.out for run in score["runs"])
 
 
 def test_sweep_and_probes_on_the_sample(

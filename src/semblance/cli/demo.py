@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,8 @@ BUNDLES, SAID = 10, 2
 ITEMS, SCRIPTS, NOISE = 18, 2, 0.15
 """Items of a task that are annotated, by how many scripts, and how much these err."""
 PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise", "hume")
+HEADED = ("sage", "pteb", "rag", "hume")
+"""The runs, one of a protocol, that score systems."""
 
 
 def demo(
@@ -63,7 +66,19 @@ def demo(
     _run_probes(systems, out, display)
     _run_hume(systems, out, display)
     parts = [out / name for name in PARTS]
-    typer.echo(f"\nReport of all: {write_report(parts, out=out / 'report.html')}")
+    written = write_report(parts, out=out / "report.html")
+    show_headlines([out / name for name in HEADED])
+    typer.echo(f"\nReport of all: {written}")
+
+
+def show_headlines(runs: Sequence[Path]) -> None:
+    """Print every system's headline in each run, with its interval and ranks."""
+    from semblance.cli.terminal import screen, show
+    from semblance.report.headlines import read_headlines, render_headlines
+
+    here = screen()
+    typer.echo("")
+    show(render_headlines([read_headlines(run) for run in runs], width=here.width, unicode=here.unicode))
 
 
 def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
