@@ -1,0 +1,152 @@
+"""The pages of measures and of statistics."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+import semblance.measures
+import semblance.stats
+from reference_pages.markdown import MADE, cell, options, plain, prose, table
+from semblance.measures import MEASURES
+from semblance.registry import Entry
+
+FUNCTIONS: Mapping[str, str] = {
+    "nDCG": "ndcg", "AP": "average_precision", "RR": "reciprocal_rank", "R": "recall", "P": "precision",
+    "RA-nWG": "ra_nwg", "RA-nWG-novelty": "ra_nwg_novelty", "N-Recall4+": "n_recall", "N-Recall5": "n_recall",
+    "N-Recall": "n_recall", "Precision4+": "graded_precision", "Harm": "harm", "Hit": "hit",
+    "Judged": "judged_share", "PROC": "proc", "RBP": "rbp", "alpha-nDCG": "alpha_ndcg", "NRBP": "nrbp",
+    "V-measure": "v_measure", "ARI": "ari", "AMI": "ami", "Pearson": "pearson", "Spearman": "spearman",
+    "PairAP": "pair_average_precision", "Accuracy": "binary_classification",
+    "Precision": "binary_classification", "Recall": "binary_classification", "F1": "binary_classification",
+}  # fmt: skip
+"""Measure -> the function that computes it, whose docstring defines it."""
+SPELLED: Mapping[str, str] = {"N-Recall": "N-Recall(rel=3)@3", "RBP": "RBP", "NRBP": "NRBP"}
+DATA: Mapping[str, tuple[str, str]] = {
+    "judgements": ("judgements", '{"d1": 2, "d2": 1, "d3": 0}'),
+    "grades": ("grades", '{"d1": 5, "d2": 4, "d3": 4, "d4": 3, "d5": 2, "d6": 1}'),
+    "ranking": ("ranking", '["d2", "d7", "d1", "d6"]'),
+    "pool": ("pool", '["d6", "d2", "d4"]'),
+    "sources": ("sources", '{"d1": "a", "d2": "a", "d3": "b", "d4": "b", "d5": "c", "d6": "c", "d7": "d"}'),
+    "labels": ("labels", '["law", "law", "law", "space", "space"]'),
+    "clusters": ("clusters", "[0, 0, 1, 1, 1]"),
+    "numbers": ("numbers", "[0.9, 0.4, 0.7, 0.1]"),
+    "others": ("others", "[4.5, 3.0, 2.5, 1.0]"),
+    "labels of 0 and 1": ("binary", "[1, 0, 0, 1]"),
+    "predicted": ("predicted", "[1, 1, 0, 0]"),
+    "actual": ("actual", "[1, 0, 0, 1]"),
+}
+"""What a measure needs -> the variable that stands for it in the examples, and its value."""
+SEVERAL: Mapping[str, tuple[str, ...]] = {
+    "grades, ranking, pool": ("grades", "ranking", "pool"),
+    "numbers, numbers": ("numbers", "others"),
+}
+HEAD = """# Measures, one by one
+
+{made}
+
+`semblance list measures` prints the first table. [Measures and statistics](../measures.md) explains what they
+have in common: ties, documents that nobody judged, queries without an answer, grades and pools.
+
+## All of them
+
+{table}
+
+*Undefined* is NaN: what averages leaves it out and says how many there were.
+
+The examples below are of
+
+```python
+from semblance.measures import MEASURES
+
+{data}
+```
+"""
+REST = """## Functions that are no measures of a run
+
+Agreement, overlaps, edit distances and what goes around the measures: all in `semblance.measures`.
+"""
+STATISTICS = """# Statistics, one by one
+
+{made}
+
+All are in `semblance.stats`. [Measures and statistics](../measures.md#statistics) says which one answers which
+question.
+"""
+
+
+def measures_page() -> str:
+    """Every registered measure, then every other public function of the package."""
+    rows = [_row(one) for one in MEASURES if not one.package]
+    titles = ["Name", "What it is", "Range", "Better", "Needs", "Undefined when", "Source"]
+    data = "\n".join(f"{name} = {value}" for name, value in DATA.values())
+    head = HEAD.format(made=MADE, table=table(titles, rows), data=data)
+    sections = [_section(one) for one in MEASURES if not one.package]
+    others = _functions(semblance.measures, leave_out=set(FUNCTIONS.values()))
+    return "\n".join([head, *sections, REST, *others])
+
+
+def statistics_page() -> str:
+    """Every public function of `semblance.stats`."""
+    return "\n".join([STATISTICS.format(made=MADE), *_functions(semblance.stats, level="##")])
+
+
+def example(name: str) -> tuple[str, str]:
+    """A call of the measure on the page's data, and what it gives."""
+    facts = dict(MEASURES.get(name).facts)
+    spelled = SPELLED.get(name) or (f"{name}@3" if _has_cutoff(name) else name)
+    given = _arguments(facts["needs"])
+    value = float(MEASURES.build(spelled)(*(ast.literal_eval(text) for _, text in given)))
+    shown = "NaN" if np.isnan(value) else f"{value:.4f}".rstrip("0").rstrip(".")
+    call = ", ".join(one for one, _ in given)
+    return f'MEASURES.build("{spelled}")({call})', shown
+
+
+def _arguments(needs: str) -> list[tuple[str, str]]:
+    found = [DATA[one] for one in SEVERAL.get(needs, tuple(needs.split(", ")))]
+    # A measure of sources takes a pool, here none, before them.
+    return [*found[:2], ("None", "None"), *found[2:]] if "sources" in needs else found
+
+
+def _has_cutoff(name: str) -> bool:
+    return "cutoff" in inspect.signature(MEASURES.get(name).load()).parameters
+
+
+def _row(one: Entry[Any]) -> list[str]:
+    facts = dict(one.facts)
+    low, high = ast.literal_eval(facts["range"])
+    link = f"[`{one.name}`](#{_anchor(one.name)})"
+    said = (one.summary.removesuffix("."), f"{low:g} to {high:g}")
+    return [
+        link,
+        *map(cell, (*said, facts["direction"], facts["needs"], facts["undefined"], facts["source"])),
+    ]
+
+
+def _section(one: Entry[Any]) -> str:
+    function = getattr(semblance.measures, FUNCTIONS[one.name])
+    call, value = example(one.name)
+    lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", plain(one.summary), ""]
+    lines += [f"`{call}` gives **{value}**.", ""]
+    if taken := options(one.load(), ["cutoff"]):
+        lines += [taken, ""]
+    return "\n".join(
+        [*lines, f"`semblance.measures.{function.__name__}`:", "", prose(function.__doc__ or ""), ""]
+    )
+
+
+def _functions(package: Any, leave_out: set[str] = frozenset(), level: str = "###") -> Iterator[str]:  # type: ignore[assignment]
+    for name in package.__all__:
+        found: Callable[..., Any] = getattr(package, name)
+        if isinstance(found, FunctionType) and name not in leave_out:
+            parameters = ", ".join(inspect.signature(found).parameters)
+            yield f"{level} `{name}({parameters})`\n\n{prose(found.__doc__ or '')}\n"
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace("+", "-or-more")

@@ -1,0 +1,84 @@
+"""The page of perturbations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference_pages.markdown import MADE, cell, names, options, prose, table
+from semblance.registry import Entry
+from semblance.text import PERTURBATIONS, TOKENIZERS, edits, open_tokenizer, perturb, spans
+from semblance.text.negation import negate, rules
+
+EDITS: Mapping[str, Callable[..., Any]] = {
+    "capitalize": edits.capitalize, "delete10": edits.delete_tenth, "numerize": edits.numerize, "negate": negate,
+    "sentence_shuffle": edits.shuffle_sentences, "word_shuffle": edits.shuffle_words,
+    "insertion": spans.insert_needle, "removal": spans.remove_span,
+}  # fmt: skip
+"""Perturbation -> the function that edits, whose docstring defines it."""
+SPELLED: Mapping[str, tuple[str, ...]] = {
+    "capitalize": ("capitalize", "capitalize:exact=true"),
+    "delete10": ("delete10", "delete10:spaces=next"),
+    "numerize": ("numerize", "numerize:both_cases=true"),
+    "insertion": ("insertion:p=0.15,q=0", "insertion:p=0.5,q=0.5", "insertion:p=1,q=1"),
+    "removal": ("removal:p=0.15,q=0", "removal:p=0.5,q=0.5", "removal:p=0.9,q=1"),
+}
+TEXT = "A fox is asleep. It has been a long day, and nobody can wake it!"
+SEED, ID, TOKENS = 1337, "doc-1", "words"
+HEAD = """# Perturbations, one by one
+
+{made}
+
+[Perturbations](../perturbations.md) explains what they are for, how random choices are drawn and why a published
+score depends on every detail. `semblance list perturbations` prints the table.
+
+{table}
+
+Every example below is what the code makes of
+
+```text
+{text}
+```
+
+with the seed {seed}, the id `{id}` and the tokens of `{tokens}`.
+"""
+
+
+def perturbations_page() -> str:
+    """Every perturbation, the rules of negation, and the tokenizers."""
+    head = HEAD.format(made=MADE, table=names(PERTURBATIONS), text=TEXT, seed=SEED, id=ID, tokens=TOKENS)
+    sections = [_section(one) for one in PERTURBATIONS if not one.package]
+    return "\n".join([head, *sections, f"## Tokenizers\n\n{names(TOKENIZERS)}\n"])
+
+
+def edited(spelled: str) -> str:
+    """The text of the examples, perturbed."""
+    perturbation = PERTURBATIONS.build(spelled, ["tokenizer"], tokenizer=open_tokenizer(TOKENS))
+    return perturb(perturbation, TEXT, seed=SEED, text_id=ID)
+
+
+def _section(one: Entry[Any]) -> str:
+    spelled = SPELLED.get(one.name, (one.name,))
+    made = PERTURBATIONS.build(spelled[0], ["tokenizer"], tokenizer=open_tokenizer(TOKENS))
+    lines = [f"## {one.name}", "", prose(EDITS[one.name].__doc__ or ""), ""]
+    if taken := options(one.load(), ["tokenizer"]):
+        lines += [taken, ""]
+    lines += [table(["Spelling", "Gives"], [[f"`{name}`", f"`{edited(name)}`"] for name in spelled]), ""]
+    lines += [f"Kind: {made.kind}. Its identity in the keys of results: `{_version(made.identity)}`.", ""]
+    if one.name == "negate":
+        lines += [table(["Found", "Becomes"], [[cell(a), cell(b)] for a, b in _by_result()]), ""]
+    return "\n".join(lines)
+
+
+def _version(identity: str) -> str:
+    """Without the version of Unicode, which is Python's, and without the tokenizer's."""
+    kept = [part for part in identity.split("/")[:3] if not part.startswith(("unicode", TOKENS))]
+    return "/".join(kept)
+
+
+def _by_result() -> list[tuple[str, str]]:
+    """What becomes the same stands in one row."""
+    found: dict[str, list[str]] = {}
+    for before, after in rules().items():
+        found.setdefault(after, []).append(before)
+    return [(", ".join(before), after) for after, before in found.items()]

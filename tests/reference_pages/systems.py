@@ -1,0 +1,84 @@
+"""The page of systems and of whatever else is named by a spec string."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_pages.markdown import MADE, names, options, prose, table
+from semblance.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+from semblance.protocols.rag.judges import JUDGES
+from semblance.protocols.rag.ranking.engines import ENGINES
+from semblance.protocols.rag.rewriting import REWRITERS
+from semblance.registry import Entry, Registry
+from semblance.search.indexes import INDEXES
+from semblance.systems import SYSTEMS, open_system
+from semblance.systems.chat import CHAT_MODELS
+from semblance.systems.rerankers import RERANKERS
+from semblance.text import open_tokenizer
+
+HERE = ("levenshtein", "rouge", "jaccard", "bm25", "wordllama", "constant", "random")
+"""Those that come with the package and so have the same values everywhere."""
+PAIRS = (
+    ("A fox is asleep.", "A fox is asleep."),
+    ("A fox is asleep.", "The fox sleeps."),
+    ("A fox is asleep.", "A fox is not asleep."),
+    ("A fox is asleep.", "Prices rose by a tenth."),
+)
+INNER = ("tokenizer", "name", "ledger", "target")
+OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (
+    ("Rerankers", RERANKERS, "rerankers.md"),
+    ("Indexes", INDEXES, "indexes.md"),
+    ("Language models", CHAT_MODELS, "remote.md"),
+    ("Paraphrasers that are no language model", PARAPHRASERS, "paraphrases.md"),
+    ("Judges of golden sets", JUDGES, "golden.md"),
+    ("Ranking engines", ENGINES, "ranking.md"),
+    ("Rewriters", REWRITERS, "probes.md"),
+)
+HEAD = """# Systems, one by one
+
+{made}
+
+A system is named by a spec string: a name, for some a colon and a target, and parameters after a question mark:
+`bm25?k1=1.2`, `st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use
+them, [extending](../extending.md) how to add one. Parameters that every encoder takes are on those pages.
+
+{table}
+
+## What they say of four pairs
+
+{pairs}
+
+The tokens are those of `words`; `bm25` is scaled to 0 and 1 within the four pairs, as within any batch.
+"""
+
+
+def systems_page() -> str:
+    """Every system, then the names of everything else that a spec string names."""
+    head = HEAD.format(made=MADE, table=names(SYSTEMS), pairs=similarities())
+    sections = [_section(one) for one in SYSTEMS if not one.package]
+    others = [
+        f"## {title}\n\n{names(registry)}\n\nMore on [their page](../{page}).\n"
+        for title, registry, page in OTHERS
+    ]
+    return "\n".join([head, *sections, *others])
+
+
+def similarities() -> str:
+    """The similarity of the pairs by every system that comes with the package."""
+    columns = []
+    for name in HERE:
+        system = open_system(name, tokenizer=open_tokenizer("words"), seed=1337)
+        columns.append(system.pairs([a for a, _ in PAIRS], [b for _, b in PAIRS]))
+    rows = [
+        [a, b, *(f"{column[place] + 0.0:.2f}" for column in columns)] for place, (a, b) in enumerate(PAIRS)
+    ]
+    return table(["One text", "The other", *(f"`{name}`" for name in HERE)], rows)
+
+
+def _section(one: Entry[Any]) -> str:
+    factory = one.load()
+    about = factory.__init__.__doc__ if isinstance(factory, type) else ""
+    lines = [f"## {one.name}", "", prose(factory.__doc__ or about or one.summary), ""]
+    if taken := options(factory, INNER):
+        lines += [taken, ""]
+    return "\n".join(lines)
