@@ -29,7 +29,7 @@ from semblance.report.verdict import Command, Part, plain
 from semblance.runs.files import write_atomic
 
 STYLES = ("report.css",)
-STYLE_PLACE, SCRIPT_PLACE = "/*style*/", "/*script*/"
+POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
 ZERO = re.compile(r"-?0\.\d")
@@ -45,19 +45,21 @@ def write(runs: Sequence[Run], target: Path) -> Path:
 def render(runs: Sequence[Run]) -> str:
     """The whole page."""
     pages = [page for section in SECTIONS for page in section.pages(runs)]
-    style, script = asset(STYLES), asset(SCRIPTS)
-    html = (
+    html = tight(
         environment()
         .get_template("frame.html")
         .render(
             runs=runs,
             name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
             pages=pages,
-            policy=policy(style, script),
             data=json_block(page_data(runs)),
         )
     )
-    return tight(html).replace(STYLE_PLACE, style, 1).replace(SCRIPT_PLACE, script, 1)
+    style, script = asset(STYLES) + marks.places(html), asset(SCRIPTS)
+    # Before the first two places and after the last no text of data stands, which could hold the same words.
+    html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)
+    before, _, after = html.rpartition(SCRIPT_PLACE)
+    return before + script + after
 
 
 def policy(style: str, script: str) -> str:

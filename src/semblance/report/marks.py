@@ -1,10 +1,13 @@
-"""Marks as SVG: the interval mark, axes, shapes. Coordinates in percent: they stretch, their text does not.
+"""Marks: the interval mark, axes, shapes. Coordinates in percent: they stretch, their text does not.
 
-Colours come from the style sheet by class; the only text put in is numbers printed here.
+An interval mark is one empty element: the style sheet draws its bar and tick, at places named by its classes. There
+are hundreds of these. The rest is SVG. Colours come from the style sheet by class; the only text put in is numbers
+printed here.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -21,8 +24,10 @@ CLASSES: dict[str, str] = {
     "human": "n",
     "run": "",
 }
-THINNEST = 3
 GAP_FROM = 16
+"""Pixels from which a bar has a gap beside its tick."""
+PLACES = re.compile(r"(?<= )([xwtrs])(\d+)(?=[ \">])")
+"""Classes of a mark that name a place in halves of a percent: the middle and width of its bar, its tick, two lines."""
 
 
 def shape(kind: Kind) -> Markup:
@@ -41,20 +46,54 @@ def interval_mark(
 ) -> Markup:
     """Bar over the 95% interval and a tick at the estimate; only its grid where there is no value.
 
-    `width` is the least width in pixels it will be drawn at: it decides whether the bar needs its least
-    thickness and whether there is room for a gap beside the tick. `reference` draws a dashed line.
+    `width` is the least width in pixels it will be drawn at: it decides whether there is room for a gap beside the
+    tick. `reference` draws a dashed line.
     """
-    line = "" if reference is None else _line("d", scale.at(reference))
+    lines = () if reference is None else (reference,)
     if row is None or row.value is None:
-        return _drawing(f"iv {grid(scale)}", line)
-    bar, style = _bar(row.value, row.ci_low, row.ci_high, scale, width)
-    return _drawing(f"iv {grid(scale)} {CLASSES[kind]}{style}{' few' if few else ''}", line + bar)
+        return bar(None, None, None, "", scale, lines=lines)
+    style = CLASSES[kind] + (" few" if few else "")
+    return bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
 
 
 def difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: Scale) -> Markup:
     """The same for a difference, with the zero line in ink."""
-    bar, style = _bar(value, low, high, scale, 160)
-    return _drawing(f"iv {grid(scale)} {CLASSES[kind]}{style}", _line("z", scale.at(0)) + bar)
+    return bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
+
+
+def bar(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    style: str,
+    scale: Scale,
+    *,
+    width: int = 160,
+    lines: Sequence[float] = (),
+) -> Markup:
+    """A bar from `low` to `high` with a tick at `value`, and at most two lines across; `style` adds classes."""
+    classes = ["iv", grid(scale), *style.split()]
+    if value is not None and low is not None and high is not None:
+        start, end = scale.at(low), scale.at(high)
+        classes += [_place("x", (start + end) / 2), _place("w", end - start)]
+        classes += ["v"] if (end - start) / 100 * width >= GAP_FROM else []
+    if value is not None:
+        classes.append(_place("t", scale.at(value)))
+    classes += [_place(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
+    return Markup(f'<u class="{" ".join(classes)}"></u>')
+
+
+def places(html: str) -> str:
+    """The rules of all places that the marks of a page name."""
+    found = {
+        match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
+    }
+    return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in sorted(found))
+
+
+def _place(name: str, percent: float) -> str:
+    """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
+    return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
 
 
 def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
@@ -113,28 +152,10 @@ def _drawing(classes: str, parts: str) -> Markup:
     return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
 
 
-def _bar(value: float, low: float | None, high: float | None, scale: Scale, width: int) -> tuple[str, str]:
-    """A rectangle over the interval, then one at the estimate, with the class that says how they are drawn: `m` of
-    the least width, `w` wide enough for a gap. All else stands in the style sheet: there are hundreds of these."""
-    tick = f'<rect x="{percent(scale.at(value))}"/>'
-    if low is None or high is None:
-        return tick, ""
-    start, end = scale.at(low), scale.at(high)
-    pixels = (end - start) / 100 * width
-    if pixels < THINNEST:
-        return f'<rect x="{percent((start + end) / 2)}"/>{tick}', " m"
-    bar = f'<rect x="{percent(start)}" width="{percent(end - start)}"/>'
-    return bar + tick, " w" if pixels >= GAP_FROM else ""
-
-
 def _ticks(values: Sequence[float], scale: Scale) -> str:
     """Grey ticks as one path in a drawing that stretches (its strokes do not)."""
     path = "".join(f"M{scale.at(value):.1f} 0V16" for value in values)
     return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path class="o" d="{path}"/></svg>'
-
-
-def _line(name: str, x: float) -> str:
-    return f'<line class="{name}" x1="{percent(x)}" x2="{percent(x)}" y2="100%"/>'
 
 
 def percent(value: float) -> str:

@@ -30,9 +30,8 @@ function comparable() {
     const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
       const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;
-      const mark = svg("svg", { class: `iv ${grid} ${other.kind[0]}`, "aria-hidden": "true" }, svg("line", { class: "z", x1: at(0), x2: at(0), y2: 16 }),
-        svg("rect", { x: at(row.low), width: `${(100 * (row.high - row.low) / (high - low)).toFixed(2)}%` }),
-        svg("rect", { x: at(row.difference) }));
+      const mark = el("u", { className: `iv ${grid} zero ${other.kind[0]} x w t` });
+      for (const [place, value] of Object.entries({ x: at((row.low + row.high) / 2), w: at(low + row.high - row.low), t: at(row.difference), r: at(0) })) mark.style.setProperty(`--${place}`, value);
       const p = row.adjusted < 0.001 ? "<0.001" : row.adjusted.toFixed(3);
       const words = sure ? (row.difference > 0 ? "beats " : "is beaten by ") : "cannot be told apart from ";
       return el("tr", {},

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from semblance.protocols.hume.summary.record import Bar
 from semblance.report.hume.words import is_range
-from semblance.report.marks import CLASSES, grid, percent
+from semblance.report.marks import CLASSES, bar, grid, percent
 from semblance.report.scale import Scale
 
 DIAMOND = "M0-6 5 0 0 6-5 0Z"
@@ -50,21 +50,18 @@ def bar_from_zero(value: float, scale: Scale) -> Markup:
     """A bar from the zero line, plum where people lead, blue where models do."""
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
-    bar = f'<rect class="{colour}" x="{percent(start)}" width="{percent(end - start)}"/>'
-    return _drawing(f"iv {grid(scale)}", bar + _line("z", scale.at(0)))
+    drawn = f'<rect class="{colour}" x="{percent(start)}" width="{percent(end - start)}"/>'
+    return _drawing(f"iv {grid(scale)}", drawn + _line("z", scale.at(0)))
 
 
 def between(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
     """Agreement as bar and tick, with both thresholds as dashed lines."""
-    dashed = "".join(_line("d", scale.at(limit)) for limit in limits)
-    if value.value is None:
-        return _drawing(f"iv {grid(scale)}", dashed)
-    return _drawing(f"iv {grid(scale)} n", dashed + _bar(value, scale))
+    return bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
 def interval_of(value: Bar, kind: str, scale: Scale) -> Markup:
     """Bar and tick."""
-    return _drawing(f"iv {grid(scale)} {CLASSES[kind]}", _bar(value, scale))
+    return bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
 
 def strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
@@ -101,17 +98,6 @@ def _shape(value: float, path: str, colour: str, scale: Scale, *, down: int = UP
     return (
         f'<svg x="{at}" y="{down}" overflow="visible"><path class="{colour}" d="{path}">{said}</path></svg>'
     )
-
-
-def _bar(value: Bar, scale: Scale) -> str:
-    """A rectangle over the interval, then the tick, as the style sheet draws them."""
-    if value.value is None:
-        return ""
-    tick = f'<rect x="{percent(scale.at(value.value))}"/>'
-    if value.low is None or value.high is None:
-        return tick
-    start, end = scale.at(value.low), scale.at(value.high)
-    return f'<rect x="{percent(start)}" width="{percent(max(end - start, 0.5))}"/>{tick}'
 
 
 def _line(name: str, x: float) -> str:
