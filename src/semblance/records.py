@@ -236,17 +236,29 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Stratum:
+    """What was resampled by itself: the number of its `units` (items, groups of them, sets, runs), and what it adds to a
+    value in each of some resamples, (k,)."""
+
+    units: int
+    draws: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Component:
     """One of the numbers a task's headline is the mean of, on one dataset.
 
     `replicates` are its bootstrap replicates, (resamples,), empty where it has no interval. Systems evaluated on the
-    same data share their resamples, so replicate b of one and of another are a pair.
+    same data share their resamples, so replicate b of one and of another are a pair. `units` are what was resampled, if
+    not the `n` items (groups of items, clustering sets); `strata` is filled where several were, each by itself.
     """
 
     value: float | None
     n: int
     replicates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     reason: str = ""
+    units: int | None = None
+    strata: tuple[Stratum, ...] = ()
 
 
 @dataclass(frozen=True)

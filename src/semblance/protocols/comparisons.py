@@ -9,18 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.protocols.estimates import DEFINED
-from semblance.records import Component
+from semblance.protocols.estimates import DEFINED, interval
+from semblance.records import Component, Stratum
 from semblance.stats import compare_replicates, rank_ranges
+from semblance.stats.freedom import freedom, scaled, strata_of
 
 ALPHA = 0.05
 CORRECTION = "holm"
-METHOD = "paired bootstrap: two-sided z test of the difference with its bootstrap standard error"
+METHOD = (
+    "paired bootstrap: two-sided t test of the difference with its bootstrap standard error, Satterthwaite's degrees "
+    "of freedom over what was resampled"
+)
 
 
 @dataclass(frozen=True)
 class Headline:
-    """One system's value for a task (or overall) with its replicates, or the reason why there is none."""
+    """One system's value for a task (or overall) with its replicates, or the reason why there is none. `strata` are
+    what was resampled by itself; where left out, the `n` items together."""
 
     system: str
     value: float | None
@@ -28,6 +33,13 @@ class Headline:
     replicates: NDArray[np.float64]
     method: str = ""
     reason: str = ""
+    strata: tuple[Stratum, ...] = ()
+
+    @classmethod
+    def of(cls, system: str, part: Component, method: str, n: int | None = None) -> Headline:
+        """The value of a component, of `n` items where these are counted otherwise."""
+        many = part.n if n is None else n
+        return cls(system, part.value, many, part.replicates, method, part.reason, strata_of(part))
 
     @classmethod
     def none(cls, system: str, reason: str) -> Headline:
@@ -37,7 +49,17 @@ class Headline:
     @property
     def component(self) -> Component:
         """As a part of a mean."""
-        return Component(self.value, self.n, self.replicates, self.reason)
+        return Component(self.value, self.n, self.replicates, self.reason, strata=self.strata)
+
+    @property
+    def resampled(self) -> tuple[Stratum, ...]:
+        """What was resampled by itself."""
+        return strata_of(self.component)
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95% interval, (None, None) where there is none."""
+        return interval(self.replicates, self.value, freedom(self.resampled))
 
 
 def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
@@ -53,11 +75,18 @@ def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Com
     values = np.array([part.value for part in parts], dtype=np.float64)
     n = sum(part.n for part in parts)
     if not harmonic:
-        return Component(float(values.mean()), n, np.mean(columns, axis=0))
-    with np.errstate(divide="ignore"):
-        return Component(
-            float(len(values) / (1 / values).sum()), n, len(columns) / (1 / np.array(columns)).sum(axis=0)
-        )
+        strata = _weighted(parts, np.full(len(parts), 1 / len(parts)))
+        return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(len(values) / (1 / values).sum())
+        slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
+        draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
+    return Component(value, n, draws, strata=_weighted(parts, slopes))
+
+
+def _weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+    pairs = zip(parts, weights.tolist(), strict=True)
+    return tuple(one for part, weight in pairs for one in scaled(strata_of(part), weight))
 
 
 def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
@@ -81,8 +110,9 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
         return {**empty, "reason": "no interval: too few items"}
     replicates = replicates[:, defined]
     values = np.array([one.value for one in complete], dtype=np.float64)
-    pairs = compare_replicates(replicates, values)
-    ranges = rank_ranges(replicates, values, alpha=ALPHA)
+    strata = [one.resampled for one in complete]
+    pairs = compare_replicates(replicates, values, strata=strata)
+    ranges = rank_ranges(replicates, values, strata=strata, alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {
         "systems": names,

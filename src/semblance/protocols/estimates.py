@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from semblance.protocols.context import Columns, Context, lost_rows
 from semblance.records import Component, Score
-from semblance.stats import percentile_interval, wilson
+from semblance.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""
@@ -21,7 +21,8 @@ Statistic = Callable[[Columns], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it.
+    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it; `units` are what
+    was resampled, if not the items.
 
     A share of items has Wilson's interval in its row, which holds the truth near 0 and 1 where the bootstrap's does
     not; its replicates are what differences and means over several are made of.
@@ -32,10 +33,12 @@ class Estimate:
     replicates: NDArray[np.float64]
     method: str
     is_share: bool = False
+    units: int | None = None
 
     def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
         """As a row of results."""
-        low, high = interval(self.replicates)
+        units = self.n if self.units is None else self.units
+        low, high = interval(self.replicates, self.value, freedom_of_units(units))
         method = self.method
         if self.is_share and low is not None:
             found = wilson(self.value, self.n)
@@ -44,7 +47,7 @@ class Estimate:
 
     def component(self) -> Component:
         """As a part of the task's headline."""
-        return Component(self.value, self.n, self.replicates)
+        return Component(self.value, self.n, self.replicates, units=self.units)
 
 
 def estimate(
@@ -75,11 +78,17 @@ def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
     value = float(np.mean([part.value for part in estimates]))
     has_interval = all(len(part.replicates) for part in estimates)
     replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
-    return Estimate(value, max(part.n for part in estimates), replicates, method)
+    units = [part.units for part in estimates if part.units is not None]
+    return Estimate(
+        value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None
+    )
 
 
-def interval(replicates: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """The 95% percentile interval of the replicates, or (None, None) where there is none.
+def interval(
+    replicates: NDArray[np.float64], value: float | None = None, freedom: Freedom = NORMAL
+) -> tuple[float | None, float | None]:
+    """The 95% interval of a value from its replicates, or (None, None) where there is none: their percentiles,
+    corrected for bias and for the `freedom` of what was resampled; as they are where no value is given.
 
     A resample on which the statistic is undefined (a correlation of equal ratings) is left out; when that happens to
     more than one in twenty there are too few items for an interval.
@@ -87,8 +96,7 @@ def interval(replicates: NDArray[np.float64]) -> tuple[float | None, float | Non
     defined = replicates[np.isfinite(replicates)]
     if not len(replicates) or len(defined) < DEFINED * len(replicates):
         return None, None
-    low, high = percentile_interval(defined, 0.95)
-    return float(low), float(high)
+    return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
 
 
 def undefined(measure: str, n: int, reason: str, *, variant: str = "", method: str = "") -> Score:

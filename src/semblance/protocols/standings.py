@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semblance.errors import DataError
 from semblance.protocols.comparisons import Headline
+from semblance.records import Stratum
 from semblance.runs.folder import write_columns
 
 FILE = "headlines.parquet"
@@ -75,16 +77,37 @@ def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Seq
 def _row(one: Standing) -> dict[str, Any]:
     headline = one.headline
     # Text keeps every bit of a number, and reads the same on any machine.
-    replicates = json.dumps([None if value != value else value for value in headline.replicates.tolist()])
+    replicates = json.dumps(_numbers(headline.replicates))
     return {
         "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
-        "reason": headline.reason, "replicates": replicates,
+        "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
     }  # fmt: skip
 
 
 def _standing(row: Mapping[str, Any]) -> Standing:
-    values = json.loads(row["replicates"])
-    replicates = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    headline = Headline(row["system"], row["value"], int(row["n"]), replicates, row["method"], row["reason"])
+    headline = Headline(
+        row["system"], row["value"], int(row["n"]), _array(json.loads(row["replicates"])), row["method"],
+        row["reason"], _strata(row.get("strata") or "[]"),
+    )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
+
+
+def _strata_text(strata: Sequence[Stratum]) -> str:
+    """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
+    short = [
+        (one.units, [value and float(f"{value:.6g}") for value in _numbers(one.draws)]) for one in strata
+    ]
+    return json.dumps(short)
+
+
+def _strata(text: str) -> tuple[Stratum, ...]:
+    return tuple(Stratum(units, _array(draws)) for units, draws in json.loads(text))
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _array(values: Sequence[float | None]) -> NDArray[np.float64]:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -75,7 +75,7 @@ def render_fields(
         lines = [line for note in _field_notes(one) for line in folded(f"- {note}", width, unicode)]
         parts += [Text("\n").join(lines)] if lines else []
     last = (
-        "Ranks and groups are by paired bootstrap z tests, Holm within a table, alpha 0.05. In one group: no test "
+        "Ranks and groups are by paired bootstrap t tests, Holm within a table, alpha 0.05. In one group: no test "
         "tells them apart, which is not being equal. Best: share of resamples in which a system is ahead of all."
     )
     parts.append(Text("\n").join(folded(last, width, unicode)))

@@ -88,6 +88,7 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
             "n": part.n,
             "reason": part.reason,
             "replicates": _numbers(part.replicates),
+            **({} if part.units is None else {"units": part.units}),
         }
         for name, part in record.components.items()
     }
@@ -98,7 +99,9 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
 def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     """The inverse of `record_to_json`; KeyError or TypeError if `plain` is not one."""
     components = {
-        name: Component(part["value"], part["n"], _array(part["replicates"]), part["reason"])
+        name: Component(
+            part["value"], part["n"], _array(part["replicates"]), part["reason"], part.get("units")
+        )
         for name, part in plain["components"].items()
     }
     return CellRecord(

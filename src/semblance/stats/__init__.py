@@ -7,24 +7,32 @@ from semblance.stats.bootstrap import (
     resample_means,
     stratified_means,
 )
+from semblance.stats.corrected import corrected_interval
 from semblance.stats.estimate import Estimate, Significance
+from semblance.stats.freedom import NORMAL, Freedom, freedom_of_difference, freedom_of_units
 from semblance.stats.intervals import fisher_z, observed_range, wilson
 from semblance.stats.mixed import MixedMean, mixed_mean
 from semblance.stats.multiple import holm
 from semblance.stats.power import items_needed, smallest_difference
 from semblance.stats.randomization import randomization_test
-from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges, z_test
+from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges
 from semblance.stats.signed_rank import hodges_lehmann, wilcoxon
 from semblance.stats.stability import kendall_tau, rank_quantiles, win_probabilities
+from semblance.stats.students import t_quantile, t_tail, t_test
 
 __all__ = [
+    "NORMAL",
     "Estimate",
+    "Freedom",
     "MixedMean",
     "PairTest",
     "Significance",
     "bootstrap_ci",
     "compare_replicates",
+    "corrected_interval",
     "fisher_z",
+    "freedom_of_difference",
+    "freedom_of_units",
     "hodges_lehmann",
     "holm",
     "items_needed",
@@ -40,8 +48,10 @@ __all__ = [
     "resample_means",
     "smallest_difference",
     "stratified_means",
+    "t_quantile",
+    "t_tail",
+    "t_test",
     "wilcoxon",
     "wilson",
     "win_probabilities",
-    "z_test",
 ]

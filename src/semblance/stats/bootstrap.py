@@ -34,7 +34,8 @@ DEFAULT_SEED = 1337
 # and counting are fastest in blocks that stay in the cache.
 _PRODUCTS = 1 << 18
 _DRAWS = 1 << 16
-_MOST_UNDEFINED = 0.05
+MOST_UNDEFINED = 0.05
+"""Share of resamples that may be without a value."""
 
 
 def resample_means(columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -98,7 +99,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
             f"The replicates have the shape {values.shape}.", mend="Give one number per resample."
         )
     undefined = np.isnan(values)
-    if undefined.mean() > _MOST_UNDEFINED:
+    if undefined.mean() > MOST_UNDEFINED:
         return float("nan"), float("nan")
     low, high = np.quantile(values[~undefined], [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import math
 
 from semblance.errors import UsageError
-from semblance.stats.estimate import critical
+from semblance.stats.students import t_quantile
 
 ALPHA, POWER = 0.05, 0.8
 
 
-def smallest_difference(error: float, *, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The least true difference that a two-sided z test at `alpha` finds with this `power`, from the standard error of
-    the difference, in its unit: (z_(1-alpha/2) + z_power) x error. Source: Lachin 1981.
+def smallest_difference(
+    error: float, *, alpha: float = ALPHA, power: float = POWER, df: float = math.inf
+) -> float:
+    """The least true difference that a two-sided test at `alpha` finds with this `power`, from the standard error of
+    the difference with its `df` degrees of freedom, in its unit: (t_(1-alpha/2) + t_power) x error, for infinite `df`
+    with normal quantiles. Source: Lachin 1981.
 
     Raises UsageError for an error below 0, or alpha or power outside (0, 1).
 
     >>> round(smallest_difference(0.01), 4)
     0.028
+    >>> round(smallest_difference(0.01, df=4), 4)
+    0.0372
     """
     _check(error, alpha, power)
-    return (critical(1 - alpha) + _quantile(power)) * error
+    return (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) * error
 
 
 def items_needed(
@@ -39,12 +44,6 @@ def items_needed(
         return None
     ratio = smallest_difference(error, alpha=alpha, power=power) / abs(difference)
     return max(1, math.ceil(n * ratio**2))
-
-
-def _quantile(share: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(share))
 
 
 def _check(error: float, alpha: float, power: float) -> None:

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from semblance.errors import UsageError
+from semblance.records import Stratum
 from semblance.stats.bootstrap import DEFAULT_SEED, resample_means, stream
-from semblance.stats.estimate import Estimate, critical
+from semblance.stats.estimate import Estimate, check_confidence
+from semblance.stats.freedom import KEPT, NORMAL, freedom_of_difference
 from semblance.stats.multiple import holm
+from semblance.stats.students import t_quantile, t_test
 
 Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
-
-# Relative to the largest estimate: what two orders of summation may differ by.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """The difference of system `a` to system `b` (positions), and a two-sided z test that it is 0.
+    """The difference of system `a` to system `b` (positions), and a two-sided t test that it is 0.
 
-    `error` is its bootstrap standard error and `low` to `high` the difference within z errors; `p_adjusted`
-    is corrected by Holm over all pairs of the comparison.
+    `error` is its bootstrap standard error, `df` its degrees of freedom and `low` to `high` the difference within t
+    errors; `p_adjusted` is corrected by Holm over all pairs of the comparison.
     """
 
     a: int
@@ -38,17 +38,23 @@ class PairTest:
     statistic: float
     p: float
     p_adjusted: float
+    df: float = math.inf
 
 
 def compare_replicates(
-    replicates: ArrayLike, estimates: ArrayLike, *, confidence: float = 0.95
+    replicates: ArrayLike,
+    estimates: ArrayLike,
+    *,
+    strata: Sequence[Sequence[Stratum]] = (),
+    confidence: float = 0.95,
 ) -> tuple[PairTest, ...]:
     """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
 
     Replicate j of all systems must come from one resample of the same items; the standard error of a
-    difference is the standard deviation of its replicates. Pairs are ordered (0, 1), (0, 2) ... Where it is
-    0, the difference is certain and p is 0; a difference in the last bits of a float is none, and p is 1.
-    Fewer than two systems give no pairs.
+    difference is the standard deviation of its replicates, mended by what was resampled: the `strata` of every
+    system, without which it is taken as known and the test is a z test. Pairs are ordered (0, 1), (0, 2) ...
+    Where it is 0, the difference is certain and p is 0; a difference in the last bits of a float is none, and
+    p is 1. Fewer than two systems give no pairs.
     Raises UsageError for shapes that do not fit, fewer than two resamples, or values that are not finite.
 
     >>> rng = np.random.default_rng(0)
@@ -57,33 +63,28 @@ def compare_replicates(
     (0.2, True)
     """
     draws, values = _checked(replicates, estimates)
-    z = critical(confidence)
-    pairs = list(combinations(range(len(values)), 2))
-    differences = [float(values[a] - values[b]) for a, b in pairs]
-    errors = [float(np.std(draws[a] - draws[b], ddof=1)) for a, b in pairs]
+    check_confidence(confidence)
     scale = float(np.abs(values).max(initial=0))
-    tests = [z_test(*pair, scale) for pair in zip(differences, errors, strict=True)]
-    scores, probabilities = [score for score, _ in tests], [p for _, p in tests]
-    rows = zip(pairs, differences, errors, scores, probabilities, holm(probabilities), strict=True)
+    found = []
+    for a, b in combinations(range(len(values)), 2):
+        free = freedom_of_difference(strata[a], strata[b]) if strata else NORMAL
+        difference, error = float(values[a] - values[b]), free.error(draws[a] - draws[b])
+        reach = t_quantile((1 + confidence) / 2, free.df) * error
+        score, p = t_test(difference, error, scale, free.df)
+        found.append(
+            PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
+        )
     return tuple(
-        PairTest(a, b, difference, difference - z * error, difference + z * error, error, score, p, adjusted)
-        for (a, b), difference, error, score, p, adjusted in rows
+        replace(one, p_adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)
     )
 
 
-def z_test(difference: float, error: float, scale: float) -> tuple[float, float]:
-    """The statistic of a difference with this standard error, and its two-sided p. Where the error is 0 the difference
-    is certain; one in the last bits of values as large as `scale` is none.
-
-    >>> z_test(0.1, 0.05, 1.0)[1].__round__(4), z_test(1e-17, 0.0, 1.0), z_test(0.1, 0.0, 1.0)
-    (0.0455, (0.0, 1.0), (inf, 0.0))
-    """
-    score = _standardised(difference, error, _ROUNDING * scale)
-    return score, math.erfc(abs(score) / math.sqrt(2))
-
-
 def rank_ranges(
-    replicates: ArrayLike, estimates: ArrayLike, *, alpha: float = 0.05
+    replicates: ArrayLike,
+    estimates: ArrayLike,
+    *,
+    strata: Sequence[Sequence[Stratum]] = (),
+    alpha: float = 0.05,
 ) -> tuple[tuple[int, int], ...]:
     """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
 
@@ -97,7 +98,7 @@ def rank_ranges(
     """
     systems = len(np.atleast_1d(np.asarray(estimates)))
     beaten_by, beats = [0] * systems, [0] * systems
-    for pair in compare_replicates(replicates, estimates):
+    for pair in compare_replicates(replicates, estimates, strata=strata):
         if pair.p_adjusted < alpha:
             winner, loser = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
             beats[winner] += 1
@@ -127,18 +128,13 @@ def rank_intervals(
     table = _table(scores)
     replicates = resample_means(table.T, n_resamples=n_resamples, rng=stream(seed, rng)).T
     means = table.mean(axis=1)
-    ranges = rank_ranges(replicates, means, alpha=alpha)
-    method = f"paired bootstrap z tests, {n_resamples} resamples, Holm, alpha {alpha:g}"
+    strata = [(Stratum(table.shape[1], row[:KEPT]),) for row in replicates]
+    ranges = rank_ranges(replicates, means, strata=strata, alpha=alpha)
+    method = f"paired bootstrap t tests, {n_resamples} resamples, Holm, alpha {alpha:g}"
     return tuple(
         Estimate(float(1 + (means > mean).sum()), float(best), float(worst), table.shape[1], method)
         for mean, (best, worst) in zip(means, ranges, strict=True)
     )
-
-
-def _standardised(difference: float, error: float, rounding: float) -> float:
-    if abs(difference) <= rounding:
-        return 0.0
-    return difference / error if error > rounding else math.copysign(math.inf, difference)
 
 
 def _checked(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

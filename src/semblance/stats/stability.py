@@ -18,7 +18,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
     side is all equal or n is below 2. Memory grows with n squared.
     Raises UsageError for shapes that differ or values that are not finite.
 
-    >>> float(kendall_tau([1, 2, 3, 4], [1, 3, 2, 4])), float(kendall_tau([1, 2, 2], [1, 2, 3]).round(4))
+    >>> float(kendall_tau([1, 2, 3, 4], [1, 3, 2, 4]).round(4)), float(kendall_tau([1, 2, 2], [1, 2, 3]).round(4))
     (0.6667, 0.8165)
     """
     left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

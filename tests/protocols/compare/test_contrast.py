@@ -17,6 +17,9 @@ from semblance.protocols.standings import Standing
 from semblance.stats import compare_replicates, randomization_test
 
 RNG = np.random.default_rng(3)
+N = 50
+MENDED = math.sqrt(N / (N - 1))
+"""By so much resampling N items makes an error too small."""
 FIRST, SECOND = RNG.normal(0.7, 0.02, 400), RNG.normal(0.66, 0.02, 400)
 
 
@@ -24,21 +27,24 @@ def side(
     name: str, value: float | None, replicates: object = (), items: object = None, **more: object
 ) -> Side:
     draws = np.asarray(replicates, dtype=np.float64)
-    headline = Headline(name, value, 50, draws, reason="" if value is not None else "out of memory")
+    headline = Headline(name, value, N, draws, reason="" if value is not None else "out of memory")
     return Side(Standing("sts", "", "spearman", headline, **more), items)  # type: ignore[arg-type]
 
 
-def test_it_is_the_z_test_of_the_ranks() -> None:
-    found = contrast(side("a", 0.7, FIRST), side("b", 0.66, SECOND))
-    [pair] = compare_replicates(np.stack([FIRST, SECOND]), [0.7, 0.66])
+def test_it_is_the_t_test_of_the_ranks() -> None:
+    a, b = side("a", 0.7, FIRST), side("b", 0.66, SECOND)
+    found, strata = contrast(a, b), [one.standing.headline.resampled for one in (a, b)]
+    [pair] = compare_replicates(np.stack([FIRST, SECOND]), [0.7, 0.66], strata=strata)
+    assert found.df == pair.df == pytest.approx(N - 1)
     assert found.difference == pytest.approx(0.04)
     assert (found.low, found.high, found.p) == pytest.approx((pair.low, pair.high, pair.p))
 
 
 def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
-    """Draws of an estimate whose true difference is `smallest` are beyond 1.96 errors in 80% of the cases."""
+    """Of items whose mean differs by `smallest`, a t test finds it in 80% of the cases."""
     found = contrast(side("a", 0.7, FIRST), side("b", 0.66, SECOND))
-    seen = np.abs(RNG.normal(found.smallest, found.error, 20_000)) > 1.959964 * found.error
+    items = RNG.normal(found.smallest, found.error * math.sqrt(N), (20_000, N))
+    seen = scipy_stats.ttest_1samp(items, 0, axis=1).pvalue < 0.05
     assert seen.mean() == pytest.approx(0.8, abs=0.01)
 
 
@@ -46,7 +52,8 @@ def test_without_pairing_the_errors_add_up_and_items_are_left() -> None:
     items = {str(i): float(i % 3) for i in range(30)}
     a, b = side("a", 0.7, FIRST, items), side("b", 0.66, SECOND, items)
     found = contrast(a, b, paired=False)
-    assert found.error == pytest.approx(math.hypot(FIRST.std(ddof=1), SECOND.std(ddof=1)))
+    assert found.error == pytest.approx(MENDED * math.hypot(FIRST.std(ddof=1), SECOND.std(ddof=1)))
+    assert N - 1 < found.df < 2 * N - 2
     assert found.by_item is None
     assert contrast(a, b).by_item is not None
 
@@ -66,7 +73,7 @@ def test_by_item(pairs: list[tuple[float, float]], lost: int) -> None:
     order = sorted(x)
     a, b = np.array([x[one] for one in order]), np.array([y[one] for one in order])
     assert items.randomization_p == randomization_test(a, b).p
-    if np.ptp(a - b) > 0:
+    if (a - b).std(ddof=1) > 0:
         assert items.effect == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
 
 
@@ -75,7 +82,7 @@ def test_one_sided(difference: float, error: float) -> None:
     found = replace(
         contrast(side("a", 0.7, FIRST), side("b", 0.66, SECOND)), difference=difference, error=error
     )
-    assert one_sided(found) == pytest.approx(float(scipy_stats.norm.cdf(difference / error)), abs=1e-9)
+    assert one_sided(found) == pytest.approx(float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9)
 
 
 def test_what_cannot_be_compared_says_why() -> None:
@@ -94,6 +101,6 @@ def test_few_undefined_resamples_are_left_out_and_many_leave_no_interval() -> No
     few, many = FIRST.copy(), FIRST.copy()
     few[:10], many[:40] = np.nan, np.nan
     assert contrast(side("a", 0.7, few), side("b", 0.66, SECOND)).error == pytest.approx(
-        (FIRST - SECOND)[10:].std(ddof=1)
+        MENDED * (FIRST - SECOND)[10:].std(ddof=1)
     )
     assert math.isnan(contrast(side("a", 0.7, many), side("b", 0.66, SECOND)).error)

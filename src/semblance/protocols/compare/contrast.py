@@ -11,11 +11,19 @@ from numpy.typing import NDArray
 from semblance.protocols.compare.items import PerItem
 from semblance.protocols.compare.values import Side
 from semblance.protocols.estimates import DEFINED
-from semblance.stats import randomization_test, smallest_difference, wilcoxon, z_test
-from semblance.stats.estimate import critical
+from semblance.stats import (
+    Freedom,
+    freedom_of_difference,
+    randomization_test,
+    smallest_difference,
+    t_quantile,
+    t_tail,
+    t_test,
+    wilcoxon,
+)
 
-METHOD = "paired bootstrap: z test of the difference with its bootstrap standard error"
-UNPAIRED = "z test of the difference with the bootstrap standard errors of both runs"
+METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
+UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
 _NONE = float("nan")
 Floats = NDArray[np.float64]
 
@@ -35,8 +43,9 @@ class ByItem:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Value of `a` less value of `b`, in the measure's unit, with a 95% interval, the standard error behind it and a
-    two-sided p. `smallest` is the least true difference that this data would have shown with 80% power at 5%.
+    """Value of `a` less value of `b`, in the measure's unit, with a 95% interval, the standard error behind it with its
+    degrees of freedom `df`, and a two-sided p. `smallest` is the least true difference that this data would have shown
+    with 80% power at 5%.
 
     `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. `n` is
     the smaller number of items. `p_adjusted` is filled over a table by `adjusted`.
@@ -60,6 +69,7 @@ class Contrast:
     method: str = ""
     by_item: ByItem | None = None
     reason: str = ""
+    df: float = math.inf
 
 
 def contrast(a: Side, b: Side, *, paired: bool = True, seed: int = 1337) -> Contrast:
@@ -75,15 +85,16 @@ def contrast(a: Side, b: Side, *, paired: bool = True, seed: int = 1337) -> Cont
     if a.standing.group != b.standing.group:
         return replace(made, reason="the two were scored by different methods")
     difference = float(first.value or 0.0) - float(second.value or 0.0)
-    error = _error(first.replicates, second.replicates, paired)
+    free = freedom_of_difference(first.resampled, second.resampled, paired=paired)
+    error = _error(first.replicates, second.replicates, free, paired)
     made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
-    half = critical(0.95) * error
-    p = z_test(difference, error, _scale(made))[1]
+    half = t_quantile(0.975, free.df) * error
+    p = t_test(difference, error, _scale(made), free.df)[1]
     return replace(
-        made, low=difference - half, high=difference + half, error=error, p=p,
-        smallest=smallest_difference(error), method=METHOD if paired else UNPAIRED,
+        made, low=difference - half, high=difference + half, error=error, df=free.df, p=p,
+        smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
     )  # fmt: skip
 
 
@@ -96,27 +107,27 @@ def one_sided(found: Contrast) -> float:
     """
     if found.difference is None or math.isnan(found.error):
         return _NONE
-    score, _ = z_test(found.difference, found.error, _scale(found))
+    score, _ = t_test(found.difference, found.error, _scale(found), found.df)
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
-    return math.erfc(-score / math.sqrt(2)) / 2
+    return t_tail(-score, found.df)
 
 
 def _scale(found: Contrast) -> float:
     return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
 
 
-def _error(first: Floats, second: Floats, paired: bool) -> float:
+def _error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
     if not len(first) or not len(second):
         return _NONE
     if not paired:
         known = [draws[np.isfinite(draws)] for draws in (first, second)]
-        return math.hypot(*(float(np.std(draws, ddof=1)) for draws in known))
+        return free.factor * math.hypot(*(float(np.std(draws, ddof=1)) for draws in known))
     if len(first) != len(second):
         return _NONE
     differences = first - second
     defined = differences[np.isfinite(differences)]
-    return float(np.std(defined, ddof=1)) if len(defined) >= DEFINED * len(differences) else _NONE
+    return free.error(defined) if len(defined) >= DEFINED * len(differences) else _NONE
 
 
 def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem | None:

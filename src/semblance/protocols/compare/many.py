@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from semblance.protocols.compare.direction import higher_is_better
 from semblance.protocols.compare.values import Place, RunValues, check_names, wanted
 from semblance.protocols.comparisons import ALPHA
-from semblance.protocols.estimates import DEFINED, interval
+from semblance.protocols.estimates import DEFINED
 from semblance.protocols.standings import Standing
+from semblance.records import Stratum
 from semblance.stats import compare_replicates, rank_ranges
 
 
@@ -61,7 +62,7 @@ def fields(
 
 
 def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
-    """One field. Ranks are by paired bootstrap z tests, Holm over its pairs, alpha 0.05."""
+    """One field. Ranks are by paired bootstrap t tests, Holm over its pairs, alpha 0.05."""
     task, dataset, measure = place
     sign = 1.0 if higher_is_better(measure) else -1.0
     known = [one for one in standings if one.headline.value is not None]
@@ -72,17 +73,18 @@ def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
     if reason:
         return Field(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
-    ranges = rank_ranges(sign * draws, sign * values, alpha=ALPHA)
+    strata = [one.headline.resampled for one in known]
+    ranges = rank_ranges(sign * draws, sign * values, strata=strata, alpha=ALPHA)
     best = _best(sign * draws)
     entrants = tuple(
         Entrant(one.system, one.value, one.low, one.high, one.n, low, high, share)
         for one, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
-    return Field(task, dataset, measure, group, entrants, _groups(draws, values), missing)
+    return Field(task, dataset, measure, group, entrants, _groups(draws, values, strata), missing)
 
 
 def _entrant(one: Standing) -> Entrant:
-    low, high = interval(one.headline.replicates)
+    low, high = one.headline.interval
     return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
 
 
@@ -102,8 +104,11 @@ def _best(draws: NDArray[np.float64]) -> list[float]:
     return [float(share) for share in (top / top.sum(axis=0)).mean(axis=1)]
 
 
-def _groups(draws: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[tuple[int, int], ...]:
-    apart = {(pair.a, pair.b) for pair in compare_replicates(draws, values) if pair.p_adjusted < ALPHA}
+def _groups(
+    draws: NDArray[np.float64], values: NDArray[np.float64], strata: Sequence[Sequence[Stratum]]
+) -> tuple[tuple[int, int], ...]:
+    pairs = compare_replicates(draws, values, strata=strata)
+    apart = {(pair.a, pair.b) for pair in pairs if pair.p_adjusted < ALPHA}
     found: list[tuple[int, int]] = []
     for first in range(len(values)):
         last = first

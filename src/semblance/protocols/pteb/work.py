@@ -24,6 +24,8 @@ from semblance.protocols.request import DatasetRequest
 from semblance.records import Component, Loaded, Score, Skipped, TaskOutcome
 from semblance.runs.cells import record_from_json
 from semblance.runs.rehearsal import Hear, Rehearsal
+from semblance.stats import freedom_of_units
+from semblance.stats.freedom import resampled_units
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
@@ -205,7 +207,7 @@ def _rows(
 
 
 def _score(job: Job, measure: str, part: Component, subset: str, method: str) -> Score:
-    low, high = interval(part.replicates) if part.value is not None else (None, None)
+    low, high = interval(part.replicates, part.value, freedom_of_units(resampled_units(part)))
     return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
 
 
@@ -220,7 +222,9 @@ def mean_component(by_language: Mapping[str, Component]) -> Component:
     has_interval = all(len(part.replicates) for part in parts)
     replicates = np.mean([part.replicates for part in parts], axis=0) if has_interval else np.empty(0)
     value = sum(part.value for part in parts if part.value is not None) / len(parts)
-    return Component(value, sum(part.n for part in parts), replicates)
+    # Every language has a mean of its own: as many degrees of freedom are gone.
+    units = sum(resampled_units(part) - 1 for part in parts) + 1
+    return Component(value, sum(part.n for part in parts), replicates, units=units)
 
 
 def difference(a: Component, b: Component) -> Component:
@@ -230,7 +234,7 @@ def difference(a: Component, b: Component) -> Component:
             return Component(None, part.n, reason=part.reason)
     paired = len(a.replicates) == len(b.replicates)
     value = (a.value or 0.0) - (b.value or 0.0)
-    return Component(value, a.n, a.replicates - b.replicates if paired else a.replicates[:0])
+    return Component(value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units)
 
 
 def _none(scored: TaskOutcome) -> Component:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from semblance.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared, mean_component
-from semblance.protocols.estimates import interval
 from semblance.protocols.sage.plan import Plan
 from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.protocols.sage.work import task as task_called
@@ -97,7 +96,7 @@ def _task_headline(
 
 def _joined(system: str, parts: list[Component], method: str) -> Headline:
     mean = mean_component(parts, harmonic=False)
-    return Headline(system, mean.value, max(part.n for part in parts), mean.replicates, method)
+    return Headline.of(system, mean, method, max(part.n for part in parts))
 
 
 def _method(task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
@@ -137,11 +136,11 @@ def _mean_of_tasks(headlines: list[Headline], system: str, method: str) -> Headl
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
     mean = mean_component(parts, harmonic=False)
-    return Headline(system, mean.value, len(parts), mean.replicates, method + note)
+    return Headline.of(system, mean, method + note, len(parts))
 
 
 def _row(plan: Plan, task: str, measure: str, headline: Headline) -> Result:
-    low, high = interval(headline.replicates)
+    low, high = headline.interval
     return Result(
         "sage", task, "", "", "", "", headline.system, measure, headline.value, headline.n, low, high,
         headline.method, plan.request.seed, headline.reason,

@@ -57,7 +57,7 @@ def _headline(record: CellRecord | None, system: str) -> Headline:
     component = record.components.get(headline.measure)
     if component is None or component.value is None:
         return Headline.none(system, headline.reason)
-    return Headline(system, component.value, component.n, component.replicates, headline.method)
+    return Headline.of(system, component, headline.method)
 
 
 def _mean(system: str, headlines: Mapping[str, Headline]) -> Headline:
@@ -69,4 +69,4 @@ def _mean(system: str, headlines: Mapping[str, Headline]) -> Headline:
         return next(iter(headlines.values()))
     mean = mean_component([one.component for one in headlines.values()])
     method = f"mean over {len(headlines)} tasks"
-    return Headline(system, mean.value, mean.n, mean.replicates, method)
+    return Headline.of(system, mean, method)

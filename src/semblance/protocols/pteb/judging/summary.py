@@ -15,7 +15,6 @@ from semblance.protocols.comparisons import (
     compared,
     mean_component,
 )
-from semblance.protocols.estimates import interval
 from semblance.protocols.pteb.judging.agreement import ERROR, FAILED, HEADLINE, share_interval
 from semblance.protocols.pteb.judging.plan import TASK, Plan
 from semblance.records import Component, Result
@@ -74,12 +73,12 @@ def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headli
     if not figure.startswith(HEADLINE):
         whole = _pooled(list(known.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
-        return Headline(judge, whole.value, whole.n, whole.replicates, f"pairs of {several}, {method}")
+        return Headline.of(judge, whole, f"pairs of {several}, {method}")
     whole = mean_component(list(known.values()))
     method = f"mean over {several}, bootstrap within each"
     if len(known) < len(parts):
         method += f"; too few pairs: {', '.join(name for name in parts if name not in known)}"
-    return Headline(judge, whole.value, whole.n, whole.replicates, method)
+    return Headline.of(judge, whole, method)
 
 
 def _pooled(parts: Sequence[Component]) -> Component:
@@ -126,12 +125,12 @@ def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
             return Headline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
     whole = mean_component(list(parts.values()))
     n = max(part.n for part in parts.values())
-    return Headline(MEAN_OF_JUDGES, whole.value, n, whole.replicates, f"mean of {len(parts)} judges")
+    return Headline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
 def _row(plan: Plan, dataset: str, figure: str, headline: Headline) -> Result:
     measure, _, variant = figure.partition(" ")
-    low, high = interval(headline.replicates)
+    low, high = headline.interval
     if measure == FAILED and headline.value is not None:
         low, high = share_interval(headline.value, headline.n)
     lang = plan.lang(dataset) if dataset else ""

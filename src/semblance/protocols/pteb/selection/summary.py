@@ -17,7 +17,6 @@ from semblance.protocols.comparisons import (
     compared,
     mean_component,
 )
-from semblance.protocols.estimates import interval
 from semblance.protocols.pteb.selection.choice import Candidate, Selection, select
 from semblance.protocols.pteb.selection.criteria import HEADLINE
 from semblance.protocols.pteb.selection.plan import TASK, Plan
@@ -100,7 +99,7 @@ def _over_datasets(
             return Headline.none(candidate, f"{dataset}: {part.reason}")
     whole = mean_component(list(parts.values()))
     method = f"mean over {len(parts)} dataset{'s' if len(parts) > 1 else ''}, bootstrap within each"
-    return Headline(candidate, whole.value, whole.n, whole.replicates, method)
+    return Headline.of(candidate, whole, method)
 
 
 def _parts(
@@ -152,7 +151,7 @@ def _shift(plan: Plan, candidate: str, variant: str, parts: Mapping[str, Compone
 
 
 def _row(plan: Plan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
-    low, high = interval(headline.replicates)
+    low, high = headline.interval
     if measure in SHARES and low == high:
         # None failed, or all: resampling cannot tell how far from that the truth may be.
         low = high = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from semblance.protocols.comparisons import Headline, mean_component
 from semblance.protocols.pteb.summary.runs import Runs
 from semblance.randomness import generator
-from semblance.records import Component
+from semblance.records import Component, Stratum
+from semblance.stats.freedom import KEPT
 
 Floats = NDArray[np.float64]
 
@@ -59,17 +60,15 @@ def on_dataset(dataset: str, system: str, sources: Sequence[Runs], *, seed: int,
     for runs in sources:
         if runs.reason:
             return Level.none(system, runs.reason)
-    scores, deltas = [], []
-    for runs in sources:
-        drawn = _drawn_runs(dataset, runs, seed, resamples)
-        scores.append(_over_runs(runs.scores, runs.score_draws, drawn))
-        deltas.append(_over_runs(runs.deltas, runs.delta_draws, drawn))
-    score, delta = mean_component(scores), mean_component(deltas)
+    drawn = [_drawn_runs(dataset, runs, seed, resamples) for runs in sources]
+    units = min(runs.n if runs.units is None else runs.units for runs in sources)
+    score = _over_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
+    delta = _over_sources([(runs.deltas, runs.delta_draws) for runs in sources], drawn, units)
     n, words = max(runs.n for runs in sources), _words(sources)
     return Level(
         system,
-        Headline(system, score.value, n, score.replicates, words),
-        Headline(system, delta.value, n, delta.replicates, f"paired by item; {words}"),
+        Headline.of(system, score, words, n),
+        Headline.of(system, delta, f"paired by item; {words}", n),
         tuple(runs.scores for runs in sources),
         tuple(runs.deltas for runs in sources),
     )
@@ -101,7 +100,26 @@ def over_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> Head
         words += f"; {fixed} without an interval held fixed"
     if not len(mean.replicates):
         words = f"mean over {len(parts)} {noun}{'s' if len(parts) > 1 else ''}; nothing to resample"
-    return Headline(system, mean.value, mean.n, mean.replicates, words)
+    return Headline.of(system, mean, words)
+
+
+def _over_sources(
+    sources: Sequence[tuple[Floats, Floats]], drawn: Sequence[Floats | None], units: int
+) -> Component:
+    """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
+    each source another: six runs say less of runs than a hundred items of items."""
+    pairs = list(zip(sources, drawn, strict=True))
+    mean = mean_component([_over_runs(*source, one) for source, one in pairs])
+    strata = []
+    if all(draws.shape[1] for _, draws in sources):
+        items = np.mean([draws[:, :KEPT].mean(axis=0) for _, draws in sources], axis=0)
+        strata.append(Stratum(units, items))
+    strata += [
+        Stratum(len(values), one[:KEPT] @ values / len(sources))
+        for (values, _), one in pairs
+        if one is not None
+    ]
+    return replace(mean, strata=tuple(strata))
 
 
 def _over_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from semblance.protocols.comparisons import Headline
-from semblance.protocols.estimates import interval
 from semblance.protocols.pteb.summary.layout import ORIGINAL, Layout, RunDataset
 from semblance.protocols.pteb.summary.levels import Level
 from semblance.records import Result
@@ -22,7 +21,7 @@ def level_rows(
     name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
     where = (name, subset, lang, label, level.system)
     for measure, part in ((headline, level.score), ("delta", level.delta)):
-        low, high = interval(part.replicates)
+        low, high = part.interval
         yield Result(
             "pteb",
             task,
@@ -46,7 +45,7 @@ def level_rows(
 
 def original_row(layout: Layout, task: str, headline: str, original: Headline) -> Result:
     """The original score over datasets or tasks."""
-    low, high = interval(original.replicates)
+    low, high = original.interval
     return Result(
         "pteb", task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
         original.method, layout.seed, original.reason,

@@ -12,6 +12,7 @@ from semblance.protocols.comparisons import Headline
 from semblance.protocols.pteb.summary.layout import ORIGINAL, RunSource
 from semblance.records import Component
 from semblance.runs.cells import CellRecord
+from semblance.stats.freedom import resampled_units
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +25,8 @@ def _nothing() -> Floats:
 class Runs:
     """The runs of one source on one dataset: `scores` (runs,) in its wordings and `originals` (runs,) on the items that
     were kept in each, with the replicates of both, (runs, resamples); the latter have no column where the items cannot
-    be resampled. `reason` says why there are none. `method` is the task's own, of one run."""
+    be resampled. `units` are what is resampled, if not the `n` items. `reason` says why there are none. `method` is the
+    task's own, of one run."""
 
     source: RunSource
     scores: Floats = field(default_factory=_nothing)
@@ -34,6 +36,7 @@ class Runs:
     n: int = 0
     method: str = ""
     reason: str = ""
+    units: int | None = None
 
     @property
     def deltas(self) -> Floats:
@@ -64,7 +67,7 @@ class Cells:
         parts = _components(record, "score")
         if isinstance(parts, str):
             return Headline.none(system, parts)
-        return Headline(system, parts[0].value, parts[0].n, parts[0].replicates, _method(record))
+        return Headline.of(system, parts[0], _method(record))
 
     def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
@@ -84,7 +87,7 @@ class Cells:
         draws = _draws([*scores, *originals])
         return Runs(
             source, _values(scores), _values(originals), draws[: len(found)], draws[len(found) :],
-            max(part.n for part in scores), method,
+            max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores),
         )  # fmt: skip
 
 

@@ -27,7 +27,8 @@ def outcome(
         component = Component(None, n, reason=found)
     else:
         row = replace(found.score(headline), n=n)
-        component = replace(found.component(), n=n)
+        units = found.n if found.units is None else found.units
+        component = replace(found.component(), n=n, units=None if units == n else units)
     return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
 
 
