@@ -19,9 +19,10 @@ MAY_IMPORT = {
     **dict.fromkeys(ROOT_MODULES | PARTS, ROOT_MODULES),
     "systems": ROOT_MODULES | {"text", "search"},
     "protocols": BELOW_PROTOCOLS,
+    "doctor": BELOW_PROTOCOLS,
     "report": BELOW_PROTOCOLS | {"protocols"},
     "web": BELOW_PROTOCOLS | {"protocols", "report"},
-    "cli": BELOW_PROTOCOLS | {"protocols", "report", "web"},
+    "cli": BELOW_PROTOCOLS | {"protocols", "doctor", "report", "web"},
     "__main__": {"cli"},
 }
 HEAVY = {

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from semblance import __version__
-from semblance.cli import cache, compare, data, demo, gate, hume, listing, pteb, rag, report, sage
+from semblance.cli import cache, compare, data, demo, doctor, gate, hume, listing, pteb, rag, report, sage
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
 app.command("list")(listing.show)
 app.add_typer(sage.app, name="sage")
 app.add_typer(pteb.app, name="pteb")
