@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.web.annotation.guidelines import as_html
-from semblance.web.annotation.serving import hosts_answered
+from semblance.web.serving import hosts_answered
 
 PLAIN = {
     "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote", "hr", "br", "a",

@@ -18,7 +18,7 @@ def base(service):
     """The address of the service, really served."""
     uvicorn = pytest.importorskip("uvicorn")
     from semblance.web.annotation.app import make_app
-    from semblance.web.annotation.serving import listen
+    from semblance.web.serving import listen
 
     listening = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(make_app(service), log_level="error", timeout_graceful_shutdown=2))

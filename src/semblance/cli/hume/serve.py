@@ -72,7 +72,8 @@ def serve(
     Answers are kept in STUDY/answers.sqlite3 and survive a crash; the same command goes on where it stopped, with the
     same links. Ctrl-C stops it. The pages never read gold, models' answers or anybody else's.
     """
-    from semblance.web.annotation import serving
+    from semblance.web import serving
+    from semblance.web.annotation import serving as annotation
     from semblance.web.annotation.service import ServeOptions
 
     public = _base(public_url) if public_url else None
@@ -92,7 +93,7 @@ def serve(
             if open_browser:
                 typer.launch(shown.owner)
 
-        serving.serve(service, listening, proxy_headers=proxy_headers, ready=ready)
+        annotation.serve(service, listening, proxy_headers=proxy_headers, ready=ready)
 
 
 def links(
@@ -150,7 +151,7 @@ def _show(links: Links, json: bool) -> None:
 
 
 def _say(service: Service, host: str, public_url: str | None) -> None:
-    from semblance.web.annotation.serving import is_local
+    from semblance.web.serving import is_local
 
     study = service.folder.study
     counts = f"{len(study.tasks)} task{'s' * (len(study.tasks) != 1)}, {len(service.items)} items"

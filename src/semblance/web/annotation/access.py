@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from semblance.protocols.hume.answers import Holder, Links, Role
-from semblance.web.annotation.limits import RateLimit, address_key
 from semblance.web.annotation.refusals import Refusal, not_found
 from semblance.web.annotation.service import ServeOptions
+from semblance.web.limits import RateLimit, address_key
 
 
 class Door:

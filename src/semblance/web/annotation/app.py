@@ -12,11 +12,12 @@ from starlette.staticfiles import StaticFiles
 from semblance.web.annotation.access import Door
 from semblance.web.annotation.annotator_routes import AnnotatorRoutes
 from semblance.web.annotation.faults import ANSWERS
-from semblance.web.annotation.guard import Guard
+from semblance.web.annotation.guard import headers_at
 from semblance.web.annotation.owner_routes import OwnerRoutes
 from semblance.web.annotation.page import STATIC
 from semblance.web.annotation.pages import OWNER_STATIC
 from semblance.web.annotation.service import Service
+from semblance.web.guard import Guard
 
 _THREADS = 16
 
@@ -35,7 +36,7 @@ def make_app(service: Service) -> Guard:
     app.add_api_route("/favicon.ico", _no_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
-    return Guard(app, service.options)
+    return Guard(app, service.options, headers_at)
 
 
 def _no_icon() -> Response:

@@ -1,128 +1,18 @@
-"""What holds for every request and answer: size, host, and headers that keep pages to themselves."""
+"""What holds for every answer of an annotation server: its headers keep links and answers out of caches."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Mapping
 
-from semblance.web.annotation.service import ServeOptions
+from semblance.web.guard import HEADERS, POLICY
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-# The link is the only key, so no address may leave the page: no-referrer.
-HEADERS = {
-    "content-security-policy": POLICY,
-    "x-frame-options": "DENY",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "x-robots-tag": "noindex, nofollow",
-}
+# The link is the only key, so no address may leave the page: no-referrer is among HEADERS.
 _STATIC = "/static/"
 
 
-class Guard:
-    """Stands before the app. Bodies are read here whole, so that nothing behind meets a long or a slow one."""
-
-    def __init__(self, app: App, options: ServeOptions) -> None:
-        self._app, self._options = app, options
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        answer = _with_headers(scope["path"], send)
-        if not self._is_host(_header(scope, b"host")):
-            await _refuse(answer, 421, "This server does not go by that name.")
-            return
-        try:
-            body = await asyncio.wait_for(self._read(scope, receive), self._options.body_seconds)
-        except TimeoutError:
-            await _refuse(answer, 408, "The request took too long to arrive.")
-            return
-        if body is None:
-            await _refuse(answer, 413, f"A request has at most {self._options.most_bytes} bytes.")
-            return
-        await self._app(scope, _again(body, receive), answer)
-
-    def _is_host(self, host: str) -> bool:
-        return not self._options.hosts or host_name(host) in self._options.hosts
-
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The body; None where it is too long, by what it says of itself or by what it is."""
-        announced = _header(scope, b"content-length")
-        if announced.isdecimal() and int(announced[:12]) > self._options.most_bytes:
-            return None
-        parts, size, more = [], 0, True
-        while more:
-            message = await receive()
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._options.most_bytes:
-                return None
-            parts.append(part)
-            more = message["type"] == "http.request" and message.get("more_body", False)
-        return b"".join(parts)
+def headers_at(path: str) -> Mapping[str, str]:
+    """The headers of the answer at a path."""
+    return {**HEADERS, "cache-control": "no-cache" if path.startswith(_STATIC) else "no-store"}
 
 
-def host_name(host: str) -> str:
-    """The name in a Host header, without a port.
-
-    >>> host_name("Example.org:8000"), host_name("[::1]:8000")
-    ('example.org', '::1')
-    """
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body as one message, then whatever comes."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replayed() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replayed
-
-
-def _with_headers(path: str, send: Send) -> Send:
-    own = {**HEADERS, "cache-control": "no-cache" if path.startswith(_STATIC) else "no-store"}
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            kept = [
-                (key, value) for key, value in message.get("headers", ()) if key.decode().lower() not in own
-            ]
-            message["headers"] = [*kept, *((key.encode(), value.encode()) for key, value in own.items())]
-        await send(message)
-
-    return sent
-
-
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = json.dumps({"error": sentence}).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _header(scope: Scope, name: bytes) -> str:
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+__all__ = ["HEADERS", "POLICY", "headers_at"]

@@ -30,7 +30,7 @@ class Serving:
 
         from semblance.web.annotation.app import make_app
         from semblance.web.annotation.service import open_service
-        from semblance.web.annotation.serving import listen
+        from semblance.web.serving import listen
 
         self.service = open_service(self.study, ["ann"])
         config = uvicorn.Config(

@@ -1,0 +1,194 @@
+"""A run folder as a leaderboard sees it: who took part, what they scored, what is still going on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from semblance.errors import DataError
+from semblance.records import Result
+from semblance.runs.folder import RunFolder
+from semblance.web.leaderboard.finding import Folder
+
+Place = tuple[str, str, str]
+"""Task, dataset (empty: over all) and measure."""
+Score = tuple[float | None, float | None, float | None, int, str]
+"""Value, low, high, n, reason."""
+_KEPT = ("status", "updated", "created", "semblance", "protocol", "arguments", "systems", "datasets")
+_SMALL = 4096
+"""A failed cell's record has no replicates, so it is small; a done one's need not be read."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A cell of the run: `done`, `failed` or `not run`."""
+
+    task: str
+    dataset: str
+    system: str
+    status: str
+    reason: str = ""
+    seconds: float | None = None
+    texts: int = 0
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run. `manifest` has only what boards need, for thousands are held. `scores` are the rows without variant and
+    subset, by place and system, in the order of the file."""
+
+    folder: Folder
+    manifest: Mapping[str, Any]
+    kind: str
+    scores: Mapping[Place, Mapping[str, Score]]
+    work: tuple[Work, ...]
+    langs: Mapping[str, str] = field(default_factory=dict)
+    stacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of a sweep: what each stack costs and takes."""
+
+    @property
+    def name(self) -> str:
+        """Its folder, relative."""
+        return self.folder.name
+
+    @property
+    def running(self) -> bool:
+        """Whether it says so itself."""
+        return self.manifest.get("status") == "running"
+
+    @property
+    def updated(self) -> str:
+        """When the manifest was last written, in ISO form."""
+        return str(self.manifest.get("updated") or self.manifest.get("created") or "")
+
+    @cached_property
+    def work_of(self) -> Mapping[str, tuple[Work, ...]]:
+        """The cells by system."""
+        found: dict[str, list[Work]] = {}
+        for one in self.work:
+            found.setdefault(one.system, []).append(one)
+        return {name: tuple(own) for name, own in found.items()}
+
+    @cached_property
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the manifest says of each system."""
+        return {str(one["name"]): one for one in self.manifest.get("systems") or ()}
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Everybody who has a value or is to have one; of a sweep the stacks, not what they are made of."""
+        scored = dict.fromkeys(name for own in self.scores.values() for name in own)
+        if self.kind == "sweep":
+            return tuple(scored)
+        return tuple(scored | dict.fromkeys(one.system for one in self.work))
+
+
+def read_run(folder: Folder) -> RunData:
+    """Read a run. DataError for one that cannot be read, in words that name no place on this machine."""
+    run = RunFolder(folder.path)
+    try:
+        manifest = run.read_manifest()
+        if manifest is None:
+            raise DataError("it has no manifest any more")
+        if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
+            raise DataError("its manifest names no protocol")
+        scores, langs = _scores(run.results, manifest.get("status") == "running")
+        work = tuple(_work(run, manifest))
+        kept = {name: manifest[name] for name in _KEPT if name in manifest}
+        return RunData(folder, kept, kind_of(manifest), scores, work, langs, _stacks(folder.path, manifest))
+    except DataError as error:
+        raise DataError(_without_place(error, folder)) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"its files do not fit together ({type(error).__name__})") from None
+
+
+def kind_of(manifest: Mapping[str, Any]) -> str:
+    """The protocol, or for PTEB and RAG the command that made the run.
+
+    >>> kind_of({"protocol": "sage"}), kind_of({"protocol": "rag", "kind": "score"})
+    ('sage', 'score')
+    """
+    protocol = str(manifest["protocol"])
+    if protocol == "hume" or protocol == "mteb":
+        return protocol
+    step = str(manifest.get("kind") or manifest.get("step") or "run")
+    return protocol if step == "run" else step
+
+
+def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
+    scores: dict[Place, dict[str, Score]] = {}
+    langs: dict[str, str] = {}
+    for row in _rows(path, growing):
+        if not row.variant and not row.subset:
+            own = scores.setdefault((row.task, row.dataset, row.measure), {})
+            own[row.system] = row.value, row.ci_low, row.ci_high, row.n, row.reason
+            if row.dataset and row.lang:
+                langs[row.dataset] = row.lang
+    return scores, langs
+
+
+def _rows(path: Path, growing: bool) -> Iterator[Result]:
+    """The rows; of a run that goes on the last line may be half written."""
+    if path.is_symlink() or not path.is_file():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield _row(line)
+            except (ValueError, TypeError) as error:
+                if growing and not line.endswith("\n"):
+                    return
+                raise DataError(f"results.jsonl, line {number}, is not a result") from error
+
+
+def _row(line: str) -> Result:
+    row = Result(**json.loads(line))
+    texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
+    numbers = row.value, row.ci_low, row.ci_high, row.n
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is none")
+    if not all(number is None or isinstance(number, int | float) for number in numbers) or row.n is None:
+        raise TypeError("a number is none")
+    return row
+
+
+def _work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
+    """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
+    ended = run.path / "cells"
+    live = manifest.get("status") == "running" and ended.is_dir()
+    for one in manifest.get("cells") or ():
+        status, reason = str(one["status"]), str(one.get("reason") or "")
+        if live and status == "not run":
+            status, reason = _ended(ended / f"{one['key']}.json", ended)
+        counts = one.get("counts") or {}
+        yield Work(
+            str(one["task"]), str(one["dataset"]), str(one["system"]), status, reason, one.get("seconds"),
+            int(counts.get("texts_encoded") or 0),
+        )  # fmt: skip
+
+
+def _ended(path: Path, within: Path) -> tuple[str, str]:
+    if path.parent != within or not path.is_file():
+        return "not run", ""
+    if path.stat().st_size > _SMALL:
+        return "done", ""
+    record = json.loads(path.read_text("utf-8"))
+    return str(record["status"]), str(record.get("reason") or "")
+
+
+def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found = path / "sweep.json"
+    if manifest.get("kind") != "sweep" or found.is_symlink() or not found.is_file():
+        return {}
+    parts = json.loads(found.read_text("utf-8")).get("parts") or ()
+    return {str(one["id"]): one for part in parts for one in part.get("stacks") or ()}
+
+
+def _without_place(error: DataError, folder: Folder) -> str:
+    """What is wrong, without the path that DataError puts into its message."""
+    said = f"{error.what}, found {error.found}" if error.found else error.what
+    return said.replace(str(folder.path), folder.name)
