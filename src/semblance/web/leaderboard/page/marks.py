@@ -1,4 +1,4 @@
-"""Marks as SVG: a value with its interval, a range of ranks, one value among others. `static/marks.js` draws the same.
+"""Marks as SVG: a value with its interval, a range of ranks. `static/marks.js` draws the same.
 
 Coordinates are percent, so that a mark stretches; colours come from the style sheet by class.
 """
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from semblance.report.marks import CLASSES, GAP_FROM, THINNEST, grid, percent
+from semblance.report.marks import CLASSES
 from semblance.report.scale import Scale
 
 LEAD_WIDE, TASK_WIDE = 150, 72
 """The least width in pixels that the mark of the score and that of a task are drawn at."""
+_THINNEST, _GAP_FROM = 3, 16
 _RANK_WIDE, _RANK_LEAST = 96, 8
 
 
@@ -26,32 +27,27 @@ def interval(
     value: float, low: float | None, high: float | None, kind: str, scale: Scale, width: int
 ) -> Markup:
     """Bar over the 95% interval, tick at the estimate; `width` decides what there is room for."""
-    tick = f'<rect x="{percent(scale.at(value))}"/>'
+    tick = f'<rect x="{_percent(scale.at(value))}"/>'
     if low is None or high is None:
-        return _drawing(f"iv {grid(scale)} {sign(kind)}", tick)
+        return _drawing(f"iv {_grid(scale)} {sign(kind)}", tick)
     start, end = scale.at(low), scale.at(high)
     pixels = (end - start) / 100 * width
-    if pixels < THINNEST:
-        return _drawing(f"iv {grid(scale)} {sign(kind)} m", f'<rect x="{percent((start + end) / 2)}"/>{tick}')
-    wide = " w" if pixels >= GAP_FROM else ""
-    bar = f'<rect x="{percent(start)}" width="{percent(end - start)}"/>'
-    return _drawing(f"iv {grid(scale)} {sign(kind)}{wide}", bar + tick)
+    if pixels < _THINNEST:
+        return _drawing(
+            f"iv {_grid(scale)} {sign(kind)} m", f'<rect x="{_percent((start + end) / 2)}"/>{tick}'
+        )
+    wide = " w" if pixels >= _GAP_FROM else ""
+    bar = f'<rect x="{_percent(start)}" width="{_percent(end - start)}"/>'
+    return _drawing(f"iv {_grid(scale)} {sign(kind)}{wide}", bar + tick)
 
 
 def places(low: int, high: int, of: int, kind: str) -> Markup:
     """A rounded bar over the places from `low` to `high` of `of`; a dot where that would be too short to see."""
     start, width = 100 * (low - 1) / of, 100 * (high - low + 1) / of
     if width / 100 * _RANK_WIDE < _RANK_LEAST:
-        dot = f'<circle cx="{percent(start + width / 2)}" cy="8" r="4"/>'
+        dot = f'<circle cx="{_percent(start + width / 2)}" cy="8" r="4"/>'
         return _drawing(f"rk {sign(kind)}", dot)
-    return _drawing(f"rk {sign(kind)}", f'<rect x="{percent(start)}" width="{percent(width)}"/>')
-
-
-def among(value: float, low: float, high: float, kind: str) -> Markup:
-    """A value on a line from `low` to `high`."""
-    at = percent(100 * (value - low) / (high - low) if high > low else 50.0)
-    mark = f'<rect x="{at}"/>' if sign(kind) == "c" else f'<circle cx="{at}" cy="8" r="5"/>'
-    return _drawing(f"am {sign(kind)}", mark)
+    return _drawing(f"rk {sign(kind)}", f'<rect x="{_percent(start)}" width="{_percent(width)}"/>')
 
 
 def axis(labels: Sequence[str]) -> Markup:
@@ -61,3 +57,13 @@ def axis(labels: Sequence[str]) -> Markup:
 
 def _drawing(classes: str, parts: str) -> Markup:
     return Markup(f'<svg class="{classes.rstrip()}" aria-hidden="true">{parts}</svg>')
+
+
+def _grid(scale: Scale) -> str:
+    """The class that draws a scale's steps as hairlines."""
+    return f"g{min(6, len(scale.ticks) - 1)}"
+
+
+def _percent(value: float) -> str:
+    """A place across: a tenth of a percent is less than a quarter of a pixel."""
+    return f"{value:.1f}".rstrip("0").rstrip(".") + "%"

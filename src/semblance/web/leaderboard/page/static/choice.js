@@ -1,0 +1,108 @@
+// What a choice shows: which columns, which rows in which order. Pure functions of the board and the choice.
+import { FACTS } from "./numbers.js";
+
+export const MOST_COLUMNS = 12, MOST_ROWS = 300;
+export const FACT = "fact:", FIRST = "first";
+const GROUPS = ["", "Classical metrics, ranked by themselves", "", "References, not ranked"];
+
+/** The column whose score leads: the one chosen, else that of the task, else the board's. */
+export function scoreOf(board, choice) {
+  const own = board.byKey.get(choice.score);
+  if (own) return own;
+  const ofTask = choice.task && board.columns.filter((column) => column.task === choice.task);
+  return (ofTask && (ofTask.find((column) => column.overview) || ofTask[0])) || board.byKey.get(board.lead) || board.columns[0];
+}
+
+/** All columns that the filters leave beside the score. */
+export function poolOf(board, choice) {
+  const score = scoreOf(board, choice), { task, lang } = choice;
+  return board.columns.filter((column) => column !== score
+    && (!task || column.task === task) && (!lang || column.lang === lang)
+    && (task || lang || column.overview));
+}
+
+/** The columns shown, facts among them as "fact:dims", and how many the filters leave. */
+export function columnsOf(board, choice) {
+  const pool = poolOf(board, choice);
+  if (choice.col) {
+    const known = (key) => board.byKey.has(key) || key === FIRST || FACTS.has(key.slice(FACT.length));
+    const keys = choice.col.filter((key) => known(key) && key !== scoreOf(board, choice).key);
+    return { keys, total: keys.length };
+  }
+  const keys = pool.map((column) => column.key);
+  return { keys: choice.cols === "all" ? keys : keys.slice(0, MOST_COLUMNS), total: keys.length };
+}
+
+/** A value to sort and to draw by: of a column, a fact, or the share of resamples in which a system is first. */
+export function valueOf(board, key, system, score) {
+  if (key.startsWith(FACT)) return system.facts[key.slice(FACT.length)] ?? null;
+  if (key === FIRST) return board.best[score]?.[system.index] ?? null;
+  return board.value(key, system.index);
+}
+
+/** Whether more is better. */
+export function isMoreBetter(board, key) {
+  if (key.startsWith(FACT)) return FACTS.get(key.slice(FACT.length))[2];
+  return key === FIRST || board.byKey.get(key)?.higher_is_better !== false;
+}
+
+function isShown(board, choice, score) {
+  const text = (choice.find || "").trim().toLowerCase();
+  const other = choice.from && board.byName.get(choice.from);
+  const alike = other && board.alike[score.key]?.[other.index];
+  return (system) => {
+    if (text && !`${system.label}\n${system.name}`.toLowerCase().includes(text)) return false;
+    if (choice.kind?.includes(system.kind)) return false;
+    if (choice.may === "first" && board.ranksOf(score.key)[system.index]?.[0] !== 1) return false;
+    return !other || system === other || Boolean(alike?.includes(system.index));
+  };
+}
+
+function groupOf(board, score, system, hasRanks) {
+  if (system.kind === "reference") return 3;
+  if (board.value(score.key, system.index) === null || (hasRanks && !board.ranksOf(score.key)[system.index])) return 2;
+  return hasRanks && system.group === "classical" ? 1 : 0;
+}
+
+/** The order by rank: the board's own on its lead, by value elsewhere. */
+function byRank(board, score) {
+  if (score.key === board.lead) return (x, y) => x.index - y.index;
+  return byValue(board, score.key, score, isMoreBetter(board, score.key) ? -1 : 1);
+}
+
+/** By a value, upwards (1) or downwards (-1); what is missing is last both ways. */
+function byValue(board, key, score, way) {
+  return (x, y) => {
+    const [p, q] = [valueOf(board, key, x, score.key), valueOf(board, key, y, score.key)];
+    if (p === null || q === null) return (p === null) - (q === null) || x.index - y.index;
+    return way * (p - q) || x.index - y.index;
+  };
+}
+
+function order(board, choice, score) {
+  const { sort } = choice, way = choice.way === "up" ? 1 : -1;
+  if (sort === "rank" && way < 0) return (x, y) => -byRank(board, score)(x, y);
+  if (sort === "name") return (x, y) => way * x.label.localeCompare(y.label, "en");
+  const known = sort && (board.byKey.has(sort) || sort === FIRST || FACTS.has(sort.slice(FACT.length)));
+  return known ? byValue(board, sort, score, way) : byRank(board, score);
+}
+
+/** Rows in groups under their titles, and how many of all are shown. */
+export function rowsOf(board, choice) {
+  const score = scoreOf(board, choice), hasRanks = board.hasRanks(score.key);
+  const rows = [[], [], [], []];
+  for (const system of board.systems.filter(isShown(board, choice, score))) rows[groupOf(board, score, system, hasRanks)].push(system);
+  const compare = order(board, choice, score);
+  const missing = score.key === board.lead && score.task === "overall" ? "Not ranked: a task is missing" : hasRanks ? "Not ranked" : "No value";
+  const groups = rows.map((list, i) => ({ title: i === 2 ? missing : GROUPS[i], rows: list.sort(compare) }));
+  return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length };
+}
+
+/** What the next click on a header does: best first, worst first, back to rank. */
+export function nextSort(board, choice, key) {
+  const first = key === "rank" || key === "name" || !isMoreBetter(board, key) ? "up" : "down";
+  const second = first === "up" ? "down" : "up";
+  if (choice.sort !== key) return key === "rank" && !choice.sort ? { sort: key, way: second } : { sort: key, way: first };
+  if (choice.way === first && key !== "rank") return { sort: key, way: second };
+  return { sort: null, way: null };
+}
