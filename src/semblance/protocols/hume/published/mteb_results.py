@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from semblance.errors import DataError
-from semblance.protocols.hume.published.evaluations import MAIN, Evaluation
+from semblance.protocols.hume.published.evaluations import Evaluation
 from semblance.protocols.hume.published.languages import iso_639_3
 from semblance.protocols.hume.published.study import Study, paper_study
+from semblance.protocols.mteb.document import MAIN
+from semblance.protocols.mteb.json_text import MEND, read_json
+from semblance.protocols.mteb.layout import files_below, owner_of
 
-_MEND = "Give a results file of MTEB (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
-_ASIDE = {"model_meta.json"}
 _EXPERIMENTS, _AGREEMENT = "scores_per_experiment", "agreement"
 
 
@@ -29,28 +27,25 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     """
     study = study or paper_study()
     if not path.exists():
-        raise DataError("There is no such file or folder", path=path, mend=_MEND)
+        raise DataError("There is no such file or folder", path=path, mend=MEND)
     found = tuple(one for file in _files(path) for one in _of_file(file, study))
     if not found:
-        raise DataError("No results of the test split were found", path=path, mend=_MEND)
+        raise DataError("No results of the test split were found", path=path, mend=MEND)
     return found
 
 
 def _files(path: Path) -> Sequence[Path]:
-    if path.is_file():
-        return [path]
-    names = (*path.rglob("*.json"), *path.rglob("*.json.gz"))
-    return sorted(file for file in names if file.is_file() and file.name not in _ASIDE)
+    return [path] if path.is_file() else list(files_below(path))
 
 
 def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
-    document = _document(path)
+    document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
     elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
         entries = _entries_of_task(document, path)
     else:
-        raise DataError("This is no file of MTEB results", path=path, mend=_MEND)
+        raise DataError("This is no file of MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise _fault(path, number, "is no object", entry)
@@ -58,24 +53,13 @@ def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
             yield _evaluation(entry, path, number, study)
 
 
-def _document(path: Path) -> Any:
-    try:
-        raw = path.read_bytes()
-        # Two bytes that open every gzip file: a name may lie.
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
-        return json.loads(text)
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        raise DataError("The file cannot be read as JSON", path=path, found=str(error), mend=_MEND) from error
-
-
 def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     """A file of one task as entries of a collection; the folders say which system it is of."""
-    folder = path.resolve().parent
-    revision, model = folder.name, folder.parent.name
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
-        raise DataError("Its test split is no list", path=path, found=type(entries).__name__, mend=_MEND)
-    own = {"model": model.replace("__", "/", 1), "revision": revision, "task": document.get("task_name")}
+        raise DataError("Its test split is no list", path=path, found=type(entries).__name__, mend=MEND)
+    model, revision, _ = owner_of(path.resolve().parent, None)
+    own = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
         {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **own, **_placed(entry)}
         if isinstance(entry, dict)
@@ -138,4 +122,4 @@ def _numbers(block: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _fault(path: Path, number: int, what: str, found: object) -> DataError:
-    return DataError(f"Result {number + 1} {what}", path=path, found=repr(found)[:80], mend=_MEND)
+    return DataError(f"Result {number + 1} {what}", path=path, found=repr(found)[:80], mend=MEND)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semblance.protocols.hume.exchange.mteb.scripts import with_script
 from semblance.protocols.hume.folder.collected import annotation_of
 from semblance.protocols.hume.folder.formats import AnnotationRow, Task
 from semblance.protocols.hume.scoring.agreement import people_agreement
 from semblance.protocols.hume.scoring.people import MAIN, score_people
 from semblance.protocols.hume.study import Answers, Family, Gold, answers_by_annotator
+from semblance.protocols.mteb.scripts import with_script
 
 Plain = dict[str, Any]
 _MEASURES = {"mrr_at_10": "mrr@10", "ndcg_at_10": "ndcg@10"}

@@ -8,19 +8,17 @@ from typing import Any
 
 from semblance.errors import UsageError
 from semblance.protocols.hume.exchange.mteb.entry import entry_of, seconds_of
-from semblance.protocols.hume.exchange.mteb.scripts import with_script
 from semblance.protocols.hume.folder.formats import AnnotationRow, Task
 from semblance.protocols.hume.folder.reading import StudyFolder
 from semblance.protocols.hume.results.named import named
-from semblance.runs.files import slug, to_json, write_atomic
+from semblance.protocols.mteb.json_text import json_text
+from semblance.protocols.mteb.layout import META, place_of
+from semblance.protocols.mteb.meta import model_meta
+from semblance.protocols.mteb.scripts import with_script
+from semblance.runs.files import slug, write_atomic
 
 MODEL = "baseline/Human"
 Plain = dict[str, Any]
-_UNKNOWN = (
-    "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "license", "open_weights",
-    "public_training_code", "public_training_data", "similarity_fn_name", "use_instructions", "training_datasets",
-)  # fmt: skip
-"""What MTEB says of a model, and nobody can of people."""
 
 
 def write_mteb(
@@ -30,14 +28,14 @@ def write_mteb(
     `out`; return the files. Raises UsageError for a revision that is no plain name."""
     if slug(revision) != revision or not revision:
         raise UsageError(f"The revision is {revision!r}.", mend="Use letters, digits, dots, dashes.")
-    place = out / MODEL.replace("/", "__") / revision
+    place = out / place_of(MODEL, revision)
     files: dict[Path, Plain] = {}
     for dataset, own in _by_dataset(folder, tasks).items():
         if (result := _result(folder, dataset, own, rows)) is not None:
             files[place / f"{slug(dataset)}.json"] = result
-    files[place / "model_meta.json"] = _meta(revision, tasks)
+    files[place / META] = model_meta(MODEL, revision, [with_script(task.lang) for task in tasks])
     for path, document in files.items():
-        write_atomic(path, to_json(document, indent=2) + "\n")
+        write_atomic(path, json_text(document, indent=2) + "\n")
     return list(files)
 
 
@@ -68,15 +66,4 @@ def _result(
         "scores": {"test": found},
         "evaluation_time": seconds_of([row for rows_of in own.values() for row in rows_of]),
         "kg_co2_emissions": None,
-    }
-
-
-def _meta(revision: str, tasks: Sequence[Task]) -> Plain:
-    return {
-        "name": MODEL,
-        "revision": revision,
-        "languages": sorted({with_script(task.lang) for task in tasks}),
-        "loader": None,
-        "framework": [],
-        **dict.fromkeys(_UNKNOWN),
     }

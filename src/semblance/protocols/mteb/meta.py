@@ -1,0 +1,52 @@
+"""What MTEB is told of a model: `model_meta.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+OWNER = "semblance"
+_UNKNOWN = (
+    "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "license", "open_weights",
+    "public_training_code", "public_training_data", "similarity_fn_name", "use_instructions", "training_datasets",
+)  # fmt: skip
+"""Fields that MTEB wants to be there, null where nobody knows."""
+
+
+def model_meta(name: str, revision: str, languages: Iterable[str], **known: Any) -> dict[str, Any]:
+    """The account of a model as `mteb.ModelMeta` reads it; `known` fills fields of those it has."""
+    return {
+        "name": name,
+        "revision": revision,
+        "languages": sorted(set(languages)) or None,
+        "loader": None,
+        "framework": [],
+        **dict.fromkeys(_UNKNOWN),
+        **known,
+    }
+
+
+def published_name(system: str) -> str:
+    """A system's name as MTEB wants it, `organization/model`: ours where it names none.
+
+    >>> published_name("minilm"), published_name("intfloat/e5-base")
+    ('semblance/minilm', 'intfloat/e5-base')
+    """
+    return system if "/" in system else f"{OWNER}/{system}"
+
+
+def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What an account says of a model, by our names: dims, max_tokens, parameters, licence, released."""
+    size = meta.get("embed_dim")
+    found = {
+        "dims": max(size, default=None) if isinstance(size, list) else size,
+        "max_tokens": meta.get("max_tokens"),
+        "parameters": meta.get("n_parameters"),
+        "licence": meta.get("license"),
+        "released": meta.get("release_date"),
+    }
+    return {key: _plain(value) for key, value in found.items() if isinstance(value, int | float | str)}
+
+
+def _plain(value: float | str) -> float | str:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

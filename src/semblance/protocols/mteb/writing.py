@@ -1,0 +1,56 @@
+"""Writes results in the public layout, so that MTEB and everything made for it can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semblance.errors import UsageError
+from semblance.protocols.mteb.document import Document
+from semblance.protocols.mteb.json_text import json_text
+from semblance.protocols.mteb.layout import META, RESULTS, place_of
+from semblance.protocols.mteb.meta import model_meta
+from semblance.runs.files import slug, write_atomic
+
+Owner = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Written:
+    """So many files of tasks, models in a revision, and entries were written below `folder`."""
+
+    folder: Path
+    files: int
+    models: int
+    entries: int
+
+
+def write_documents(
+    documents: Iterable[Document], out: Path, metas: Mapping[Owner, Mapping[str, Any]] | None = None
+) -> Written:
+    """Write `out/results/org__model/revision/Task.json` of every document, and a `model_meta.json` for each revision:
+    the one of `metas`, else one that says only the name. UsageError where two documents would be one file."""
+    metas = metas or {}
+    spoken: dict[Owner, set[str]] = {}
+    seen: set[Path] = set()
+    entries = 0
+    for document in documents:
+        owner = (document.model, document.revision, document.experiment)
+        path = out / RESULTS / place_of(*owner) / f"{slug(document.task)}.json"
+        if path in seen:
+            raise UsageError(
+                f"{document.model} has two results of {document.task} in revision {document.revision}.",
+                mend="Export the runs they are from one by one.",
+            )
+        seen.add(path)
+        write_atomic(path, json_text(document.body, indent=2) + "\n")
+        for _, entry in document.entries():
+            entries += 1
+            spoken.setdefault(owner, set()).update(entry.get("languages") or ())
+        spoken.setdefault(owner, set())
+    for owner, languages in spoken.items():
+        meta = metas.get(owner) or model_meta(owner[0], owner[1], languages)
+        write_atomic(out / RESULTS / place_of(*owner) / META, json_text(meta, indent=2) + "\n")
+    return Written(out, len(seen), len(spoken), entries)
