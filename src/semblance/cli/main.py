@@ -8,7 +8,21 @@ from typing import Annotated
 import typer
 
 from semblance import __version__
-from semblance.cli import cache, compare, data, demo, doctor, gate, hume, listing, pteb, rag, report, sage
+from semblance.cli import (
+    cache,
+    compare,
+    data,
+    demo,
+    doctor,
+    gate,
+    hume,
+    listing,
+    pteb,
+    rag,
+    report,
+    sage,
+    serve,
+)
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -29,6 +43,7 @@ app.add_typer(hume.app, name="hume")
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("gate")(gate.gate)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")
 

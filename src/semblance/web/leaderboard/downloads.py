@@ -1,0 +1,116 @@
+"""A board as files: CSV and JSON in full precision, and a LaTeX table of what is shown first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from semblance.protocols import numbers
+from semblance.protocols.numbers import SCORE, Unit
+from semblance.web.leaderboard.board import Made
+from semblance.web.leaderboard.cells import cell_of
+from semblance.web.leaderboard.contract import Cell, Column, as_plain
+from semblance.web.leaderboard.joined import Member
+
+FIELDS = (
+    "system", "kind", "group", "run", "task", "dataset", "lang", "measure", "value", "ci_low", "ci_high", "n",
+    "rank_low", "rank_high", "state", "reason",
+)  # fmt: skip
+_TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "–": "--", "−": r"$-$", "·": r"\,$\cdot$\,", '"': r"\textquotedbl{}",
+}  # fmt: skip
+
+
+def as_csv(made: Made) -> str:
+    """One line per system and column; empty where there is no value, with the state and the reason. A text that a
+    spreadsheet would take for a formula begins with an apostrophe."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for index, member, column, cell in _entries(made):
+        low, high = _rank(made, index, column)
+        writer.writerow(
+            [
+                *map(_inert, (member.name, member.kind, member.group, member.entrant.run.name)),
+                *map(_inert, (column.task, column.dataset, column.lang, column.measure)),
+                _exact(cell.value), _exact(cell.low), _exact(cell.high), cell.n, low, high, cell.state,
+                _inert(cell.reason),
+            ]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def as_json(made: Made) -> str:
+    """The board's record with the cells of all columns, by system."""
+    plain: dict[str, Any] = as_plain(made.board)
+    cells: dict[str, dict[str, Any]] = {}
+    for _, member, column, cell in _entries(made):
+        cells.setdefault(column.key, {})[member.name] = dict(zip(Cell._fields, cell, strict=True))
+    names = [one.name for one in made.members]
+    for name in ("ranks", "best"):
+        plain[name] = {key: dict(zip(names, own, strict=True)) for key, own in plain[name].items()}
+    del plain["top"], plain["alike"]
+    return json.dumps({**plain, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def as_tex(made: Made) -> str:
+    """A table for booktabs: ranks, values with intervals; bold is the first of a column and all that no test tells
+    apart from it."""
+    board = made.board
+    shown = [one for one in board.columns if one.overview]
+    lines = [
+        r"% \usepackage{booktabs}", r"% " + tex(board.method), r"\begin{tabular}{ll" + "r" * len(shown) + "}",
+        r"\toprule", " & ".join(["Rank", "System", *(tex(one.title) for one in shown)]) + r" \\", r"\midrule",
+    ]  # fmt: skip
+    for row in board.systems:
+        rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
+        values = [_value(made, one, row.index) for one in shown]
+        placed = tex(numbers.rank(*rank)) if rank else "--"
+        lines.append(" & ".join([placed, tex(row.name), *values]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def tex(text: str) -> str:
+    """Text that LaTeX sets as it is.
+
+    >>> tex("a_b & 50%")
+    'a\\\\_b \\\\& 50\\\\%'
+    """
+    return "".join(_TEX.get(sign, sign if sign >= " " else " ") for sign in text)
+
+
+def _value(made: Made, column: Column, index: int) -> str:
+    cell = made.board.cells[column.key][index]
+    if cell.value is None:
+        return tex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
+    unit = Unit(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
+    text = tex(unit.text(cell.value))
+    if index in made.board.top[column.key]:
+        text = rf"\textbf{{{text}}}"
+    if cell.low is not None and cell.high is not None:
+        text += rf" {{\scriptsize {tex(unit.interval(cell.low, cell.high))}}}"
+    return text
+
+
+def _entries(made: Made) -> Iterator[tuple[int, Member, Column, Cell]]:
+    for index, member in enumerate(made.members):
+        for column in made.board.columns:
+            yield index, member, column, cell_of(member.entrant, column)
+
+
+def _rank(made: Made, index: int, column: Column) -> tuple[int | str, int | str]:
+    ranks = made.board.ranks.get(column.key)
+    return (ranks[index] if ranks is not None else None) or ("", "")
+
+
+def _exact(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -1,0 +1,191 @@
+"""The folder as it is now: boards built when they are first asked for, and again only where their runs changed."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Lock, RLock
+
+from semblance.errors import DataError
+from semblance.web.leaderboard.board import Around, Made, line_of, make_board
+from semblance.web.leaderboard.contract import Board, Boards, Broken, Status
+from semblance.web.leaderboard.finding import Folder, find_folders
+from semblance.web.leaderboard.joined import Joined, joined
+from semblance.web.leaderboard.part import Tests
+from semblance.web.leaderboard.reading import RunData, read_run
+from semblance.web.leaderboard.replicates import Replicates
+from semblance.web.leaderboard.versions import KINDS, history_of, version_of
+
+_REMEMBERED = 8
+"""Boards of earlier moments, by id, that a page may still show: updates are told against them."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The folder at one moment. `read` are all run folders by name, with the run or why it cannot be read; `reports`
+    says where the reports are that may be given out."""
+
+    boards: Boards
+    read: Mapping[str, tuple[Folder, RunData | str]]
+    joined: Mapping[str, Joined]
+    around: Mapping[str, Around]
+    made: dict[str, Made] = field(default_factory=dict)
+
+    def report(self, run: str) -> Path | None:
+        """The report of a run, None where there is none."""
+        folder = self.read[run][0] if run in self.read else None
+        return folder.path / "report.html" if folder is not None and folder.has_report else None
+
+
+class Library:
+    """A folder of runs. `refresh` looks for changes; everything else answers from what was read last.
+
+    A run that says it goes on, and of which nothing was heard for `stale_after` seconds, is stale.
+    """
+
+    def __init__(
+        self, root: Path, *, stale_after: float = 900.0, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.root, self._stale_after, self._clock = root, stale_after, clock
+        self._replicates, self.tests = Replicates(), Tests()
+        self._view: View | None = None
+        self._ready, self._refreshing, self._building = Event(), Lock(), RLock()
+        self._earlier: dict[str, OrderedDict[str, Board]] = {}
+
+    @property
+    def replicates(self) -> Replicates:
+        """What keeps the replicates of runs."""
+        return self._replicates
+
+    def view(self, timeout: float = 300.0) -> View:
+        """The folder as last read. Waits for the first reading."""
+        self._ready.wait(timeout)
+        if self._view is None:
+            raise DataError("The folder has not been read yet")
+        return self._view
+
+    def refresh(self) -> bool:
+        """Read what changed; whether anything did. Boards that were asked for before are built again at once, so that
+        nobody waits for them."""
+        with self._refreshing:
+            before = self._view
+            read = {one.name: _read(one, before) for one in find_folders(self.root)}
+            made = self._look(read, before)
+            if before is not None and _same(before, made):
+                return False
+            for name in before.made if before is not None else ():
+                if name in made.joined:
+                    self.board(name, made)
+            self._view = made
+            self._ready.set()
+            return True
+
+    def board(self, name: str, view: View | None = None) -> Made | None:
+        """The board called `name`; None where there is none."""
+        now = view or self.view()
+        if name not in now.joined:
+            return None
+        if name not in now.made:
+            with self._building:
+                if name not in now.made:
+                    now.made[name] = self._make(name, now)
+        return now.made[name]
+
+    def earlier(self, name: str, stamp: str) -> Board | None:
+        """The board as it was when it had this stamp; None where nobody knows any more."""
+        return self._earlier.get(name, OrderedDict()).get(stamp)
+
+    def _make(self, name: str, view: View) -> Made:
+        last = self._view
+        before = last.made.get(name) if last is not None and last is not view else None
+        if last is not None and before is not None and _unchanged(name, last, view):
+            return before
+        made = make_board(view.joined[name], view.around[name], self._replicates, self.tests)
+        known = self._earlier.setdefault(name, OrderedDict())
+        known[made.board.stamp] = made.board
+        while len(known) > _REMEMBERED:
+            known.popitem(last=False)
+        return made
+
+    def _look(self, read: Mapping[str, tuple[Folder, RunData | str]], before: View | None) -> View:
+        runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in KINDS]
+        broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
+        boards = _joined(runs, before)
+        statuses = {run.name: self._status(run) for run in runs}
+        around = _around(boards, statuses, len(broken))
+        lines = sorted(
+            (line_of(one, around[name]) for name, one in boards.items()),
+            key=lambda line: (line.updated, line.id),
+            reverse=True,
+        )
+        now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
+        return View(Boards(self.root.name, now, tuple(lines), broken), read, boards, around)
+
+    def _status(self, run: RunData) -> Status:
+        if not run.running:
+            return "done"
+        return "stale" if self._clock() - run.folder.touched > self._stale_after else "live"
+
+
+def _unchanged(name: str, before: View, now: View) -> bool:
+    return before.joined[name] is now.joined[name] and before.around[name] == now.around[name]
+
+
+def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
+    """A run, read only where its files are not what they were."""
+    if before is not None and folder.name in before.read:
+        known = before.read[folder.name]
+        if known[0].stamp == folder.stamp:
+            return known
+    try:
+        return folder, read_run(folder)
+    except DataError as error:
+        return folder, error.what
+
+
+def _joined(runs: Iterable[RunData], before: View | None) -> dict[str, Joined]:
+    """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
+    versions: dict[str, list[RunData]] = {}
+    for run in runs:
+        versions.setdefault(version_of(run), []).append(run)
+    made = {}
+    for own in versions.values():
+        one = joined(own)
+        old = before.joined.get(one.id) if before is not None else None
+        same = old is not None and len(old.runs) == len(one.runs) and all(map(_is, old.runs, one.runs))
+        made[one.id] = old if same and old is not None else one
+    return made
+
+
+def _is(first: object, second: object) -> bool:
+    return first is second
+
+
+def _around(boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken: int) -> dict[str, Around]:
+    """What each board must know of the others: the versions of one history, newest first."""
+    histories: dict[tuple[str, ...], list[Joined]] = {}
+    for one in boards.values():
+        histories.setdefault(history_of(one.runs[0]), []).append(one)
+    made = {}
+    for own in histories.values():
+        own.sort(key=lambda one: (one.runs[0].updated, one.id), reverse=True)
+        for one in own:
+            newer = None if one is own[0] else own[0].id
+            states = {run.name: statuses[run.name] for run in one.runs}
+            made[one.id] = Around(states, newer, tuple(old.id for old in own if old is not one), broken)
+    return made
+
+
+def _same(before: View, now: View) -> bool:
+    """Whether two views tell the same, but for when."""
+    return (
+        before.boards.boards == now.boards.boards
+        and before.boards.broken == now.boards.broken
+        and before.around == now.around
+        and before.read.keys() == now.read.keys()
+        and all(before.read[name] is now.read[name] for name in now.read)
+    )
