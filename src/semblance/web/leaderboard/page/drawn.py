@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semblance.report.scale import Scale, scale_of
-from semblance.web.leaderboard.contract import Board, Cell, Column, SystemRow
+from semblance.web.leaderboard.contract import Board, Column, SystemRow
 
 MOST_ROWS = 300
 MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
@@ -41,8 +41,8 @@ def drawn(board: Board) -> Drawn:
     groups = _groups(board, lead)
     return Drawn(
         lead,
-        scale(board.cells.get(board.lead, ()), lead),
-        tuple((one, scale(board.cells.get(one.key, ()), one)) for one in others),
+        _scale(board, lead),
+        tuple((one, _scale(board, one)) for one in others),
         groups,
         tuple(dict.fromkeys(one.kind for one in board.systems)),
         any(one is not None for one in ranks),
@@ -56,12 +56,15 @@ def drawn(board: Board) -> Drawn:
     )
 
 
-def scale(cells: Iterable[Cell], column: Column | None) -> Scale:
-    """The scale of a column: its values and ends of intervals, pooled."""
-    factor = column.factor if column is not None else 1.0
-    pool = [end for cell in cells for end in cell[:3] if end is not None]
-    within = (-1.0, 1.0) if factor != 1 else (0.0, 1.0)
-    return scale_of(pool, within=within, factor=factor)
+def _scale(board: Board, column: Column | None) -> Scale:
+    """The scale of a column: its values and ends of intervals, pooled. Chance and the like would leave the others in a
+    corner: where a reference lies outside it is not drawn."""
+    if column is None:
+        return scale_of(())
+    cells = board.cells.get(column.key, ())
+    contenders = [cells[one.index] for one in board.systems if cells and one.kind != "reference"]
+    pool = [end for cell in contenders or cells for end in cell[:3] if end is not None]
+    return scale_of(pool, within=(-1.0, 1.0) if column.factor != 1 else (0.0, 1.0), factor=column.factor)
 
 
 def ends(one: Scale) -> tuple[str, ...]:

@@ -26,7 +26,10 @@ def sign(kind: str) -> str:
 def interval(
     value: float, low: float | None, high: float | None, kind: str, scale: Scale, width: int
 ) -> Markup:
-    """Bar over the 95% interval, tick at the estimate; `width` decides what there is room for."""
+    """Bar over the 95% interval, tick at the estimate; `width` decides what there is room for. Nothing where the value
+    lies outside of the scale."""
+    if not scale.low <= value <= scale.high:
+        return _drawing(f"iv {_grid(scale)}", "")
     tick = f'<rect x="{_percent(scale.at(value))}"/>'
     if low is None or high is None:
         return _drawing(f"iv {_grid(scale)} {sign(kind)}", tick)

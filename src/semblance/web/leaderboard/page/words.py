@@ -53,18 +53,23 @@ def short(system: SystemRow) -> str:
 
 def facts(known: Facts) -> list[tuple[str, str]]:
     """All that is known of a system, named and with units."""
+    seconds = None if known.p95_ms is None else known.p95_ms / 1000
     lines = (
-        ("Dimensions", known.dims, numbers.count),
-        ("Input limit", known.max_tokens, lambda n: f"{numbers.count(n)} tokens"),
-        ("Parameters", known.parameters, parameters),
-        ("Price per million tokens", known.usd_per_million_tokens, money),
-        ("Price per thousand queries", known.usd_per_thousand_queries, money),
-        ("95th percentile of latency", known.p95_ms, lambda ms: numbers.duration(ms / 1000)),
-        ("Time on this board", known.seconds, numbers.duration),
-        ("Texts per second", known.texts_per_second, speed),
-        ("Licence", known.licence or None, str),
+        ("Dimensions", known.dims is not None and numbers.count(known.dims)),
+        ("Input limit", known.max_tokens is not None and f"{numbers.count(known.max_tokens)} tokens"),
+        ("Parameters", known.parameters is not None and parameters(known.parameters)),
+        ("Price per million tokens", _money(known.usd_per_million_tokens)),
+        ("Price per thousand queries", _money(known.usd_per_thousand_queries)),
+        ("Latency, 95th percentile", seconds is not None and numbers.duration(seconds)),
+        ("Time on this board", known.seconds is not None and numbers.duration(known.seconds)),
+        ("Texts per second", known.texts_per_second is not None and speed(known.texts_per_second)),
+        ("Licence", known.licence),
     )
-    return [(name, said(found)) for name, found, said in lines if found is not None]
+    return [(name, said) for name, said in lines if said]
+
+
+def _money(dollars: float | None) -> str:
+    return "" if dollars is None else money(dollars)
 
 
 def money(dollars: float) -> str:

@@ -19,8 +19,9 @@ function bar(value, low, high, scale, width) {
   return [pixels >= GAP_FROM ? " w" : "", [svg("rect", { x: percent(start), width: percent(end - start) }), tick]];
 }
 
-/** Bar over the 95% interval, tick at the estimate; `zero` draws the line of no difference. */
+/** Bar over the 95% interval, tick at the estimate; nothing where the value lies outside of the scale. `zero` draws the line of no difference. */
 export function interval(value, low, high, kind, scale, { width = 72, zero = false } = {}) {
+  if (value < scale.low || value > scale.high) return drawing(`iv g${Math.min(6, scale.steps)}`);
   const [style, parts] = bar(value, low, high, scale, width);
   if (zero) parts.unshift(svg("line", { class: "z", x1: percent(scale.at(0)), x2: percent(scale.at(0)), y2: "100%" }));
   return drawing(`iv g${Math.min(6, scale.steps)} ${sign(kind)}${style}`, ...parts);

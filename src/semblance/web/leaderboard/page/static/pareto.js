@@ -119,7 +119,8 @@ function labels(plot, lines, across, down) {
   const height = plot.clientHeight || 400, taken = [];
   const wanted = lines.length <= MOST_NAMES ? lines : lines.filter((line) => line.place);
   return [...wanted].sort((p, q) => Boolean(q.place) - Boolean(p.place)).map((line) => {
-    const left = across(line), at = (down(line.y) / 100) * height, back = left > 55;
+    const left = across(line), back = left > 55, lift = line.place && !back ? 12 : 0;
+    const at = (down(line.y) / 100) * height - lift;
     const isFree = (top) => taken.every((one) => Math.abs(one.top - top) >= LINE || Math.abs(one.left - left) > 45);
     const move = MOVES.find((step) => isFree(at + step * LINE));
     if (move === undefined && !line.place) return null;

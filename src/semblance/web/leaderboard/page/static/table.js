@@ -41,8 +41,10 @@ function contextOf(board, score, keys) {
   };
 }
 
+/** The scale of a column. Chance and the like would leave the others in a corner: they do not count. */
 export function scaleOfColumn(board, column) {
-  const pool = (board.cells[column.key] || []).flatMap((cell) => cell.slice(0, 3)).filter((value) => value !== null);
+  const cells = board.cells[column.key] || [], contenders = cells.filter((_, i) => board.systems[i].kind !== "reference");
+  const pool = (contenders.length ? contenders : cells).flatMap((cell) => cell.slice(0, 3)).filter((value) => value !== null);
   return pool.length ? scaleOf(pool, { within: column.factor === 1 ? [0, 1] : [-1, 1], factor: column.factor }) : new Scale(0, 1, 0.5, column.factor);
 }
 

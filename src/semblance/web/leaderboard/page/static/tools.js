@@ -25,19 +25,27 @@ function fields(board, choice, act, copy) {
   const kinds = [...new Set(board.systems.map((system) => system.kind))];
   const ranked = board.systems.filter((system) => board.ranksOf(score.key)[system.index]);
   const labelled = (key, node) => { $("select, input", node).dataset.key = key; return node; };
+  const folded = (node) => { if (node) node.classList.add("folded"); return node; };
   return [
     labelled("find", el("label.field", "Find a system", el("input", { type: "search", oninput: (event) => act({ find: event.target.value }) }))),
     labelled("score", field("Score", scoreGroups(board), "", (value) => act({ score: value === board.lead && !choice.task ? null : value }))),
-    tasks.length > 1 && labelled("task", field("Task", [["", [["", "All tasks"], ...tasks]]], "", (value) => act({ task: value, score: null, sort: null, way: null, col: null, cols: null }))),
-    langs.length > 1 && labelled("lang", field("Language", [["", [["", "All languages"], ...langs]]], "", (value) => act({ lang: value, col: null, cols: null }))),
-    ranked.length > 1 && labelled("sure", field("Show", [
+    el("button.fold", { "data-key": "fold", "aria-expanded": "false", onclick: unfold }, "Filters"),
+    folded(tasks.length > 1 && labelled("task", field("Task", [["", [["", "All tasks"], ...tasks]]], "", (value) => act({ task: value, score: null, sort: null, way: null, col: null, cols: null })))),
+    folded(langs.length > 1 && labelled("lang", field("Language", [["", [["", "All languages"], ...langs]]], "", (value) => act({ lang: value, col: null, cols: null })))),
+    folded(ranked.length > 1 && labelled("sure", field("Show", [
       ["", [["", "All systems"], ["first", `All that may be first on ${score.title}`]]],
       ["Not told apart from", ranked.map((system) => [FROM + system.name, system.label])],
-    ], "", (value) => act(value.startsWith(FROM) ? { may: null, from: value.slice(FROM.length) } : { may: value, from: null }))),
-    kinds.length > 1 && el("fieldset.chips", el("legend", "Kinds"), kinds.map((kind) => chip(kind, choice, act))),
-    tool("columns", "Columns", columnChecks(board, choice, act)),
+    ], "", (value) => act(value.startsWith(FROM) ? { may: null, from: value.slice(FROM.length) } : { may: value, from: null })))),
+    kinds.length > 1 && el("fieldset.chips.folded", el("legend", "Kinds"), kinds.map((kind) => chip(kind, choice, act))),
+    folded(tool("columns", "Columns", columnChecks(board, choice, act))),
     el("div.end", tool("downloads", "Download", downloads(board)), tool("copies", "Copy", copies(copy))),
   ].filter(Boolean);
+}
+
+/** On a phone most fields fold away behind one button. */
+function unfold(event) {
+  const open = $("#bar").classList.toggle("open");
+  event.currentTarget.setAttribute("aria-expanded", String(open));
 }
 
 function chip(kind, choice, act) {
@@ -100,6 +108,9 @@ function sync(board, choice, box) {
   for (const node of $$(".chips button", box)) node.setAttribute("aria-pressed", String(!choice.kind?.includes(node.dataset.kind)));
   const shown = new Set(columnsOf(board, choice).keys);
   for (const node of $$("[name=col]", box)) node.checked = shown.has(node.value);
+  const chosen = [choice.task, choice.lang, choice.may || choice.from, choice.kind?.length, choice.col].filter(Boolean).length;
+  $(".fold", box).textContent = chosen ? `Filters (${chosen})` : "Filters";
+  $(".fold", box).setAttribute("aria-expanded", String(box.classList.contains("open")));
   $("[name=numbers]", box).checked = choice.numbers === "1";
 }
 
