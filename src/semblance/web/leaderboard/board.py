@@ -132,7 +132,7 @@ def _state(one: Member) -> State:
     states = {cell.state for cell in one.cells.values()}
     if "running" in states:
         return "running"
-    return "partial" if states & {"failed", "partial", "not run"} else "done"
+    return "done" if one.complete or one.group == "reference" else "partial"
 
 
 def _note(joined: Joined, one: Member) -> str:
@@ -142,6 +142,9 @@ def _note(joined: Joined, one: Member) -> str:
     mean = one.entrant.score((OVERALL, "", "mean_of_present"))
     tasks = [column for column in joined.overview if column.task != OVERALL]
     done = sum(one.cells[column.key].value is not None for column in tasks)
+    lead = one.cells[joined.lead.key] if joined.lead is not None else None
+    if lead is not None and lead.state == "undefined":
+        return lead.reason
     if mean is None or mean[0] is None or joined.lead is None:
         return f"{done} of {numbers.counted(len(tasks), 'column')} finished"
     value = numbers.score(mean[0] * joined.lead.factor, joined.lead.decimals)

@@ -20,6 +20,7 @@ MOST_SHOWN = 9
 """Columns of the overview: more do not fit a page, and every system's cell of each is sent."""
 _DERIVED = ("PROC ", "%PROC ", "PROC@", "%PROC@")
 """Measures of RAG that say another one over again, as a share of what could be reached."""
+_COMMANDS = ("score", "sweep", "names", "noise")
 _PARTIAL = "mean_of_present"
 
 
@@ -33,7 +34,8 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
         for run in reversed(runs)
         for one in run.manifest.get("datasets") or ()
     }
-    made = [_column(kind, place, keys[place], langs) for place in places]
+    only = len({dataset for _, dataset, _ in places if dataset}) == 1
+    made = [_column(kind, place, keys[place], langs, alone=only) for place in places]
     shown = {one.key for one in _overview(kind, made, _with_interval(runs))}
     ordered = sorted(made, key=lambda one: (one.key not in shown, one.task != OVERALL))
     return tuple(replace(one, overview=one.key in shown) for one in ordered)
@@ -107,24 +109,25 @@ def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> 
     return [*chosen, *(certain or rest)][:MOST_SHOWN]
 
 
-def _column(kind: str, place: Place, key: str, langs: Mapping[str, str]) -> Column:
+def _column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> Column:
     task, dataset, measure = place
     unit = unit_of(kind)
     return Column(
-        key, _title(kind, place, key), task, dataset, langs.get(dataset, ""), measure,
+        key, _title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
         "points" if unit is POINTS else "", unit.factor, unit.decimals, higher_is_better(measure), 0, False,
     )  # fmt: skip
 
 
-def _title(kind: str, place: Place, key: str) -> str:
+def _title(kind: str, place: Place, key: str, alone: bool) -> str:
+    """Task, dataset and measure, without what goes without saying: the headline measure, and, of a command with one
+    task and measures of many names, the task and its only dataset."""
     task, dataset, measure = place
     if task == OVERALL and not dataset:
-        return "Overall"
+        return "Overall" if measure == OVERALL else f"Overall · {measure}"
+    if kind in _COMMANDS:
+        return " · ".join((measure, *([dataset] if dataset and not alone else ())))
     short, headline = task_names(kind).get(task, (_words(task), ""))
     named = key.endswith(f"/{measure}") and measure != headline
-    if kind in ("score", "sweep", "names", "noise"):
-        # One command, one task: its measures are what differs.
-        return " · ".join((measure, *([dataset] if dataset else ())))
     return " · ".join((short, *([dataset] if dataset else ()), *([measure] if named else ())))
 
 

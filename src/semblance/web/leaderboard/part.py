@@ -65,10 +65,7 @@ def part_of(
     place = {one.name: i for i, one in enumerate(members)}
     ranked = frozenset(one.name for one in members if one.complete)
     said = {one.key: tests.of(board, one, standings, ranked) for one in columns}
-    cells = {
-        one.key: tuple(rounded(m.cells.get(one.key) or cell_of(m.entrant, one)) for m in members)
-        for one in columns
-    }
+    cells = {one.key: tuple(_cell(m, one, standings) for m in members) for one in columns}
     part = Part(
         stamp,
         cells,
@@ -100,6 +97,16 @@ def with_counts(columns: Sequence[Column], cells: Mapping[str, Sequence[Cell]]) 
 def rounded(cell: Cell) -> Cell:
     """Eight digits: more than a score has. Order, ranks and downloads are from all of them."""
     return cell._replace(value=_short(cell.value), low=_short(cell.low), high=_short(cell.high))
+
+
+def _cell(member: Member, column: Column, standings: At) -> Cell:
+    """The cell, with the interval of its replicates where the row was written without one."""
+    cell = member.cells.get(column.key) or cell_of(member.entrant, column)
+    found = standings.get((place_of(column), member.name))
+    if cell.value is not None and cell.low is None and found is not None:
+        low, high = found.headline.interval
+        cell = cell._replace(low=low, high=high)
+    return rounded(cell)
 
 
 def stamp_of(record: Any) -> str:

@@ -17,6 +17,7 @@ METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
     "all pairs of the column, alpha 0.05."
 )
+UNKNOWN = "no test: nothing is kept of the items behind it"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Tested:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """How many were ranked in the system's group."""
     gap: tuple[float, float, float, float] | None = None
-    """First against second of the ranked group: difference, low, high, adjusted p."""
+    """How far the first of the ranked group is ahead of the second: difference, low, high, adjusted p."""
     reason: str = ""
 
 
@@ -50,7 +51,7 @@ def tested(standings: Sequence[Standing], *, higher: bool) -> Tested:
         found[0].top if found else (),
         {name: size for one in found for name, size in one.sizes.items()},
         found[0].gap if found else None,
-        found[0].reason if found else "no system has a value",
+        found[0].reason if found else UNKNOWN,
     )
 
 
@@ -66,10 +67,10 @@ def _group(standings: Sequence[Standing], higher: bool) -> Tested:
     beats, beaten = [0] * count, [0] * count
     alike: list[list[str]] = [[] for _ in names]
     gap = None
-    for pair in compare_replicates(sign * draws, sign * values):
+    strata = [one.headline.resampled for one in known]
+    for pair in compare_replicates(sign * draws, sign * values, strata=strata):
         if (pair.a, pair.b) == (0, 1):
-            ends = sorted((sign * pair.low, sign * pair.high))
-            gap = (sign * pair.difference, ends[0], ends[1], pair.p_adjusted)
+            gap = (pair.difference, pair.low, pair.high, pair.p_adjusted)
         if pair.p_adjusted >= ALPHA:
             alike[pair.a].append(names[pair.b])
             alike[pair.b].append(names[pair.a])

@@ -24,6 +24,8 @@ _WHERE = frozenset(
     {"datasets", "mapping", "qrels", "pools", "answers", "study", "results", "llm_scores", "baseline"}
 )
 """Arguments that say where the data are: what they are is told by their fingerprints."""
+_ONLY_MORE = frozenset({"measures", "cutoffs"})
+"""Arguments that add columns and change none."""
 _SHOWN = 3
 _DIGITS = 8
 
@@ -70,4 +72,4 @@ def language_of(run: RunData, dataset: Mapping[str, Any]) -> str:
 
 def _tells(name: str, value: Any) -> bool:
     # `runs` is a list of files for RAG, and the number of paraphrases for PTEB and the probes.
-    return name not in _WHO and name not in _WHERE and not (name == "runs" and isinstance(value, list))
+    return name not in _WHO | _WHERE | _ONLY_MORE and not (name == "runs" and isinstance(value, list))

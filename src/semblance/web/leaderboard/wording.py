@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from semblance.protocols import numbers
 from semblance.protocols.comparisons import ALPHA
 from semblance.protocols.numbers import Unit
-from semblance.protocols.standings import OVERALL
+from semblance.protocols.standings import CLASSICAL, OVERALL
 from semblance.web.leaderboard.contract import Column, Run, Verdict
 from semblance.web.leaderboard.joined import Joined, Member
 from semblance.web.leaderboard.ranking import Tested
@@ -35,7 +35,14 @@ def verdict(board: Joined, members: Sequence[Member], tests: Tested, labels: Map
         lede = f"Values lie between {values[-1]} and {values[0]}, but no test compares them: {tests.reason}."
         return Verdict(f"No ranking{on}: differences cannot be tested", lede)
     alone = len(first) == 1 and tests.ranks[ranked[0].name] == (1, 1)
-    return Verdict(_title(first, len(ranked), alone, on), _lede(names, values, tests, _unit(lead)))
+    others = (
+        "system" if not any(one.complete and one.group == CLASSICAL for one in members) else "embedding model"
+    )
+    if alone:
+        return Verdict(
+            f"{_cut(first[0])} beats every other {others}{on}", _lede(names, values, tests, _unit(lead))
+        )
+    return Verdict(_title(first, len(ranked), on), _lede(names, values, tests, _unit(lead)))
 
 
 def care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken: int) -> tuple[str, ...]:
@@ -43,9 +50,7 @@ def care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken: 
     return tuple(_care(board, members, runs, broken))
 
 
-def _title(first: Sequence[str], ranked: int, alone: bool, on: str) -> str:
-    if alone:
-        return f"{_cut(first[0])} beats every other system{on}"
+def _title(first: Sequence[str], ranked: int, on: str) -> str:
     if len(first) == 1:
         return f"Only {_cut(first[0])} may be first{on}"
     if len(first) == ranked:
@@ -61,9 +66,7 @@ def _lede(names: Sequence[str], values: Sequence[str], tests: Tested, unit: Unit
     if tests.gap is None:
         return ""
     difference, low, high, p = tests.gap
-    gap = f"{unit.said(abs(difference))} (95% interval {unit.said_interval(low, high)})"
-    if difference < 0:
-        gap = f"{unit.said(abs(difference))} (95% interval {unit.said_interval(-high, -low)})"
+    gap = f"{unit.said(difference)} (95% interval {unit.said_interval(low, high)})"
     if p < ALPHA:
         return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {gap}."
     return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {gap} and cannot be told apart."
