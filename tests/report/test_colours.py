@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from semblance.report.html import STYLES, asset
+from semblance.report.html import STYLES
 
 Rgb = NDArray[np.float64]
 THEMES = ("light", "dark")
@@ -30,8 +31,11 @@ VISIONS = {
 }
 
 
+SHEET = "".join((resources.files("semblance.report") / "assets" / name).read_text("utf-8") for name in STYLES)
+
+
 def _tokens() -> dict[str, dict[str, Rgb]]:
-    found = re.findall(r"--([\w-]+):light-dark\((#\w{6}),(#\w{6})\)", asset(STYLES))
+    found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", SHEET)
     return {theme: {name: _rgb(pair[i]) for name, *pair in found} for i, theme in enumerate(THEMES)}
 
 
@@ -63,7 +67,7 @@ TOKENS = _tokens()
 def test_the_tokens_are_those_of_the_design() -> None:
     """Every colour of the style sheet is a token with a light and a dark value."""
     assert len(TOKENS["light"]) == len(TOKENS["dark"]) == 24
-    rules = asset(STYLES).partition("--sans")[2].partition("@page")[0]
+    rules = SHEET.partition("--sans")[2].partition("@page")[0]
     assert not re.findall(r"#[0-9A-Fa-f]{3,6}\b(?=[;,) ])", rules)
 
 

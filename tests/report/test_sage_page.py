@@ -11,6 +11,7 @@ import pytest
 from semblance.protocols import numbers
 from semblance.protocols.sage.sensitivity import expected as protocol_expected
 from semblance.protocols.sage.tables import tables
+from semblance.report import plot
 from semblance.report.board import make_board
 from semblance.report.record import Record, read_record
 from semblance.report.sage import curves
@@ -83,8 +84,9 @@ def test_columns_cover_what_the_protocol_measures() -> None:
     """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits."""
     from semblance.protocols.sage.edits import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 
-    assert [column.variant for column in BY_POSITION] == [*INSERTIONS, *REMOVALS]
-    assert {column.variant for column in RETAINED} == {
+    shown = [variant for column in BY_POSITION for variant in (column.variant, *column.below)]
+    assert shown == [*INSERTIONS, *REMOVALS]
+    assert {variant for column in RETAINED for variant in (column.variant, *column.below)} == {
         "augmented", "replaced", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS),
     }  # fmt: skip
     assert len(SIDES) == 6
@@ -109,11 +111,11 @@ def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
 
 def test_labels_at_line_ends_do_not_touch(make_run: MakeRun) -> None:
     """Names are moved apart, in order, and stay in the figure."""
-    placed = curves.apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
+    placed = plot.apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
     heights = [height for height, _ in placed]
     assert [i for _, i in placed] == [0, 1, 2, 3]
-    assert min(b - a for a, b in pairwise(heights)) >= curves.LABEL_GAP
-    assert heights[-1] <= curves.HEIGHT + 8
+    assert min(b - a for a, b in pairwise(heights)) >= plot.LABEL_GAP
+    assert heights[-1] <= plot.HEIGHT + 8
 
 
 def test_the_papers_tables_are_those_of_the_run(plain_run: Path) -> None:

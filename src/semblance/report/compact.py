@@ -1,10 +1,14 @@
-"""The same page, style and script in fewer bytes: nothing is renamed, nothing that a reader sees is lost."""
+"""The same page, style and script in fewer bytes: nothing but variables of the style is renamed, nothing that a reader
+sees is lost."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from importlib import resources
+from itertools import product
+from string import ascii_letters
 
 SIGNS = r"\\.|\[(?:\\.|[^\]\\])*\]"
 LITERAL = re.compile(
@@ -14,6 +18,7 @@ LITERAL = re.compile(
 """Strings, templates and regular expressions of a script, which stay as they are."""
 
 
+VARIABLE = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
 BLOCKS = "p|h[1-6]|div|table|section|article|ul|ol|dl|figure|details|pre|fieldset|main"
 """What ends a paragraph without being told."""
 
@@ -44,10 +49,27 @@ def asset(names: tuple[str, ...]) -> str:
 
 
 def style(text: str) -> str:
-    """A style sheet without blanks around braces, colons and commas."""
+    """A style sheet without blanks around braces, colons and commas, its variables named by one or two letters."""
+    text = short_names(text)
     text = re.sub(r"\s*([{};,])\s*", r"\1", text).replace(";}", "}")
-    text = re.sub(r"(?<=[a-z0-9]): ", ":", text)
+    text = re.sub(r"(?<=[A-Za-z0-9]): ", ":", text)
     return re.sub(r"(?<=\)) > (?=[a-z.*])|(?<=[\w\]*]) > (?=[a-z.*])", ">", text)
+
+
+def short_names(text: str) -> str:
+    """The variables of a style sheet by one letter or two, the most used first; those of one letter stay as they are:
+    others set them.
+
+    >>> short_names(":root { --muted: grey; } p { color: var(--muted); left: var(--x); }")
+    ':root { --a: grey; } p { color: var(--a); left: var(--x); }'
+    """
+    used = Counter(VARIABLE.findall(text))
+    kept = {name for name in used if len(name) == 1}
+    letters = (*ascii_letters, *map("".join, product(ascii_letters, repeat=2)))
+    free = (name for name in letters if name not in kept)
+    often = sorted((name for name in used if name not in kept), key=lambda name: (-used[name], name))
+    short = dict(zip(often, free, strict=False))
+    return VARIABLE.sub(lambda one: "--" + short.get(one[1], one[1]), text)
 
 
 def script(text: str) -> str:

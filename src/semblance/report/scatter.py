@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from semblance.contracts import Kind
 from semblance.report.marks import CLASSES
+from semblance.report.plot import dots, stretched
 from semblance.report.scale import Scale
 
 HEIGHT = 220
@@ -22,12 +23,11 @@ MOVES = (0, -LINE, LINE, -2 * LINE, 2 * LINE)
 
 @dataclass(frozen=True)
 class Point:
-    """A mark; `label` stands beside it, `title` is said when it is pointed at (it stands in a table as well)."""
+    """A mark; `label` stands beside it. What it is, and its numbers, stand in a table."""
 
     x: float
     y: float
     kind: Kind
-    title: str
     label: str = ""
 
 
@@ -43,8 +43,7 @@ class Axis:
 
 def scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
     """The drawing: grid, lines, points, labels."""
-    parts = [_rows(y), _columns(x), *_lines(x, y)]
-    parts += [_point(point, x.scale, y.scale) for point in points]
+    parts = [_rows(y), _columns(x), *_lines(x, y), *_points(points, x.scale, y.scale)]
     parts += _labels(points, x.scale, y.scale)
     return Markup(f'<svg class="curve" height="{HEIGHT + 44}">{"".join(parts)}</svg>')
 
@@ -58,8 +57,8 @@ def _across(scale: Scale, value: float) -> str:
 
 
 def _rows(y: Axis) -> str:
-    lines = "".join(
-        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y.scale, tick)}" y2="{_down(y.scale, tick)}"/>'
+    rows = "".join(f"M0 {_down(y.scale, tick)}H100" for tick in y.scale.ticks)
+    lines = stretched(f'<path class="g" d="{rows}"/>', LEFT, WIDE, HEIGHT + 44) + "".join(
         f'<text x="{LEFT - 1}%" y="{_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
         for tick in y.scale.ticks
     )
@@ -88,14 +87,22 @@ def _lines(x: Axis, y: Axis) -> list[str]:
     return parts
 
 
-def _point(point: Point, x: Scale, y: Scale) -> str:
-    across, down, name = _across(x, point.x), _down(y, point.y), CLASSES[point.kind]
-    title = f"<title>{escape(point.title)}</title>"
-    if point.kind == "classical":
-        return f'<rect class="c" x="{across}" y="{down}">{title}</rect>'
-    if point.kind == "llm":
-        return f'<svg x="{across}" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z">{title}</path></svg>'
-    return f'<circle class="{name}" cx="{across}" cy="{down}" r="4.5">{title}</circle>'
+def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+    """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
+    places = {
+        name: [(x.at(one.x), _down(y, one.y)) for one in points if CLASSES[one.kind] == name]
+        for name in dict.fromkeys(CLASSES[one.kind] for one in points)
+    }
+    drawn = "".join(
+        f'<path class="of {name}" d="{dots(found)}"/>' for name, found in places.items() if name not in "lc"
+    )
+    if hollow := places.get("c"):
+        drawn += f'<path class="of c" d="{dots(hollow)}"/><path class="of c in" d="{dots(hollow)}"/>'
+    triangles = [
+        f'<svg x="{LEFT + WIDE * at / 100:.2f}%" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z"/></svg>'
+        for at, down in places.get("l", ())
+    ]
+    return [stretched(drawn, LEFT, WIDE, HEIGHT + 44), *triangles]
 
 
 def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:

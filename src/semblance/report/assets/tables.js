@@ -131,7 +131,7 @@ function read(table) {
         const name = cell.tagName === "TH";
         const [value, low, high] = exact(cell);
         const shown = (name ? $("a", cell) || cell : cell.childNodes[0] || {}).textContent || "";
-        return { text: shown.trim().split("\n")[0], value, low, high, reason: cell.dataset.why, bold: cell.matches(".best") || !!$("b", cell), name };
+        return { text: table.matches(".stacked") ? shown.trim().replaceAll("\n", " ") : shown.trim().split(/\n| \(/)[0], value, low, high, reason: cell.dataset.why, bold: cell.matches(".best") || !!$("b", cell), name };
       }),
     };
   });
@@ -186,7 +186,7 @@ function asSvg(node) {
   const clone = node.cloneNode(true), copies = [clone, ...$$("*", clone)], box = node.getBoundingClientRect();
   [node, ...$$("*", node)].forEach((one, i) => {
     const style = getComputedStyle(one);
-    for (const key of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font", "vector-effect"]) copies[i].style.setProperty(key, style.getPropertyValue(key));
+    for (const key of ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "font", "vector-effect"]) copies[i].style.setProperty(key, style.getPropertyValue(key));
   });
   for (const [key, value] of [["xmlns", SVG], ["width", box.width], ["height", box.height]]) clone.setAttribute(key, value);
   return new XMLSerializer().serializeToString(clone);

@@ -11,7 +11,7 @@ from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Summary
 from semblance.report.hume.standing import Standing
 from semblance.report.hume.trust import whole
-from semblance.report.hume.words import COEFFICIENT, POINTS, answerers
+from semblance.report.hume.words import COEFFICIENT, answerers
 from semblance.report.scale import scale_of
 from semblance.report.scatter import Axis, Point, scatter
 
@@ -59,8 +59,7 @@ def lead(summary: Summary, every: Sequence[Standing]) -> Lead | None:
 
 
 def _point(agreement: float, ahead: float, one: Standing, *, named: bool) -> Point:
-    title = f"{one.pair.name}: agreement {COEFFICIENT.text(agreement)}, lead {POINTS.change(ahead)}"
-    return Point(agreement, ahead, "embedding", title, one.pair.name if named else "")
+    return Point(agreement, ahead, "embedding", one.pair.name if named else "")
 
 
 def _said(summary: Summary, n: int) -> str:

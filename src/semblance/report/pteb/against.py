@@ -54,8 +54,7 @@ def against_original(losses: Losses) -> Against | None:
 
 
 def _point(loss: Loss) -> Point:
-    where = f"{loss.row.label}, {loss.dataset}: {loss.before.text}, {loss.drop_text}"
-    return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind, where)
+    return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
 
 
 def against_distance(losses: Losses) -> Against | None:
@@ -82,15 +81,7 @@ def against_distance(losses: Losses) -> Against | None:
         return None
     x = scale_of([distance for _, _, distance, _ in found])
     y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
-    points = [
-        Point(
-            distance,
-            change,
-            row.system.kind,
-            f"{row.label}, {dataset}: {distance:.2f}, {POINTS.change(change)}",
-        )
-        for row, dataset, distance, change in found
-    ]
+    points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
     svg = scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
     row, dataset, distance, change = min(found, key=lambda one: one[3])
     summary = (

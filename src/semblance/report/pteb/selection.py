@@ -97,10 +97,7 @@ def _place(record: Record, row: Row) -> tuple[float | None, float | None]:
 
 def _chart(record: Record, rows: Sequence[Row], rule: Rule) -> Markup:
     places = [(row, *_place(record, row)) for row in rows]
-    points = [
-        Point(x or 0.0, y or 0.0, "llm", f"{row.label}: similarity {y:.2f}, edit distance {x:.2f}", row.label)
-        for row, x, y in places
-    ]
+    points = [Point(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
     lowest = min(rule.similarity, *(point.y for point in points))
     across = Axis(Scale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies")
     up = Axis(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semblance.protocols import numbers
 from semblance.records import Result
@@ -16,12 +16,14 @@ STEPS = 5
 
 @dataclass(frozen=True)
 class HeatColumn:
-    """A column: a row of results by its measure and variant, under a group heading if it has one."""
+    """A column: a row of results by its measure and variant, under a group heading if it has one; `below` are variants
+    whose values stand under it in the same cell."""
 
     heading: str
     measure: str
     variant: str
     group: str = ""
+    below: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class Heat:
     in_percent: bool
 
     @property
+    def is_stacked(self) -> bool:
+        """Whether a cell has several values, one below the other."""
+        return any(column.below for column in self.columns)
+
+    @property
     def caption(self) -> str:
         """How many items, and the widest interval of a ranked system."""
         if self.half_width is None:
@@ -89,13 +96,14 @@ def _heat(
 ) -> Heat:
     rows = board.by_task(task)
     found = {
-        (row.system.name, column): record.find(
-            task, row.system.name, column.measure, dataset=dataset, variant=column.variant
-        )
+        (row.system.name, column): [
+            record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
+            for variant in (column.variant, *column.below)
+        ]
         for row in rows
         for column in columns
     }
-    shown = [c for c in columns if any(found[row.system.name, c] is not None for row in rows)]
+    shown = [c for c in columns if any(found[row.system.name, c][0] is not None for row in rows)]
     contenders = sum(row.system.ranked for row in rows)
     made = [
         HeatRow(
@@ -110,7 +118,8 @@ def _heat(
     contending = {row.system.name for row in rows if row.system.ranked}
     results = [
         result
-        for (system, _), result in found.items()
+        for (system, _), stack in found.items()
+        for result in stack
         if system in contending and result is not None and result.value is not None
     ]
     return Heat(
@@ -125,11 +134,16 @@ def _heat(
 
 
 def _cell(
-    record: Record, task: str, dataset: str, row: Row, result: Result | None, printed: Printed
+    record: Record, task: str, dataset: str, row: Row, stack: Sequence[Result | None], printed: Printed
 ) -> HeatCell:
-    if result is not None and result.value is not None:
-        step = min(STEPS, max(1, 1 + int(result.value * STEPS)))
-        return HeatCell(Value("value", result), printed(result.value), step)
+    """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
+    result = stack[0]
+    known = [one.value for one in stack if one is not None and one.value is not None]
+    if result is not None and len(known) == len(stack):
+        mean = sum(known) / len(known)
+        shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
+        step = min(STEPS, max(1, 1 + int(mean * STEPS)))
+        return HeatCell(Value("value", shown), "\n".join(map(printed, known)), step)
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
     return HeatCell(value, value.text, 0)

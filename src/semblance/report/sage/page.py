@@ -23,7 +23,8 @@ EDIT_WORDS = {
     "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
     "summary": "summary",
 }  # fmt: skip
-POSITIONS = {"0": "start", "0.5": "middle", "1": "end"}
+POSITIONS = ("0", "0.5", "1")
+"""At the start, in the middle, at the end."""
 SIZES = {"insertion": ("0.15", "0.5", "1"), "removal": ("0.15", "0.5", "0.9")}
 KINDS = {"insertion": "inserted", "removal": "removed"}
 SHARES = tuple(
@@ -47,14 +48,12 @@ SIDES = (
 
 
 def spans(measure: str, prefix: str, sizes: int) -> tuple[HeatColumn, ...]:
-    """Columns for insertions and removals at the first `sizes` sizes and each position."""
+    """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other."""
     return tuple(
-        HeatColumn(
-            word, measure, f"{prefix}{kind}:p={p},q={q}", f"{numbers.percent(float(p))} {KINDS[kind]} at"
-        )
+        HeatColumn(numbers.percent(float(p)), measure, variants[0], KINDS[kind], variants[1:])
         for kind in SIZES
         for p in SIZES[kind][:sizes]
-        for q, word in POSITIONS.items()
+        for variants in [tuple(f"{prefix}{kind}:p={p},q={q}" for q in POSITIONS)]
     )
 
 

@@ -15,9 +15,9 @@ from semblance.protocols.rag.probes.noise.wordings import NOISIEST, level_name
 from semblance.records import Result
 from semblance.report.lines import Series, lines
 from semblance.report.names import labels
+from semblance.report.plot import MOST_LINES
 from semblance.report.rag.probes.where import Where
 from semblance.report.record import System
-from semblance.report.sage.curves import MOST_LINES
 from semblance.report.scale import scale_of
 
 CHARTS = 4

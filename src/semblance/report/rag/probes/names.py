@@ -173,7 +173,8 @@ def _chart(where: Where) -> tuple[Markup | None, str, str]:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
     for dataset, said, system in where.each():
-        points = list(_points(where, dataset, system.name))
+        found = list(_points(where, dataset, system.name))
+        points = [point for _, point in found]
         if len(points) < 4 or len({one.y for one in points}) < 2:
             continue
         x = Axis(
@@ -183,23 +184,21 @@ def _chart(where: Where) -> tuple[Markup | None, str, str]:
         y = Axis(scale_of([*(one.y for one in points), 0.0], within=None), f"{RECALL}, change")
         label = f"{where.labels[system.name]}, {said}"
         said_points = "; ".join(
-            f"{one.title.partition(':')[0]} {PERCENTS.change(one.x)} percent, {SCORE.change(one.y)}"
-            for one in points
+            f"{name} {PERCENTS.change(one.x)} percent, {SCORE.change(one.y)}" for name, one in found
         )
         return scatter(points, x, y), f"Margin lost and recall lost, {label}", f"{label}: {said_points}."
     return None, "", ""
 
 
-def _points(where: Where, dataset: str, system: str) -> Iterator[Point]:
+def _points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
+    """Each ablation with its place."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
         lost = where.value(dataset, system, name, f"{RECALL} change")
         if percent is not None and lost is not None:
-            title = f"{name}: {PERCENTS.change(percent)}%, {SCORE.change(lost)}"
             kind: Kind = "embedding" if condition.group == "identity" else "classical"
-            yield Point(
-                percent, lost, kind, title, name.replace("_", " ") if condition.group == "identity" else ""
-            )
+            label = name.replace("_", " ") if condition.group == "identity" else ""
+            yield name, Point(percent, lost, kind, label)
 
 
 def _facts(where: Where) -> tuple[str, ...]:
