@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ GROUPS = {
     "datasets": "tickets",
     "perturbations": "drop_vowels",
     "measures": "Exact",
+    "tasks": "sts_one_side",
     "rerankers": "shortest",
     "llms": "parrot",
 }
@@ -101,6 +103,40 @@ def test_a_run_with_the_new_system_on_the_new_dataset(target: Path) -> None:
     ).replace('":"', '": "')
     checked = _semblance(target, "data", "check", "tickets", "--no-near")
     assert "sage clustering" in checked.stdout, checked.stderr
+
+
+@pytest.mark.slow
+def test_a_run_of_the_new_task(target: Path) -> None:
+    """A task of a package runs when it is named, beside one of the paper's, and only then."""
+    common = (
+        "-s",
+        "jaccard",
+        "-d",
+        "sample",
+        "--limit",
+        "12",
+        "--tokenizer",
+        "words",
+        "-p",
+        "recorded",
+        "--runs",
+        "1",
+    )
+    for out, asked in (("both", ("-t", "sts_one_side", "-t", "sts")), ("paper", ("-t", "sts"))):
+        done = _semblance(target, "pteb", "run", *common, *asked, "--out", out)
+        assert done.returncode == 0, done.stderr
+    headlines = {}
+    for out in ("both", "paper"):
+        rows = map(
+            json.loads, (target.parent / out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+        )
+        found = [
+            row for row in rows if (row["measure"], row["dataset"], row["system"]) == ("delta", "", "jaccard")
+        ]
+        headlines[out] = {row["task"]: row["value"] for row in found}
+    assert set(headlines["both"]) == {"sts", "sts_one_side", "overall"}
+    assert set(headlines["paper"]) == {"sts", "overall"}
+    assert headlines["both"]["sts"] != headlines["both"]["sts_one_side"]
 
 
 @pytest.mark.slow

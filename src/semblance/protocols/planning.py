@@ -116,6 +116,16 @@ def _dims(encoder: Encoder, ledger: Ledger | None) -> int | None:
         raise
 
 
+def in_order(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
+    """The tasks of the paper that are among the names, in its order, then those that others brought, in theirs.
+
+    >>> in_order(["mine", "sts", "retrieval"], ("retrieval", "clustering", "sts"))
+    ('retrieval', 'sts', 'mine')
+    """
+    given = tuple(dict.fromkeys(names))
+    return (*(name for name in paper if name in given), *(name for name in given if name not in paper))
+
+
 def joined_tasks(source: str, dataset: Dataset, wanted: Sequence[T]) -> list[T]:
     """The wanted tasks that the dataset has the columns for. UsageError, with what each lacks, if there is none."""
     lacking = {task.name: _missing(task, dataset) for task in wanted}

@@ -13,6 +13,7 @@ from semblance.protocols import opening, planning
 from semblance.protocols.planning import (
     PlannedSystem,
     check_names,
+    in_order,
     joined_tasks,
     planned_systems,
     planned_task,
@@ -58,8 +59,7 @@ class Plan:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that at least one dataset joins, in the paper's order."""
-        joined = {one.task for dataset in self.datasets for one in dataset.tasks}
-        return tuple(name for name in TASK_NAMES if name in joined)
+        return in_order((one.task for dataset in self.datasets for one in dataset.tasks), TASK_NAMES)
 
     def dataset(self, name: str) -> PlannedDataset:
         """The dataset of that name."""
@@ -179,7 +179,7 @@ def _reworded(original: Cell, variant: str, run: work.Run, folder: RunFolder) ->
 def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     how = request.dataset(source)
     opened = opening.dataset(how)
-    wanted = [task(name) for name in TASK_NAMES if name in (request.tasks or TASK_NAMES)]
+    wanted = [task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
     for what in joined_tasks(source, opened, wanted):
         parts = slices(what.name, how, request.limit, request.seed, request.options.languages)

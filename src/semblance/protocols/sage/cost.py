@@ -12,7 +12,6 @@ from semblance.protocols.planning import PlannedTask
 from semblance.protocols.sage import work
 from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.plan import Plan
-from semblance.protocols.sage.tasks import TASK_NAMES
 from semblance.runs.forecast import Forecast, Forecasts, tokens_of
 from semblance.text import open_tokenizer
 
@@ -34,7 +33,7 @@ def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
     request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
     cache = plan.cells[0].job.cache
     forecaster = Forecaster(plan.systems, tokenizer, request.seed, cache, measure=measure)
-    for name in TASK_NAMES:
+    for name in plan.tasks:
         for dataset in plan.datasets:
             for planned in dataset.tasks:
                 if planned.task == name:

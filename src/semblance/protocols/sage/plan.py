@@ -12,6 +12,7 @@ from semblance.protocols.planning import (
     PlannedSystem,
     PlannedTask,
     check_names,
+    in_order,
     joined_tasks,
     planned_systems,
     planned_task,
@@ -38,8 +39,7 @@ class Plan:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that at least one dataset joins, in the paper's order."""
-        joined = {one.task for dataset in self.datasets for one in dataset.tasks}
-        return tuple(name for name in TASK_NAMES if name in joined)
+        return in_order((one.task for dataset in self.datasets for one in dataset.tasks), TASK_NAMES)
 
     def lang(self, dataset: str) -> str:
         """The language of a dataset."""
@@ -63,7 +63,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     check_names(dataset.name for dataset in datasets)
     cells = tuple(
         _cell(request, system, dataset, one, tokenizer.identity, cache)
-        for name in TASK_NAMES
+        for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)
         for dataset in datasets
         for one in dataset.tasks
         if one.task == name
@@ -75,7 +75,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
 def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     how = request.dataset(source)
     dataset = opening.dataset(how)
-    wanted = [work.task(name) for name in TASK_NAMES if name in (request.tasks or TASK_NAMES)]
+    wanted = [work.task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks = []
     for task in joined_tasks(source, dataset, wanted):
         loaded = work.load(task.name, how, request.limit, request.seed)

@@ -125,7 +125,8 @@ def _overall(by_task: dict[str, dict[str, Headline]], system: str) -> Headline:
 
 
 def _mean_of_present(by_task: dict[str, dict[str, Headline]], system: str) -> Headline | None:
-    present = [headlines[system] for headlines in by_task.values() if headlines[system].value is not None]
+    five = [by_task[name][system] for name in TASK_NAMES if name in by_task]
+    present = [headline for headline in five if headline.value is not None]
     if not present:
         return None
     return _mean_of_tasks(present, system, f"mean of {len(present)} of 5 tasks")
