@@ -11,7 +11,7 @@ import pytest
 from semblance.doctor.extras import PURPOSES, _ordered, extras
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
-FOR_DEVELOPERS = {"test", "check", "vendors"}
+FOR_DEVELOPERS = {"test", "check", "vendors", "fuzz"}
 
 
 def test_every_extra_of_the_project_has_its_purpose() -> None:

@@ -243,7 +243,7 @@ def read_record(path: Path) -> Record:
             test=compared.get("method", ""),
             compared=compared,
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             "the run's files do not fit together", path=path, found=f"{type(error).__name__}: {error}",
             mend="Run the same command again: it rebuilds them from the finished cells.",
@@ -260,7 +260,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
         return {}
     try:
         return dict(json.loads(path.read_text("utf-8")))
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
             mend="Run the same command again: it rebuilds them from the finished cells.",

@@ -20,6 +20,10 @@ from semblance.runs.cells import Cell, CellRecord, record_from_json, record_to_j
 from semblance.runs.files import slug, to_json, write_atomic
 
 SCHEMA = 1
+_WORDS = (
+    "protocol", "task", "dataset", "subset", "lang", "variant", "system", "measure", "method", "reason",
+)  # fmt: skip
+_NUMBERS = ("value", "ci_low", "ci_high", "seed")
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,9 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            manifest = json.loads(path.read_text("utf-8"))
+            manifest = dict(json.loads(path.read_text("utf-8")))
             schema = manifest["schema"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 "the manifest cannot be read",
                 path=path,
@@ -61,7 +65,7 @@ class RunFolder:
                 found=f"schema {schema}",
                 mend="Choose another --out folder, or use the version that wrote it.",
             )
-        return dict(manifest)
+        return manifest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
@@ -138,12 +142,13 @@ class RunFolder:
         if not self.results.exists():
             return []
         rows = []
-        for number, line in enumerate(self.results.read_text("utf-8").splitlines(), start=1):
+        for number, line in enumerate(self.results.read_bytes().splitlines(), start=1):
             try:
-                rows.append(Result(**json.loads(line)))
-            except (ValueError, TypeError) as error:
+                rows.append(_result(json.loads(line)))
+            except (ValueError, TypeError, RecursionError) as error:
                 raise DataError(
-                    "this line is not a result", path=self.results, line=number, found=line[:80],
+                    "this line is not a result", path=self.results, line=number,
+                    found=line[:80].decode("utf-8", "replace"),
                     mend="Run the same command again: it rebuilds the file from the finished cells.",
                 ) from error  # fmt: skip
         return rows
@@ -151,6 +156,21 @@ class RunFolder:
     def write_log(self, cell: Cell, text: str) -> None:
         """Keep the traceback of a failed cell."""
         write_atomic(self.path / "logs" / f"{cell.key}.txt", text)
+
+
+def _result(plain: Any) -> Result:
+    """A row from its JSON; TypeError where a column is of another type than it should be."""
+    row = Result(**plain)
+    for name in _WORDS:
+        if not isinstance(getattr(row, name), str):
+            raise TypeError(f"{name} is no text")
+    for name in _NUMBERS:
+        value = getattr(row, name)
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise TypeError(f"{name} is no number")
+    if isinstance(row.n, bool) or not isinstance(row.n, int):
+        raise TypeError("n is no whole number")
+    return row
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

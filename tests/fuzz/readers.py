@@ -1,0 +1,253 @@
+"""How each kind of foreign content is read, as functions of bytes and an empty folder."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from semblance.errors import SemblanceError
+
+Read = Callable[[bytes, Path], object]
+
+
+def _file(content: bytes, folder: Path, name: str) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def _text(content: bytes) -> str:
+    """Any text, lone surrogates left out: no answer of a server and no argument has them."""
+    return content.decode("utf-8", "replace")
+
+
+def table(suffix: str) -> Read:
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.data import SHAPES, open_dataset
+
+        opened = open_dataset(str(_file(content, folder, f"table{suffix}")))
+        for shape in SHAPES:
+            try:
+                opened.load(shape)
+            except SemblanceError:
+                continue
+        return opened
+
+    return read
+
+
+def beir(content: bytes, folder: Path) -> object:
+    """Corpus, queries and judgements, one after another between lines of dashes."""
+    from semblance.data import open_dataset
+
+    parts = [*content.split(b"\n--\n"), b"", b""][:3]
+    (folder / "qrels").mkdir()
+    for name, part in zip(("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"), parts, strict=True):
+        _file(part, folder, name)
+    return open_dataset(str(folder)).load("retrieval")
+
+
+def judged(kind: str, name: str) -> Read:
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.data.judged_runs import read_qrels, read_run
+
+        path = _file(content, folder, name)
+        return read_run(path) if kind == "run" else read_qrels(path)
+
+    return read
+
+
+def description(content: bytes, folder: Path) -> object:
+    from semblance.data import open_dataset
+
+    _file(b'{"text": "a", "label": "b"}\n{"text": "c", "label": "d"}\n', folder, "rows.jsonl")
+    return open_dataset(str(_file(content, folder, "described.yaml"))).load("labelled")
+
+
+def sweep(content: bytes, folder: Path) -> object:
+    from semblance.protocols.rag.sweep.config import read_config
+
+    return read_config(_file(content, folder, "sweep.yaml"))
+
+
+def sampling(content: bytes, folder: Path) -> object:
+    from semblance.protocols.hume.sampling.config import read_config
+
+    return read_config(_file(content, folder, "study.yaml"))
+
+
+def mteb(content: bytes, folder: Path) -> object:
+    from semblance.protocols.hume.published.mteb_results import read_results
+
+    return read_results(_file(content, folder, "results.json"))
+
+
+def annotations(form: str | None, suffix: str) -> Read:
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.protocols.hume.exchange.importing import import_files
+
+        study = _study(folder / "study")
+        return import_files(study, [_file(content, folder, f"answers{suffix}")], form=form)  # type: ignore[arg-type]
+
+    return read
+
+
+@lru_cache(maxsize=1)
+def study_files() -> Mapping[str, bytes]:
+    from hume_small import small_study
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = small_study(Path(folder) / "study", 2)
+        return {str(path.relative_to(made)): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+
+
+def _study(folder: Path) -> Path:
+    for name, content in study_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def exported(form: str) -> bytes:
+    """Answers to one task of the study as another tool has them."""
+    from semblance.protocols.hume.exchange.exporting import export
+    from semblance.protocols.hume.folder import read_study, write_annotations
+    from semblance.protocols.hume.simulated import simulated_rows
+
+    with tempfile.TemporaryDirectory() as folder:
+        study = _study(Path(folder) / "study")
+        write_annotations(study, "ann", simulated_rows(read_study(study), 1, noise=0.0, seed=1))
+        export(study, form, Path(folder) / "out", tasks=["mood"], answers=True)  # type: ignore[arg-type]
+        files = sorted((Path(folder) / "out").rglob("*.json*"), key=lambda path: path.stat().st_size)
+        return files[-1].read_bytes()
+
+
+def study_file(name: str) -> Read:
+    """A study in which one file is the input."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.protocols.hume.folder import read_study
+
+        study = _study(folder / "study")
+        _file(content, study, name)
+        return read_study(study)
+
+    return read
+
+
+def ratings(content: bytes, folder: Path) -> object:
+    from semblance.protocols.pteb.validation.rating_file import read_ratings
+
+    return read_ratings(_file(content, folder, "ratings.csv"))
+
+
+_TWO = {"a": [0.1, 0.9], "b": [0.5, 0.4]}
+_SYSTEMS = [{"name": "a", "kind": "embedding"}, {"name": "b", "kind": "classical"}]
+
+
+@lru_cache(maxsize=1)
+def run_files() -> Mapping[str, bytes]:
+    from written_runs import write_run
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = write_run(Path(folder) / "run", _TWO, systems=_SYSTEMS, cells=[])
+        return {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+
+
+def run_folder(name: str) -> Read:
+    """A run's folder in which one file is the input, as `report`, `compare` and `serve` read it."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.report.record import read_record
+
+        for each, known in run_files().items():
+            (folder / each).write_bytes(known)
+        (folder / name).write_bytes(content)
+        return read_record(folder)
+
+    return read
+
+
+def parquet() -> bytes:
+    import polars as pl
+
+    buffer = io.BytesIO()
+    pl.DataFrame({"id": ["1"], "text": ["One fox."], "label": ["a"]}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def headlines(content: bytes, folder: Path) -> object:
+    from semblance.protocols.standings import FILE, read_standings
+
+    _file(content, folder, FILE)
+    return read_standings(folder)
+
+
+def spec(style: str) -> Read:
+    def read(content: bytes, folder: Path) -> object:
+        from semblance import spec
+
+        chosen = getattr(spec, style)
+        text = _text(content)
+        parsed = chosen.parse(text)
+        if chosen.parse(chosen.format(parsed)) != parsed:
+            raise AssertionError(
+                f"{text!r} is written as {chosen.format(parsed)!r}, which reads as another spec"
+            )
+        return parsed
+
+    return read
+
+
+def system(content: bytes, folder: Path) -> object:
+    from semblance.systems import SYSTEMS
+
+    return SYSTEMS.parse(_text(content))
+
+
+def measure(content: bytes, folder: Path) -> object:
+    from semblance.measures import MEASURES
+
+    return MEASURES.build(_text(content))
+
+
+def small_texts(content: bytes, folder: Path) -> object:
+    """`--map`, `--grades` and bars of gates."""
+    from semblance.data import grade_map, parse_mapping
+    from semblance.protocols.gate.bar import read_bar
+
+    text, made = _text(content), []
+    for read in (parse_mapping, grade_map, read_bar):
+        try:
+            made.append(read(text))  # type: ignore[operator]
+        except SemblanceError:
+            continue
+    return made
+
+
+def answers(content: bytes, folder: Path) -> object:
+    """What language models answer: judges of passages, of pairs, annotators."""
+    from semblance.protocols.hume.folder import LabelChoice, Scale
+    from semblance.protocols.hume.llms import reading as annotators
+    from semblance.protocols.pteb.judging.rating import NoRating, rating_of
+    from semblance.protocols.rag.judges import reading as judges
+
+    text, names = _text(content), ["A", "B", "C"]
+    labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]
+    tried: list[Callable[[], Any]] = [
+        lambda: judges.grade_of(text), lambda: judges.order_of(text, names),
+        lambda: judges.mended_order(text, names), lambda: rating_of(text),
+        lambda: annotators.read_label(text, labels), lambda: annotators.read_rating(text, Scale()),
+        lambda: annotators.read_order(text, names), lambda: annotators.read_marks(text, names),
+    ]  # fmt: skip
+    made = []
+    for attempt in tried:
+        try:
+            made.append(attempt())
+        except (judges.Malformed, annotators.Unread, NoRating):
+            continue
+    return made
