@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from semblance.protocols import numbers
+from semblance.report.record import FEW
 from semblance.web.leaderboard.contract import Board, Cell, Column, Dataset, Facts, SystemRow
 
 STATES = {
@@ -39,6 +40,11 @@ def interval(cell: Cell, column: Column) -> str:
     if cell.low is None or cell.high is None:
         return "no interval"
     return numbers.interval(cell.low * column.factor, cell.high * column.factor, column.decimals)
+
+
+def is_few(cell: Cell, column: Column) -> bool:
+    """Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items."""
+    return column.task != "overall" and cell.n < FEW
 
 
 def rank(ranks: tuple[int, int] | None) -> str:

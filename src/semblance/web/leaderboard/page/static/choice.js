@@ -98,11 +98,18 @@ export function rowsOf(board, choice) {
   return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length };
 }
 
+/** What the rows are sorted by: what was chosen, else rank, else the score where there are no ranks. */
+export function sortNow(board, choice) {
+  if (choice.sort) return { sort: choice.sort, way: choice.way === "up" ? "up" : "down" };
+  const score = scoreOf(board, choice);
+  return board.hasRanks(score.key) ? { sort: "rank", way: "up" } : { sort: score.key, way: bestFirst(board, score.key) };
+}
+
+const bestFirst = (board, key) => (key === "rank" || key === "name" || !isMoreBetter(board, key) ? "up" : "down");
+
 /** What the next click on a header does: best first, worst first, back to rank. */
 export function nextSort(board, choice, key) {
-  const first = key === "rank" || key === "name" || !isMoreBetter(board, key) ? "up" : "down";
-  const second = first === "up" ? "down" : "up";
-  if (choice.sort !== key) return key === "rank" && !choice.sort ? { sort: key, way: second } : { sort: key, way: first };
-  if (choice.way === first && key !== "rank") return { sort: key, way: second };
-  return { sort: null, way: null };
+  const now = sortNow(board, choice), first = bestFirst(board, key);
+  if (now.sort !== key) return { sort: key, way: first };
+  return now.way === first ? { sort: key, way: first === "up" ? "down" : "up" } : { sort: null, way: null };
 }

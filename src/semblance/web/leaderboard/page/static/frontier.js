@@ -11,8 +11,7 @@ export function frontierOf(points, { better = 1, cheaper = 1 } = {}) {
   return sorted.map((point) => {
     const equal = best && point.x === best.x && point.y === best.y;
     if (best && !equal && better * (point.y - best.y) <= 0) return { ...point, place: null, by: best };
-    if (!equal) place += 1;
-    best = point;
+    if (!equal) [best, place] = [point, place + 1];
     return { ...point, place, by: null };
   });
 }

@@ -64,8 +64,10 @@ function showView() {
     $(`#${name}`).hidden = name !== wanted;
     const link = $(`.top nav a[href^="#${name}"]`);
     link.setAttribute("href", address(name, choice));
-    if (name === wanted) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (name === wanted) {
+      link.setAttribute("aria-current", "page");
+      link.parentNode.scrollLeft = link.offsetLeft - link.parentNode.offsetLeft - 24;
+    } else link.removeAttribute("aria-current");
   }
   if (view && view !== wanted) scrollTo(0, 0);
   view = wanted;

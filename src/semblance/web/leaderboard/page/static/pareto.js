@@ -9,6 +9,7 @@ import { rowsSaid } from "./shown.js";
 import { intervalText, nameCell, printed } from "./table.js";
 
 const AXES = ["usd_per_thousand_queries", "usd_per_million_tokens", "p95_ms", "texts_per_second", "seconds", "dims", "parameters"];
+const DEARER = { usd_per_thousand_queries: "dearer", usd_per_million_tokens: "dearer", p95_ms: "slower", texts_per_second: "slower", seconds: "slower" };
 const LINE = 17, MOVES = [0, -1, 1, -2, 2, -3, 3], MOST_NAMES = 14;
 
 export function drawPareto(board, choice, act) {
@@ -49,9 +50,8 @@ function pointsOf(board, score, fact, found) {
 function sentence(lines, score, fact) {
   const on = lines.filter((line) => line.place).map((line) => line.system.label);
   if (!lines.length) return "No system shown has both numbers.";
-  const more = FACTS.get(fact)[2] ? "slower or smaller" : "dearer or larger";
   return [
-    `${on.length} of ${lines.length} ${lines.length === 1 ? "system is" : "systems are"} on the frontier: for ${on.length === 1 ? "it" : "each of them"} no other is better on ${score.title} without being ${more}.`,
+    `${on.length} of ${lines.length} ${lines.length === 1 ? "system is" : "systems are"} on the frontier: for ${on.length === 1 ? "it" : "each of them"} no other is better on ${score.title} without being ${DEARER[fact] || "larger"}.`,
   ];
 }
 
@@ -83,7 +83,7 @@ function axisOf(values) {
 function fillPlot(plot, lines, score, fact) {
   if (!lines.length) return;
   const say = FACTS.get(fact)[1], x = axisOf(lines.map((line) => line.x));
-  const y = scaleOf(lines.flatMap((line) => [line.y, line.low, line.high]).filter((one) => one !== null), { within: null, factor: score.factor });
+  const y = scaleOf(lines.flatMap((line) => [line.y, line.low, line.high]).filter((one) => one !== null), { within: score.factor === 1 ? [0, 1] : [-1, 1], factor: score.factor });
   const across = (line) => x.at(line.x), down = (value) => 100 - y.at(value);
   const drawing = svg("svg", { "aria-hidden": "true" });
   for (const tick of y.ticks) drawing.append(svg("line", { class: "grid", x1: 0, x2: "100%", y1: `${down(tick)}%`, y2: `${down(tick)}%` }));
@@ -119,7 +119,7 @@ function labels(plot, lines, across, down) {
   const height = plot.clientHeight || 400, taken = [];
   const wanted = lines.length <= MOST_NAMES ? lines : lines.filter((line) => line.place);
   return [...wanted].sort((p, q) => Boolean(q.place) - Boolean(p.place)).map((line) => {
-    const left = across(line), back = left > 55, lift = line.place && !back ? 12 : 0;
+    const left = across(line), back = left > 55, lift = line.place ? 12 : 0;
     const at = (down(line.y) / 100) * height - lift;
     const isFree = (top) => taken.every((one) => Math.abs(one.top - top) >= LINE || Math.abs(one.left - left) > 45);
     const move = MOVES.find((step) => isFree(at + step * LINE));
@@ -136,7 +136,7 @@ function labels(plot, lines, across, down) {
 function table(board, lines, score, fact) {
   const say = FACTS.get(fact)[1], sorted = [...lines].sort((p, q) => Boolean(q.place) - Boolean(p.place) || (p.place || 0) - (q.place || 0));
   const base = document.body.dataset.base;
-  return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Frontier as a table" }, el("table.plain", el("caption.sr", `${score.title} against ${FACTS.get(fact)[0].toLowerCase()}`),
+  return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Frontier as a table" }, el("table.plain.points", el("caption.sr", `${score.title} against ${FACTS.get(fact)[0].toLowerCase()}`),
     el("thead", el("tr", ["System", "On the frontier", FACTS.get(fact)[0], score.title, "95%"].map((words, i) => el(i > 1 ? "th.num" : "th", { scope: "col" }, words)))),
     el("tbody", sorted.map((line) => el("tr",
       nameCell(line.system, `${base}b/${board.id}/system?name=${encodeURIComponent(line.system.name)}`), el("td", status(board, line, score)),

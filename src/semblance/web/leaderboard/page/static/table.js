@@ -1,6 +1,6 @@
 // The table: head, rows in groups, what is hidden and why. Rows are made once per choice of columns and only moved after.
 import { $, el, keepingFocus, named } from "./dom.js";
-import { FACT, FIRST, MOST_ROWS, columnsOf, nextSort, rowsOf, scoreOf, valueOf } from "./choice.js";
+import { FACT, FIRST, MOST_ROWS, columnsOf, isMoreBetter, nextSort, rowsOf, scoreOf, sortNow, valueOf } from "./choice.js";
 import { FACTS, NONE, count, fixed, percent, range, rank } from "./numbers.js";
 import { axis, interval, places, sign } from "./marks.js";
 import { Scale, scaleOf } from "./scale.js";
@@ -55,19 +55,24 @@ export function titleOf(board, key) {
 
 function head(context, choice, act) {
   const { board, score, scale, scales, hasRanks, most } = context;
+  const now = sortNow(board, choice);
   const button = (key, words, tag, ...more) => {
-    const sorted = (choice.sort || "rank") === key ? (choice.way === "down" ? "descending" : "ascending") : null;
+    const sorted = now.sort === key ? (now.way === "down" ? "descending" : "ascending") : null;
     const click = () => act(nextSort(board, choice, key), `Sorted by ${words}`);
     return el(tag, { scope: "col", "aria-sort": sorted }, el("button.sort", { onclick: click, "data-key": `sort ${key}` }, words), more);
   };
   return el("thead", el("tr",
     hasRanks && button("rank", "Rank", "th.rank"), hasRanks && el("td.places", axis(["1", count(most)])),
-    button("name", "System", "th.system"), button(score.key, score.title, "th.lead"), el("td.bar", axis(scale.ends)),
+    button("name", "System", "th.system"), button(score.key, score.title, "th.lead", lower(board, score.key)), el("td.bar", axis(scale.ends)),
     context.keys.map((key) => (scales.has(key)
-      ? button(key, titleOf(board, key), "th.task", axis(scales.get(key).ends))
+      ? button(key, titleOf(board, key), "th.task", lower(board, key), axis(scales.get(key).ends))
       : button(key, titleOf(board, key), "th.fact"))),
   ));
 }
+
+const lower = (board, key) => (isMoreBetter(board, key) ? null : el("small", "lower is better"));
+/** Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items. */
+const isFew = (column, n) => column.task !== "overall" && n < FEW;
 
 function bodies(context, found, choice) {
   let left = choice.rows === "all" ? Infinity : MOST_ROWS;
@@ -100,7 +105,7 @@ function lead({ board, score, scale }, system) {
     return el("td.lead.gap", { colspan: 2 }, stateTag(board.cells[score.key] ? state : "", ""), why && " ", why && el("small", why));
   }
   return [
-    el(n < FEW ? "td.lead.few" : "td.lead", el("b", printed(value, score)), el("small", intervalText(low, high, score))),
+    el(isFew(score, n) ? "td.lead.few" : "td.lead", el("b", printed(value, score)), el("small", intervalText(low, high, score))),
     el("td.bar", interval(value, low, high, system.kind, scale, { width: LEAD_WIDE })),
   ];
 }
@@ -110,7 +115,7 @@ function cell({ board, score, scales }, key, system) {
   if (!board.cells[key]) return el("td.task.grey", "…");
   const column = board.byKey.get(key), [value, low, high, n, state, reason] = board.cell(key, system.index);
   if (value === null) return el("td.task", stateTag(state, reason));
-  return el(`td.task${board.isFirst(key, system.index) ? ".best" : ""}${n < FEW ? ".few" : ""}`, printed(value, column),
+  return el(`td.task${board.isFirst(key, system.index) ? ".best" : ""}${isFew(column, n) ? ".few" : ""}`, printed(value, column),
     interval(value, low, high, system.kind, scales.get(key)), el("small.ci", intervalText(low, high, column)));
 }
 
