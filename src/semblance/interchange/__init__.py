@@ -1,0 +1,34 @@
+"""To and from other tools: results of MTEB, CSV, LaTeX, Parquet, MLflow, Weights & Biases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from semblance.interchange.exporting import FORMS, Exported, Form, export
+from semblance.interchange.results import LeftOut, results_of
+from semblance.interchange.tables import long_frame
+from semblance.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents
+from semblance.records import Result
+
+__all__ = [
+    "FORMS",
+    "Document",
+    "Exported",
+    "Fault",
+    "Form",
+    "Imported",
+    "LeftOut",
+    "bundle_of",
+    "export",
+    "import_results",
+    "long_frame",
+    "read_documents",
+    "read_results",
+    "results_of",
+]
+
+
+def read_results(source: Path) -> list[Result]:
+    """The results of our own runs in files of MTEB (a layout or one file), as they were exported. DataError where there
+    is no such source, or a file of ours in it is broken."""
+    return results_of(read_documents(Path(source)))
