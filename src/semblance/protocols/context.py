@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ class Context(ABC):
     dataset: str
     tokenizer: Tokenizer
     seed: int = 1337
+    groups: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """Item -> name of the group that it is drawn with; empty where every item is drawn by itself."""
 
     @property
     @abstractmethod
@@ -33,15 +36,25 @@ class Context(ABC):
         that the same rows are drawn for every system and their differences are paired."""
         return generator(self.seed, "bootstrap", self.dataset, purpose)
 
-    def bootstrap(self, columns: Columns, purpose: str) -> Columns:
-        """Bootstrap means of the columns (n, m) over their rows: (resamples, m).
+    def grouped(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
+        """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
+        places: dict[str, int] = {}
+        labels = [places.setdefault(self.groups.get(one, one), len(places)) for one in ids]
+        return None if len(places) == len(labels) else np.array(labels, dtype=np.int64)
+
+    def bootstrap(self, columns: Columns, purpose: str, groups: NDArray[np.int64] | None = None) -> Columns:
+        """Bootstrap means of the columns (n, m) over their rows, or over `groups` of them (n,): (resamples, m).
 
         Rows of NaN (lost items) are drawn too, and left out of the means.
         """
         rng, n, lost = self.stream(purpose), self.resamples, lost_rows(columns)
-        if not lost.any():
+        if groups is None and not lost.any():
             return resample_means(columns, n_resamples=n, rng=rng)
         filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
+        if groups is not None:
+            sums = np.zeros((int(groups.max()) + 1, filled.shape[1]))
+            np.add.at(sums, groups, filled)
+            filled = sums
         means = resample_means(filled, n_resamples=n, rng=rng)
         with np.errstate(invalid="ignore"):
             return means[:, :-1] / means[:, -1:]

@@ -58,9 +58,10 @@ def estimate(
     method: str = "bootstrap over documents",
     *,
     share: bool = False,
+    groups: NDArray[np.int64] | None = None,
 ) -> Estimate:
     """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more; `share`
-    says that it is a share of the rows, each 0 or 1.
+    says that it is a share of the rows, each 0 or 1. `groups` (n,) are the rows that are drawn together, by number.
 
     The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
     NaN is a lost item: it does not count.
@@ -69,8 +70,12 @@ def estimate(
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
     value = float(statistic(kept.mean(axis=0)))
-    replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
-    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
+    if groups is None:
+        replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
+        return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
+    units = len(set(groups[~lost].tolist()))
+    replicates = statistic(context.bootstrap(columns, purpose, groups)) if units > 1 else np.empty(0)
+    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, units=units)
 
 
 def combine(estimates: Sequence[Estimate], method: str) -> Estimate:

@@ -10,7 +10,7 @@ from semblance.protocols import request
 from semblance.protocols.pteb.options import PtebOptions
 from semblance.protocols.pteb.paraphrasing.generation import Generation
 
-VERSION = 2
+VERSION = 3
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

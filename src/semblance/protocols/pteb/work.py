@@ -12,6 +12,7 @@ import numpy as np
 
 from semblance.contracts import Similarity
 from semblance.protocols.estimates import interval
+from semblance.protocols.groups import named_groups
 from semblance.protocols.opening import CachedSystem, charged
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.options import PtebOptions
@@ -87,7 +88,8 @@ def rehearse(what: Task, data: Any, context: Context, hear: Hear) -> None:
 def _context(job: Job, part: Loaded[Any], *, several: bool) -> Context:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
-    return Context(name, open_tokenizer(job.tokenizer), job.seed, job.options)
+    groups = named_groups(part.data)
+    return Context(name, open_tokenizer(job.tokenizer), job.seed, job.options, groups=groups)
 
 
 class _Part:

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import Similarity
-from semblance.protocols.estimates import Estimate, Items, combine, estimate, undefined
+from semblance.protocols.context import Columns
+from semblance.protocols.estimates import Estimate, Items, Statistic, combine, estimate, undefined
+from semblance.protocols.groups import groups_of, words
 from semblance.protocols.lost import Lost
 from semblance.protocols.sage.context import Context
 from semblance.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
@@ -100,13 +102,18 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
     if context.options.positive == "first":
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
-    method = "bootstrap over comparisons"
+    groups = groups_of(data)
+    method = words("comparisons", Comparisons, groups)
+
+    def over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
+        return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
+
     figures = [
-        estimate(columns, partial(_figure, i), context, "comparisons", method, share=name == "accuracy")
+        over_comparisons(columns, partial(_figure, i), share=name == "accuracy")
         for i, name in enumerate(CHOICES)
     ]
     whole = combine(figures, method)
-    ties = estimate(tied[:, None], lambda means: means[..., 0], context, "comparisons", method, share=True)
+    ties = over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
     return _Part((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 
@@ -124,7 +131,8 @@ def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> 
         return _no_part(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
     standard = _standardised(similarity)
-    scores, axes, skipped = [], [], [*lost.skipped]
+    scores, axes, skipped, groups = [], [], [*lost.skipped], groups_of(data)
+    method = words("ratings", Ratings, groups)
     for axis, ratings in data.axes.items():
         known = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")
@@ -137,13 +145,14 @@ def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> 
             scores.append(undefined("score", int(kept.sum()), reason, variant=axis))
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", "bootstrap over ratings")
+        own = None if groups is None else np.unique(groups[known], return_inverse=True)[1]
+        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=own)
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
         reason = next(score.reason for score in scores if score.value is None)
         return _Part(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
-    whole = combine(axes, "bootstrap over ratings")
+    whole = combine(axes, method)
     return _Part(tuple(scores), whole.component(), whole, tuple(skipped))
 
 

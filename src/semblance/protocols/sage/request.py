@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from semblance.protocols import request
 from semblance.protocols.sage.options import SageOptions
 
-VERSION = 2
+VERSION = 3
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

@@ -8,7 +8,7 @@ holds its versions alone; 18 shares and their harmonic mean, from the same score
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from semblance.contracts import Ranked, Similarity
 from semblance.measures import ndcg_arrays
 from semblance.protocols.estimates import Estimate, Items, Statistic, estimate, undefined
+from semblance.protocols.groups import groups_of, words
 from semblance.protocols.lost import Lost
 from semblance.protocols.sage.context import Context
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS, edited
@@ -25,7 +26,6 @@ from semblance.search import merge
 
 HEADLINE = "retention"
 K = 10
-METHOD = "bootstrap over queries"
 
 
 class Corpora(Sequence[Sequence[str]]):
@@ -51,7 +51,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
     a judged document left, of the means.
     """
-    corpora, items = Corpora(data, context), Items()
+    corpora, items, over = Corpora(data, context), Items(), _OverQueries(context, groups_of(data))
     # One deeper than the cut, to see whether its border is a tie.
     ranked = list(system.search_shards(data.queries.texts, corpora, K + 1))
     documents, queries = _lost(system, data, corpora)
@@ -59,16 +59,16 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        return _scored(ranked, data, queries.mask, items, context)
+        return _scored(ranked, data, queries.mask, items, over)
     clean = _ndcg(_gain_matrix(data), ranked[0].indices[:, :K], _ideal_gains(data), context)
     clean[queries.mask] = np.nan
-    whole = estimate(clean[:, None], lambda means: means[..., 0], context, "queries", METHOD)
+    whole = over.mean(clean)
     rest, orphans = _remaining(data, documents)
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         deeper = system.search_shards(data.queries.texts, corpora, K + 1 + len(documents.rows))
         ranked = [_without(one, documents.rows) for one in deeper]
-    outcome = _scored(ranked, rest, queries.mask | orphans, items, context)
+    outcome = _scored(ranked, rest, queries.mask | orphans, items, over)
     left_out = [*documents.skipped, *queries.skipped]
     if orphans.any():
         ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans))
@@ -109,10 +109,28 @@ def _without(ranked: Ranked, documents: Sequence[int]) -> Ranked:
     return merge([rest], [0], K + 1)
 
 
+@dataclass(frozen=True)
+class _OverQueries:
+    """Estimates over the queries, drawn by `groups` of those that share a relevant document."""
+
+    context: Context
+    groups: NDArray[np.int64] | None
+
+    def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
+        """`statistic` of the means of columns (queries, m)."""
+        method = prefix + words("queries", RetrievalSet, self.groups)
+        return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
+
+    def mean(self, values: NDArray[np.float64]) -> Estimate:
+        """The mean of values (queries,)."""
+        return self.share(values[:, None], lambda means: means[..., 0])
+
+
 def _scored(
-    ranked: Sequence[Ranked], data: RetrievalSet, lost: NDArray[np.bool_], items: Items, context: Context
+    ranked: Sequence[Ranked], data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its 18 versions; `lost` queries do not count."""
+    context = over.context
     gains = _gain_matrix(data)
     ideal = _ideal_gains(data)
     versions = np.stack([_ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
@@ -130,7 +148,7 @@ def _scored(
     )
     copies = _rankings(data, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": 19 * len(data.corpus)}
-    outcome = _outcome(columns, tied, items, context, counts)
+    outcome = _outcome(columns, tied, items, over, counts)
     return replace(outcome, rankings={name: found[name] + copies[name] for name in found})
 
 
@@ -166,19 +184,15 @@ def _outcome(
     columns: NDArray[np.float64],
     tied: NDArray[np.float64],
     items: Items,
-    context: Context,
+    over: _OverQueries,
     counts: dict[str, int],
 ) -> TaskOutcome:
     clean, augmented = columns[:, [0]], columns[:, [-1]]
-    original = estimate(clean, lambda means: means[..., 0], context, "queries", METHOD)
+    original = over.mean(columns[:, 0])
     rows = [
         original.score(f"ndcg@{K}", variant="original"),
-        estimate(augmented, lambda means: means[..., 0], context, "queries", METHOD).score(
-            f"ndcg@{K}", variant="augmented"
-        ),
-        estimate(tied[:, None], lambda means: means[..., 0], context, "queries", METHOD).score(
-            "tie_share", variant="augmented"
-        ),
+        over.mean(columns[:, -1]).score(f"ndcg@{K}", variant="augmented"),
+        over.mean(tied).score("tie_share", variant="augmented"),
     ]
     if original.value == 0:
         reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
@@ -189,32 +203,23 @@ def _outcome(
             items.columns,
             counts=counts,
         )
-    kept = {"augmented": _share(np.column_stack([augmented, clean]), retention, context)}
-    kept["replaced"] = _share(
-        np.column_stack([columns[:, 1:-1], clean]),
-        harmonic_retention,
-        context,
-        "harmonic mean of 18 shares, ",
+    kept = {"augmented": over.share(np.column_stack([augmented, clean]), retention)}
+    kept["replaced"] = over.share(
+        np.column_stack([columns[:, 1:-1], clean]), harmonic_retention, "harmonic mean of 18 shares, "
     )
     rows += [part.score(HEADLINE, variant=name) for name, part in kept.items()]
     for i, edit in enumerate(RETRIEVAL_EDITS, start=1):
-        one = _share(np.column_stack([columns[:, i], clean]), retention, context)
+        one = over.share(np.column_stack([columns[:, i], clean]), retention)
         rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
-    whole = _clipped(kept[context.options.retrieval_headline])
+    whole = _clipped(kept[over.context.options.retrieval_headline])
     return TaskOutcome(
         (whole.score(HEADLINE), *rows), {HEADLINE: whole.component()}, items.columns, counts=counts
     )
 
 
-def _share(
-    columns: NDArray[np.float64], statistic: Statistic, context: Context, prefix: str = ""
-) -> Estimate:
-    return estimate(columns, statistic, context, "queries", prefix + METHOD)
-
-
 def _clipped(share: Estimate) -> Estimate:
     """The headline is clipped to 1; the rows beside it are not."""
-    return Estimate(min(share.value, 1.0), share.n, np.minimum(share.replicates, 1.0), share.method)
+    return replace(share, value=min(share.value, 1.0), replicates=np.minimum(share.replicates, 1.0))
 
 
 def _gain_matrix(data: RetrievalSet) -> list[dict[int, float]]:

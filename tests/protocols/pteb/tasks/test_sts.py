@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from semblance.protocols.groups import named_groups
 from semblance.protocols.pteb.tasks import sts
 from semblance.records import ScoredPairs
+from semblance.stats import corrected_interval, freedom_of_units
 from semblance.stats.bootstrap import resampled_rows
 from semblance.systems.cosine import Cosine
 
@@ -45,8 +49,24 @@ def test_the_value_and_every_resample_are_scipys(context):
     rows = np.concatenate(list(resampled_rows(60, 200, context().stream("pairs"), most=200)))
     expected = [spearmanr(similar[row], gold[row])[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
-    assert outcome.scores[0].ci_low == pytest.approx(np.quantile(expected, 0.025))
+    ends = corrected_interval(expected, found.value, freedom_of_units(60))
+    assert (outcome.scores[0].ci_low, outcome.scores[0].ci_high) == pytest.approx(ends)
     assert outcome.scores[0].method == "bootstrap over pairs"
+
+
+def test_pairs_that_share_a_text_are_drawn_together(context):
+    """As many draws as there are groups, each with all its pairs, also of pairs in other words."""
+    rng, n = np.random.default_rng(5), 60
+    gold, similar = rng.integers(0, 6, n), rng.random(n)
+    data = replace(pairs(gold), first=tuple(f"text {i // 2}" for i in range(n)))
+    outcome = sts.evaluate(Given(similar), pairs(gold), replace(context(), groups=named_groups(data)))
+    found = outcome.components["spearman"]
+    rows = np.concatenate(list(resampled_rows(30, 200, context().stream("pairs"), most=200)))
+    both = [np.column_stack([2 * row, 2 * row + 1]).ravel() for row in rows]
+    expected = [spearmanr(similar[row], gold[row])[0] for row in both]
+    np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
+    assert (found.n, found.units) == (60, 30)
+    assert outcome.scores[0].method == "cluster bootstrap over 30 groups of pairs that share a text"
 
 
 def test_items_are_similarity_and_gold(context):

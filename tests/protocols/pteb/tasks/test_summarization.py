@@ -52,7 +52,7 @@ def test_pooled_over_all_summaries(bag, context):
     rows = np.concatenate(list(resampled_rows(40, 200, context().stream("texts"), most=200)))
     expected = [spearmanr(similar[row].ravel(), gold[row].ravel())[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-9)
-    assert outcome.scores[0].method == "pooled, bootstrap over 40 texts"
+    assert outcome.scores[0].method == "pooled, cluster bootstrap over 40 texts"
     assert (outcome.scores[0].n, outcome.counts) == (160, {"texts": 40, "summaries": 160})
 
 

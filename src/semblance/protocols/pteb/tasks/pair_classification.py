@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from semblance.contracts import Similarity
 from semblance.measures.counted import counted_average_precision
 from semblance.protocols.estimates import Estimate, Items
+from semblance.protocols.groups import words
 from semblance.protocols.lost import Lost
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.comparison import similarity
 from semblance.protocols.pteb.tasks.outcomes import outcome
-from semblance.protocols.pteb.tasks.resampling import replicates
+from semblance.protocols.pteb.tasks.resampling import drawn
 from semblance.protocols.pteb.tasks.rewording import Place, places, reworded_pairs
 from semblance.records import LabelledPairs, TaskOutcome
 
@@ -38,7 +39,8 @@ def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskO
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)
-    found = average_precision(similar, data.labels, lost.mask, context)
+    groups = context.grouped(data.ids)
+    found = average_precision(similar, data.labels, lost.mask, context, groups)
     return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
@@ -49,9 +51,14 @@ def texts(data: LabelledPairs) -> Iterator[Place]:
 
 
 def average_precision(
-    similar: NDArray[np.float64], labels: NDArray[np.int8], lost: NDArray[np.bool_], context: Context
+    similar: NDArray[np.float64],
+    labels: NDArray[np.int8],
+    lost: NDArray[np.bool_],
+    context: Context,
+    groups: NDArray[np.int64] | None = None,
 ) -> Estimate | str:
-    """Average precision of pairs, (n,), with its replicates; the reason where the pairs left have one label."""
+    """Average precision of pairs, (n,), with its replicates over them or over `groups` (n,) of them; the reason where
+    the pairs left have one label."""
     if len(set(labels[~lost].tolist())) < 2:
         return "all pairs that are left have one label"
 
@@ -59,5 +66,6 @@ def average_precision(
         return counted_average_precision(labels, similar, counts)
 
     value = float(statistic((~lost)[None, :].astype(np.int64))[0])
-    drawn = replicates(statistic, len(labels), context, "pairs", lost=lost)
-    return Estimate(value, int((~lost).sum()), drawn, "bootstrap over pairs")
+    found = drawn(statistic, context, "pairs", lost=lost, groups=groups)
+    method = words("pairs", LabelledPairs, groups)
+    return Estimate(value, int((~lost).sum()), found.replicates, method, units=found.units)

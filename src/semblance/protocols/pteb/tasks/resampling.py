@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +18,37 @@ _DRAWS = 1 << 18
 OfCounts = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
-def replicates(
-    statistic: OfCounts, n: int, context: Context, purpose: str, *, lost: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
-    """`statistic` (counts (b, n) -> (b,)) on each of the run's resamples of n units, (resamples,).
+@dataclass(frozen=True)
+class Drawn:
+    """Replicates, (resamples,), and how many units with an item that counts were drawn."""
 
-    Lost units are drawn like the others, so that systems that lost different ones stay paired, and then count 0.
-    Empty, for no interval, where there are fewer than two units.
+    replicates: NDArray[np.float64]
+    units: int
+
+
+def drawn(
+    statistic: OfCounts,
+    context: Context,
+    purpose: str,
+    *,
+    lost: NDArray[np.bool_],
+    groups: NDArray[np.int64] | None = None,
+) -> Drawn:
+    """`statistic` (counts (b, n) -> (b,)) on each of the run's resamples of the n items, or of `groups` of them (n,).
+
+    Lost items are drawn like the others, so that systems that lost different ones stay paired, and then count 0.
+    No replicates, for no interval, where there are fewer than two units.
     """
-    if n - (0 if lost is None else int(lost.sum())) < 2:
-        return np.empty(0)
+    of_item = np.arange(len(lost)) if groups is None else groups
+    units, many = len(set(of_item[~lost].tolist())), int(of_item.max(initial=-1)) + 1
+    if units < 2:
+        return Drawn(np.empty(0), units)
     parts = []
-    for rows in resampled_rows(n, context.resamples, context.stream(purpose), most=_DRAWS // n):
-        counts = row_counts(rows)
-        if lost is not None:
-            counts[:, lost] = 0
+    for rows in resampled_rows(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
+        counts = row_counts(rows) if groups is None else row_counts(rows)[:, groups]
+        counts[:, lost] = 0
         parts.append(statistic(counts))
-    return np.concatenate(parts)
+    return Drawn(np.concatenate(parts), units)
 
 
 def correlated(
@@ -42,13 +57,12 @@ def correlated(
     context: Context,
     purpose: str,
     *,
-    within: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
     method: str,
 ) -> Estimate | str:
     """Spearman's correlation of `similar` and `gold`, (n,); the reason where it is not defined.
 
-    Items whose `similar` is NaN are lost. `within` is the cluster of each item, 0 .. m - 1, where clusters are what
-    is drawn.
+    Items whose `similar` is NaN are lost. `groups` (n,) are the items that are drawn together, 0 .. m - 1.
     """
     lost = np.isnan(similar)
     kept = ~lost
@@ -59,11 +73,8 @@ def correlated(
             return f"the {name} does not vary"
 
     def statistic(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        drawn = counts if within is None else counts[:, within]
-        if within is not None:
-            drawn[:, lost] = 0
-        return counted_spearman(similar, gold, drawn)
+        return counted_spearman(similar, gold, counts)
 
-    value = float(counted_spearman(similar, gold, kept[None, :].astype(np.int64))[0])
-    units, gone = (len(similar), lost) if within is None else (int(within.max()) + 1, None)
-    return Estimate(value, int(kept.sum()), replicates(statistic, units, context, purpose, lost=gone), method)
+    value = float(statistic(kept[None, :].astype(np.int64))[0])
+    found = drawn(statistic, context, purpose, lost=lost, groups=groups)
+    return Estimate(value, int(kept.sum()), found.replicates, method, units=found.units)

@@ -16,6 +16,7 @@ import numpy as np
 from semblance.contracts import Ranked, Similarity
 from semblance.measures import ndcg
 from semblance.protocols.estimates import Items, estimate
+from semblance.protocols.groups import words
 from semblance.protocols.lost import Lost
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.outcomes import outcome
@@ -65,10 +66,10 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         return outcome(
             HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
         )
-    method = (
-        f"bootstrap over queries{f', own document left out {context.options.own_document}' if own else ''}"
-    )
-    found = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method)
+    groups = context.grouped(data.queries.ids)
+    method = words("queries", RetrievalSet, groups)
+    method += f", own document left out {context.options.own_document}" if own else ""
+    found = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
     return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
 
 

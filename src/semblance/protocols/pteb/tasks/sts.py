@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from semblance.contracts import Similarity
 from semblance.protocols.estimates import Items
+from semblance.protocols.groups import words
 from semblance.protocols.lost import Lost
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.tasks.comparison import similarity
@@ -32,7 +33,9 @@ def evaluate(system: Similarity, data: ScoredPairs, context: Context) -> TaskOut
     items.add(data.ids, data.scores, "gold")
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
-    found = correlated(similar, data.scores, context, "pairs", method="bootstrap over pairs")
+    groups = context.grouped(data.ids)
+    method = words("pairs", ScoredPairs, groups)
+    found = correlated(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
     return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 

@@ -56,8 +56,8 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> Tas
         found = _per_text(similar, data, left, context, skipped)
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
-        method = f"pooled, bootstrap over {len(left)} texts"
-        found = correlated(flat, gold, context, "texts", within=of_text, method=method)
+        method = f"pooled, cluster bootstrap over {len(left)} texts"
+        found = correlated(flat, gold, context, "texts", groups=of_text, method=method)
     n = int((~np.isnan(flat)).sum())
     counts = {"texts": len(left), "summaries": n}
     return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)

@@ -36,10 +36,10 @@ class ProbeContext(Context):
     def resamples(self) -> int:
         return self.draws
 
-    def bootstrap(self, columns: Floats, purpose: str) -> Floats:
+    def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
         """As in `Context`, with one draw of queries for all statistics: there are hundreds of a cell."""
-        if self.draws * len(columns) > _HELD:
-            return super().bootstrap(columns, purpose)
+        if groups is not None or self.draws * len(columns) > _HELD:
+            return super().bootstrap(columns, purpose, groups)
         counts = _counts(self.seed, self.dataset, len(columns), self.draws)
         lost = lost_rows(columns)
         sums = counts @ np.where(lost[:, None], 0.0, columns)

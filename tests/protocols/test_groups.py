@@ -1,0 +1,96 @@
+"""Which items are drawn together, and that it is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.protocols.estimates import estimate
+from semblance.protocols.groups import groups_of, named_groups, tied, words
+from semblance.protocols.pteb.context import Context
+from semblance.protocols.pteb.options import PtebOptions
+from semblance.records import Documents, Ratings, RetrievalSet, ScoredPairs
+from semblance.text import open_tokenizer
+
+
+def pairs(*texts: tuple[str, str]) -> ScoredPairs:
+    first, second = zip(*texts, strict=True)
+    return ScoredPairs(tuple(f"p{i}" for i in range(len(texts))), first, second, np.zeros(len(texts)))
+
+
+def test_pairs_that_share_a_text_on_either_side() -> None:
+    data = pairs(("a", "b"), ("c", "d"), ("e", "a"), *((f"x{i}", f"y{i}") for i in range(9)))
+    labels = groups_of(data)
+    assert labels is not None
+    assert labels.tolist() == [0, 1, 0, *range(2, 11)]
+    assert {one for one, name in named_groups(data).items() if name == "p0"} == {"p0", "p2"}
+    assert groups_of(pairs(("a", "b"), ("c", "d"))) is None
+    assert named_groups(pairs(("a", "b"), ("c", "d"))) == {}
+
+
+def test_ratings_of_one_source() -> None:
+    ids = tuple("abcd")
+    data = Ratings(ids, ("s", "s", "t", "t"), ids, {"x": np.zeros(4)})
+    labels = groups_of(data)
+    assert labels is not None
+    assert labels.tolist() == [0, 0, 1, 1]
+    assert words("ratings", Ratings, labels) == "cluster bootstrap over 2 groups of ratings of one source"
+
+
+def test_a_document_relevant_to_most_queries_ties_only_its_doubles() -> None:
+    """Else there would be one group, and no interval."""
+    ids = tuple(f"q{i}" for i in range(20))
+    qrels = {one: {"popular": 1.0, f"d{i // 2 if i < 2 else i}": 2.0, "no": 0.0} for i, one in enumerate(ids)}
+    docs = Documents(("popular",), ("text",))
+    labels = groups_of(RetrievalSet(docs, Documents(ids, ids), qrels))
+    assert labels is not None
+    assert labels.tolist() == [0, 0, *range(1, 19)]
+
+
+@given(st.lists(st.sets(st.sampled_from("abcdefghij"), max_size=3), max_size=30))
+def test_whoever_shares_nothing_is_alone(shared: list[set[str]]) -> None:
+    labels = tied(shared)
+    if labels is None:
+        return
+    assert sorted(set(labels.tolist())) == list(range(labels.max() + 1))
+    for place, things in enumerate(shared):
+        if not things:
+            assert (labels == labels[place]).sum() == 1
+
+
+def test_context_numbers_groups_by_the_items_that_are_there() -> None:
+    context = Context("d", open_tokenizer("words"), groups={"a": "a", "b": "a", "c": "c"})
+    labels = context.grouped(["c", "b", "x", "a"])
+    assert labels is not None
+    assert labels.tolist() == [0, 1, 2, 1]
+    assert context.grouped(["c", "a", "x"]) is None
+
+
+def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
+    """Forty sources of eight summaries: drawn one by one the interval holds the truth too rarely, by source as often
+    as it says."""
+    rng, held, labels = np.random.default_rng(8), np.zeros(2), np.repeat(np.arange(40), 8)
+    for world in range(300):
+        values = np.repeat(rng.normal(0, 1, 40), 8) + rng.normal(0, 1, 320)
+        context = Context(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
+        for place, groups in enumerate((None, labels)):
+            row = estimate(
+                values[:, None], lambda means: means[..., 0], context, "items", groups=groups
+            ).score("m")
+            assert row.ci_low is not None
+            assert row.ci_high is not None
+            held[place] += row.ci_low <= 0 <= row.ci_high
+    alone, together = held / 300
+    assert alone < 0.8
+    assert together == pytest.approx(0.95, abs=0.025)
+
+
+def test_lost_items_leave_their_group() -> None:
+    values = np.array([[1.0], [np.nan], [3.0], [5.0]])
+    context = Context("d", open_tokenizer("words"), 1, PtebOptions(resamples=50))
+    found = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2]))
+    assert (found.n, found.units, found.value) == (3, 2, 3.0)
+    one = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0]))
+    assert not len(one.replicates)

@@ -1,0 +1,102 @@
+"""Degrees of freedom of what was resampled."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from semblance.records import Component, Stratum
+from semblance.stats import (
+    NORMAL,
+    freedom_of_difference,
+    freedom_of_units,
+    resample_means,
+    t_quantile,
+    t_tail,
+    t_test,
+)
+from semblance.stats.freedom import KEPT, freedom, scaled, strata_of
+
+
+def stratum(units: int, sd: float, seed: int = 0) -> Stratum:
+    return Stratum(units, np.random.default_rng(seed).normal(0, sd, KEPT))
+
+
+def test_one_stratum_is_the_t_test_of_its_items() -> None:
+    """The mended bootstrap error of a mean is its standard error, and p is scipy's of a paired t test."""
+    rng = np.random.default_rng(3)
+    items = rng.normal(0.1, 0.3, 12)
+    draws = resample_means(items, n_resamples=40_000, rng=rng)[:, 0]
+    free = freedom([Stratum(12, draws)])
+    assert free.df == pytest.approx(11)
+    assert free.error(draws) == pytest.approx(items.std(ddof=1) / math.sqrt(12), rel=0.02)
+    expected = scipy_stats.ttest_1samp(items, 0).pvalue
+    assert t_test(items.mean(), free.error(draws), 1, free.df)[1] == pytest.approx(expected, rel=0.1)
+
+
+def test_two_strata_are_welch() -> None:
+    """The difference of two means over other items has the degrees of Welch's test."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(0, 1, 8), rng.normal(0, 0.2, 40)
+    a, b = (resample_means(one, n_resamples=20_000, rng=rng)[:, 0] for one in (x, y))
+    found = freedom_of_difference([Stratum(8, a)], [Stratum(40, b)], paired=False)
+    welch = scipy_stats.ttest_ind(x, y, equal_var=False)
+    assert found.df == pytest.approx(welch.df, rel=0.05)
+
+
+@given(st.lists(st.tuples(st.integers(2, 500), st.floats(0.01, 10)), min_size=1, max_size=6))
+def test_degrees_lie_between_the_fewest_and_all(sizes: list[tuple[int, float]]) -> None:
+    strata = [stratum(units, sd, seed) for seed, (units, sd) in enumerate(sizes)]
+    found = freedom(strata)
+    assert min(units for units, _ in sizes) - 1 <= found.df * (1 + 1e-9)
+    assert found.df <= (1 + 1e-9) * sum(units - 1 for units, _ in sizes)
+    assert 1 < found.factor <= math.sqrt(2) + 1e-9
+    assert freedom(scaled(strata, 0.2)).df == pytest.approx(found.df)
+
+
+def test_where_two_agree_a_stratum_counts_for_nothing() -> None:
+    """Five hundred queries on which both are the same do not lend their degrees to three clustering sets."""
+    same, few, other = stratum(500, 1.0), stratum(3, 0.1, 1), stratum(3, 0.1, 2)
+    assert freedom([same, few]).df > 100
+    assert freedom_of_difference([same, few], [same, other]).df == pytest.approx(2)
+
+
+def test_nothing_that_varies_is_certain() -> None:
+    still = Stratum(9, np.zeros(5))
+    assert freedom([still]) == freedom([]) == freedom_of_difference([still], [still]) == NORMAL
+    assert freedom_of_units(1) == NORMAL
+
+
+def test_other_strata_are_no_pairs() -> None:
+    """Then the fewer degrees and the larger factor count."""
+    a, b = [stratum(9, 1.0)], [stratum(5, 1.0), stratum(50, 1.0, 1)]
+    found = freedom_of_difference(a, b)
+    assert (found.df, found.factor) == (
+        min(freedom(a).df, freedom(b).df),
+        max(freedom(a).factor, freedom(b).factor),
+    )
+
+
+def test_undefined_draws_are_left_out() -> None:
+    draws = np.array([1.0, np.nan, -1.0, 0.5])
+    assert freedom([Stratum(7, draws)]).df == 6
+
+
+def test_a_component_says_what_was_resampled() -> None:
+    draws = np.arange(500.0)
+    assert strata_of(Component(0.5, 40)) == ()
+    assert [one.units for one in strata_of(Component(0.5, 40, draws))] == [40]
+    assert [one.units for one in strata_of(Component(0.5, 40, draws, units=7))] == [7]
+    assert len(strata_of(Component(0.5, 40, draws))[0].draws) == KEPT
+
+
+@given(st.floats(-6, 6), st.integers(1, 300))
+def test_t_is_scipys(score: float, df: int) -> None:
+    assert t_tail(score, df) == pytest.approx(float(scipy_stats.t.sf(score, df)), abs=1e-12)
+    assert t_quantile(0.975, df) == pytest.approx(float(scipy_stats.t.ppf(0.975, df)))
+    assert t_tail(score, math.inf) == pytest.approx(float(scipy_stats.norm.sf(score)), abs=1e-12)
