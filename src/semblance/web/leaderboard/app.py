@@ -25,8 +25,8 @@ _REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_PATIENCE = 5
-"""Looking at the folder takes at most one part in so many of the time."""
+_PATIENCE, _LONGEST = 5, 10.0
+"""Looking at a folder takes at most one part in so many of the time, but no pause is longer than so many seconds."""
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -101,4 +101,4 @@ def _watch(library: Library, every: float, ended: threading.Event) -> None:
             library.refresh()
         except Exception:  # one bad moment of a disk must not end the watch
             _log.exception("The folder could not be read; it is tried again.")
-        ended.wait(max(every, _PATIENCE * (time.monotonic() - began)))
+        ended.wait(max(every, min(_PATIENCE * (time.monotonic() - began), _LONGEST)))

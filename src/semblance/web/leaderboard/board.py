@@ -22,7 +22,7 @@ from semblance.web.leaderboard.contract import (
 )
 from semblance.web.leaderboard.facts import facts_of
 from semblance.web.leaderboard.joined import Joined, Member
-from semblance.web.leaderboard.part import Tests, part_of, stamp_of, with_counts
+from semblance.web.leaderboard.part import LATER, Tests, part_of, stamp_of, with_counts
 from semblance.web.leaderboard.ranking import METHOD, Tested
 from semblance.web.leaderboard.reading import RunData
 from semblance.web.leaderboard.replicates import Replicates
@@ -43,19 +43,23 @@ class Around:
 
 @dataclass(frozen=True)
 class Made:
-    """A board and what it was made of."""
+    """A board and what it was made of; `whole` says whether all its columns have been tested."""
 
     board: Board
     joined: Joined
     members: tuple[Member, ...]
+    whole: bool = True
 
 
-def make_board(joined: Joined, around: Around, replicates: Replicates, tests: Tests) -> Made:
-    """The board of the runs of one version. The same runs in the same state give the same board."""
+def make_board(
+    joined: Joined, around: Around, replicates: Replicates, tests: Tests, *, later: bool = False
+) -> Made:
+    """The board of the runs of one version. The same runs in the same state give the same board. With `later` only the
+    leading column is tested now: the pairs of hundreds of systems take seconds a column."""
     standings = joined.standings(replicates, joined.overview)
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, said = part_of(joined, members, joined.overview, standings, tests, alike=[lead])
+    part, said = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
     label = labels([one.name for one in members])
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     columns = with_counts(joined.columns, part.cells)
@@ -69,7 +73,8 @@ def make_board(joined: Joined, around: Around, replicates: Replicates, tests: Te
         tuple(_row(joined, one, i, label[one.name]) for i, one in enumerate(members)),
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
     )  # fmt: skip
-    return Made(replace(board, stamp=stamp_of(board)), joined, members)
+    whole = not any(found.reason == LATER for found in said.values())
+    return Made(replace(board, stamp=stamp_of(board)), joined, members, whole)
 
 
 def line_of(joined: Joined, around: Around) -> BoardLine:

@@ -20,6 +20,8 @@ from semblance.web.leaderboard.reading import RunData, read_run
 from semblance.web.leaderboard.replicates import Replicates
 from semblance.web.leaderboard.versions import KINDS, history_of, version_of
 
+_MANY = 60
+"""Systems from which on a board is shown before all its columns are tested."""
 _REMEMBERED = 8
 """Boards of earlier moments, by id, that a page may still show: updates are told against them."""
 
@@ -76,12 +78,13 @@ class Library:
             read = {one.name: _read(one, before) for one in find_folders(self.root)}
             made = self._look(read, before)
             if before is not None and _same(before, made):
-                return False
+                return self._complete(before)
             for name in before.made if before is not None else ():
                 if name in made.joined:
                     self.board(name, made)
             self._view = made
             self._ready.set()
+            self._complete(made)
             return True
 
     def board(self, name: str, view: View | None = None) -> Made | None:
@@ -99,17 +102,30 @@ class Library:
         """The board as it was when it had this stamp; None where nobody knows any more."""
         return self._earlier.get(name, OrderedDict()).get(stamp)
 
+    def _complete(self, view: View) -> bool:
+        """Test what was left for later; whether there was anything."""
+        waiting = [name for name, made in list(view.made.items()) if not made.whole]
+        for name in waiting:
+            made = make_board(view.joined[name], view.around[name], self._replicates, self.tests)
+            self._remember(made.board)
+            view.made[name] = made
+        return bool(waiting)
+
     def _make(self, name: str, view: View) -> Made:
         last = self._view
         before = last.made.get(name) if last is not None and last is not view else None
         if last is not None and before is not None and _unchanged(name, last, view):
             return before
-        made = make_board(view.joined[name], view.around[name], self._replicates, self.tests)
-        known = self._earlier.setdefault(name, OrderedDict())
-        known[made.board.stamp] = made.board
+        later = len(view.joined[name].entrants) >= _MANY
+        made = make_board(view.joined[name], view.around[name], self._replicates, self.tests, later=later)
+        self._remember(made.board)
+        return made
+
+    def _remember(self, board: Board) -> None:
+        known = self._earlier.setdefault(board.id, OrderedDict())
+        known[board.stamp] = board
         while len(known) > _REMEMBERED:
             known.popitem(last=False)
-        return made
 
     def _look(self, read: Mapping[str, tuple[Folder, RunData | str]], before: View | None) -> View:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in KINDS]

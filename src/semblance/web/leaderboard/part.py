@@ -15,11 +15,12 @@ from semblance.web.leaderboard.cells import cell_of
 from semblance.web.leaderboard.columns import place_of
 from semblance.web.leaderboard.contract import Cell, Column, Part, as_plain
 from semblance.web.leaderboard.joined import Joined, Member
-from semblance.web.leaderboard.ranking import Tested, tested
+from semblance.web.leaderboard.ranking import Pairs, Tested, told_apart
 from semblance.web.leaderboard.replicates import At
 
 _DIGITS = 8
 _MOST_TESTS = 2_000
+LATER = "the tests of this column are being made"
 
 
 class Tests:
@@ -27,10 +28,14 @@ class Tests:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Tested] = OrderedDict()
+        self._pairs: dict[tuple[str, str], dict[str, Pairs]] = {}
         self._lock = Lock()
 
-    def of(self, board: Joined, column: Column, standings: At, ranked: frozenset[str]) -> Tested:
-        """The tests of one column among the `ranked` systems. References and incomplete systems take no part."""
+    def of(
+        self, board: Joined, column: Column, standings: At, ranked: frozenset[str], *, make: bool = True
+    ) -> Tested:
+        """The tests of one column among the `ranked` systems. References and incomplete systems take no part. Where
+        they are not known yet and `make` is false, there are none for now."""
         place = place_of(column)
         behind = {
             one.name: (one.run.name, one.run.folder.stamp[:3])
@@ -42,7 +47,13 @@ class Tests:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        found = tested([standings[place, name] for name in sorted(behind)], higher=column.higher_is_better)
+        if not make:
+            return Tested(reason=LATER)
+        pairs = self._pairs.setdefault((board.id, column.key), {})
+        found = told_apart(
+            [standings[place, name] for name in sorted(behind)],
+            higher=column.higher_is_better, origins=behind, known=pairs,
+        )  # fmt: skip
         with self._lock:
             self._known[key] = found
             while len(self._known) > _MOST_TESTS:
@@ -59,12 +70,16 @@ def part_of(
     *,
     alike: Sequence[str],
     stamp: str = "",
+    later: bool = False,
 ) -> tuple[Part, Mapping[str, Tested]]:
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
-    are the keys for which all that cannot be told apart are listed."""
+    are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {one.name: i for i, one in enumerate(members)}
     ranked = frozenset(one.name for one in members if one.complete)
-    said = {one.key: tests.of(board, one, standings, ranked) for one in columns}
+    said = {
+        one.key: tests.of(board, one, standings, ranked, make=not later or one.key in alike)
+        for one in columns
+    }
     cells = {one.key: tuple(_cell(m, one, standings) for m in members) for one in columns}
     part = Part(
         stamp,
