@@ -21,8 +21,9 @@ MAY_IMPORT = {
     "protocols": BELOW_PROTOCOLS,
     "doctor": BELOW_PROTOCOLS,
     "report": BELOW_PROTOCOLS | {"protocols"},
+    "interchange": BELOW_PROTOCOLS | {"protocols"},
     "web": BELOW_PROTOCOLS | {"protocols", "report"},
-    "cli": BELOW_PROTOCOLS | {"protocols", "doctor", "report", "web"},
+    "cli": BELOW_PROTOCOLS | {"protocols", "doctor", "report", "interchange", "web"},
     "__main__": {"cli"},
 }
 HEAVY = {

@@ -12,6 +12,7 @@ import semblance
 LISTED = [
     "semblance",
     "semblance.data",
+    "semblance.interchange",
     "semblance.measures",
     "semblance.protocols.hume",
     "semblance.protocols.pteb",
@@ -34,6 +35,7 @@ PROMISED = {
     "semblance": [
         "data",
         "hume",
+        "interchange",
         "measures",
         "pteb",
         "report",
@@ -47,6 +49,7 @@ PROMISED = {
     "semblance.protocols.sage": ["Request", "SageOptions", "TASKS", "run"],
     "semblance.protocols.pteb": ["PtebOptions", "Request", "TASKS", "judge", "run"],
     "semblance.data": ["DATASETS", "open_dataset"],
+    "semblance.interchange": ["export", "import_results", "log_to_mlflow", "log_to_wandb", "read_results"],
     "semblance.systems": ["SYSTEMS", "open_system"],
     "semblance.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
     "semblance.measures": [

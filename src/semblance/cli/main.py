@@ -14,8 +14,10 @@ from semblance.cli import (
     data,
     demo,
     doctor,
+    export,
     gate,
     hume,
+    import_,
     listing,
     pteb,
     rag,
@@ -44,6 +46,8 @@ app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("gate")(gate.gate)
 app.command("serve")(serve.serve)
+app.command("export")(export.export)
+app.command("import")(import_.import_)
 app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")
 

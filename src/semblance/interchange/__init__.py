@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.interchange.exporting import FORMS, Exported, Form, export
+from semblance.interchange.exporting import FORMS, Exported, export
 from semblance.interchange.results import LeftOut, results_of
 from semblance.interchange.tables import long_frame
+from semblance.interchange.tracking.facts import Logged
+from semblance.interchange.tracking.mlflow import log_to_mlflow
+from semblance.interchange.tracking.wandb import log_to_wandb
 from semblance.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents
 from semblance.records import Result
 
@@ -15,12 +18,14 @@ __all__ = [
     "Document",
     "Exported",
     "Fault",
-    "Form",
     "Imported",
     "LeftOut",
+    "Logged",
     "bundle_of",
     "export",
     "import_results",
+    "log_to_mlflow",
+    "log_to_wandb",
     "long_frame",
     "read_documents",
     "read_results",

@@ -39,7 +39,7 @@ def documents_of_run(run: Run, left_out: list[LeftOut]) -> Iterator[Document]:
     """
     if run.kind not in FITTING:
         left_out.append(
-            LeftOut(run.name, len(run.rows), f"{run.kind} runs hold no scores of systems on datasets")
+            LeftOut(run.name, len(run.rows), f"of a {run.kind} run, which measures what MTEB has no task for")
         )
         return
     groups: dict[tuple[str, str, str], list[Numbered]] = {}
