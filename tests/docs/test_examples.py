@@ -1,7 +1,7 @@
 """The examples of the documentation run.
 
 A fence under a line `<!-- run -->` is executed: Python in one namespace per page, shell in its folder.
-One under `<!-- prints -->` is what the example before it must have printed.
+One under `<!-- prints -->` is what the example before it must have printed, one under `<!-- shows -->` lines of it.
 """
 
 from __future__ import annotations
@@ -9,39 +9,17 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from page_examples import Example, examples, marks, missing_lines
+
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-MARKED = re.compile(
-    r"^<!-- (?P<mark>run|prints) -->\n+```(?P<kind>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
-)
-
-
-@dataclass(frozen=True)
-class Example:
-    """One marked fence of a page, and the line it stands on."""
-
-    mark: str
-    kind: str
-    code: str
-    line: int
-
-
-def examples(page: Path) -> list[Example]:
-    """The marked fences of a page, in order."""
-    text = page.read_text(encoding="utf-8")
-    return [
-        Example(match["mark"], match["kind"], match["code"], text[: match.start("code")].count("\n") + 1)
-        for match in MARKED.finditer(text)
-    ]
 
 
 @pytest.fixture
@@ -75,6 +53,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         where = f"{page.name}:{example.line}"
         if example.mark == "prints":
             assert printed.strip() == example.code.strip(), where
+        elif example.mark == "shows":
+            assert not missing_lines(example.code, printed), f"{where}\n{printed}"
         elif example.kind == "python":
             printed = _python(example, page, namespace)
         else:
@@ -107,5 +87,4 @@ def test_marks_are_spelled_right() -> None:
     """Every mark stands directly over a fence, so that no example is left out by a slip."""
     for page in PAGES:
         if page.exists():
-            marks = re.findall(r"^<!-- (?:run|prints) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)
-            assert len(marks) == len(examples(page)), page.name
+            assert marks(page) == len(examples(page)), page.name
