@@ -68,7 +68,7 @@ def test_long_wordings_are_shown_for_the_first_run_alone(
     pteb_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the limit the others stay in the folder, and the page knows how many there are."""
-    monkeypatch.setattr(module, "MOST", 491)
+    monkeypatch.setattr(module, "MOST", 40)
     group = groups(pteb_run)[0][0]
     assert (group["runs"], group["allRuns"]) == (["1337"], 3)
 

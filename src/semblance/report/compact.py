@@ -51,7 +51,7 @@ def asset(names: tuple[str, ...]) -> str:
 def style(text: str) -> str:
     """A style sheet without blanks around braces, colons and commas, its variables named by one or two letters."""
     text = short_names(text)
-    text = re.sub(r"\s*([{};,])\s*", r"\1", text).replace(";}", "}")
+    text = re.sub(r"\s*([{};,]|!important)\s*", r"\1", text).replace(";}", "}")
     text = re.sub(r"(?<=[A-Za-z0-9]): ", ":", text)
     return re.sub(r"(?<=\)) > (?=[a-z.*])|(?<=[\w\]*]) > (?=[a-z.*])", ">", text)
 
@@ -82,4 +82,5 @@ def _bare(code: str) -> str:
     code = re.sub(r" *([=<>?:,;{}()\[\]|&*!]) *", r"\1", code)
     code = re.sub(r"(?<=[\w)\]]) ([-+/%]) (?=[\w($\[])", r"\1", code)
     code = re.sub(r"(?<=[{,(\[;])\n", "", code)
-    return re.sub(r"\n(?=[})\].?:])", "", code)
+    code = re.sub(r"\n(?=[})\].?:])", "", code)
+    return re.sub(r"(?<![\w$])\((\w+)\)=>", r"\1=>", code).replace(";}", "}")

@@ -90,7 +90,8 @@ def page_data(runs: Sequence[Run]) -> dict[str, Any]:
         "run": runs[0].record.manifest.get("name", ""),
         "alpha": runs[0].record.alpha,
         "systems": [
-            {"name": system.name, "label": label, "kind": system.kind} for system, label in systems_of(runs)
+            {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
+            for system, label in systems_of(runs)
         ],
         "scopes": [scope for run in runs for scope in _scopes(run, several=len(runs) > 1)],
     }

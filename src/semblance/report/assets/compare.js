@@ -30,12 +30,12 @@ function comparable() {
     const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
       const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;
-      const mark = el("u", { className: `iv ${grid} zero ${other.kind[0]} x w t` });
+      const mark = el("u", { className: `iv ${grid} zero ${other.kind} x w t` });
       for (const [place, value] of Object.entries({ x: at((row.low + row.high) / 2), w: at(low + row.high - row.low), t: at(row.difference), r: at(0) })) mark.style.setProperty(`--${place}`, value);
       const p = row.adjusted < 0.001 ? "<0.001" : row.adjusted.toFixed(3);
       const words = sure ? (row.difference > 0 ? "beats " : "is beaten by ") : "cannot be told apart from ";
       return el("tr", {},
-        el("th", { scope: "row", className: other.kind[0] }, el("a", { href: `#system-${row.other}` }, other.label)),
+        el("th", { scope: "row", className: other.kind }, el("a", { href: `#system-${row.other}` }, other.label)),
         el("td.bar", mark),
         el("td.num", signed(row.difference * scope.factor, scope.digits) + " ", el("small", range(row.low * scope.factor, row.high * scope.factor, scope.digits))),
         el("td", { className: sure ? "num best" : "num" }, p),

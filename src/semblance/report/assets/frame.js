@@ -38,7 +38,7 @@ const range = (low, high, digits = 3) => {
   const ends = [fixed(low, digits), fixed(high, digits)];
   return ends.join(ends.join("").includes("−") ? " to " : "–");
 };
-const shape = (kind) => el("i", { className: kind[0] });
+const shape = (kind) => el("i", { className: kind });
 function field(title, options, value, onchange) {
   const select = el("select", { ariaLabel: title, onchange: () => onchange(select.value) });
   for (const [key, text] of options) select.append(el("option", { value: key, selected: String(key) === String(value) }, text));

@@ -28,11 +28,15 @@ const textOf = (index) => items.texts[items.places[index]];
 const system = (index) => DATA.systems[index];
 const named = (index) => el("span.system", shape(system(index).kind), el("bdi", system(index).label));
 const figure = (value) => (value === null ? el("span.state", "n/a") : fixed(value));
+/** How a text under judgement is written. */
+const written = () => ({ dir: "auto", lang: group().lang });
 const tag = (text, style = "") => el("span", { className: `state ${style}` }, text);
 
-/** A text under judgement, in its own type and language; says when it is only the beginning. */
-function words(index, props = {}) {
-  const node = el("p.data", { dir: "auto", lang: group().lang, ...props }, textOf(index) || "(empty text)");
+/** A text under judgement, in its own type and language, what is new against the text `before` marked; says when it is
+ *  only the beginning. */
+function words(index, before) {
+  const text = textOf(index) || "(empty text)";
+  const node = el("p.data", written(), ...(before === undefined ? [text] : differences(textOf(before), text)));
   if (items.cut[index]) node.append(el("small", ` … the first ${textOf(index).length} of ${items.cut[index].toLocaleString("en")} characters`));
   return node;
 }
@@ -90,16 +94,16 @@ function spanText(edit, item) {
   return [bar, lead, changed, count, text.slice(start + gone, start + gone + 24), "…"];
 }
 
-/** Rows of versions with the value of A and B under each, and a text below. */
+/** The columns of A and B. */
+const both = (cell) => [now.a, now.b].map(cell);
+const heads = () => both((index) => el("th.num:col", named(index)));
+/** Rows of versions with the value of A and B beside each, and its text below where it has one. */
 function versions(item, rows, more = []) {
-  const head = el("tr", el("th:col", "Version"), ...more.map((one) => el("th", { scope: "col", className: "num" }, one.title)),
-    ...[now.a, now.b].map((index) => el("th", { scope: "col", className: "num" }, named(index))));
-  const body = rows.flatMap(({ title, m, text, extra = [] }) => [
-    el("tr.version", el("th:row", title), ...extra.map((value) => el("td.num", value)),
-      ...[now.a, now.b].map((index) => el("td.num", figure(at(index, item, m))))),
-    el("tr", el("td", { colSpan: 3 + more.length, className: "data", dir: "auto", lang: group().lang }, ...text)),
+  const body = rows.flatMap(({ title, m, text = [], extra = [] }) => [
+    el("tr.version", el("th:row", title), ...extra.map((value) => el("td.num", value)), ...both((index) => el("td.num", figure(at(index, item, m))))),
+    ...(text.length ? [el("tr", el("td.data", { colSpan: 3 + more.length, ...written() }, ...text))] : []),
   ]);
-  return el("div.frame", el("table.versions", el("thead", head), el("tbody", ...body)));
+  return el("div.frame", el("table.versions", el("thead", el("tr", el("th:col", "Version"), ...more.map((one) => el("th.num:col", one)), ...heads())), el("tbody", ...body)));
 }
 const measureRows = (text) => group().measures.map((measure, m) => ({ measure, m }))
   .filter(({ measure }) => measure.edit).map(({ measure, m }) => ({ title: items.edits[measure.edit] || measure.edit, m, text: text(measure.edit), edit: measure.edit }));
@@ -107,13 +111,13 @@ const measureRows = (text) => group().measures.map((measure, m) => ({ measure, m
 const VIEWS = {
   reworded(item) {
     const { fields, wordings, runs, allRuns, gold, value } = group(), names = Object.keys(fields);
-    const cell = (index) => (index < 0 ? tag("✕ no usable paraphrase", "failed") : words(index));
+    const cell = (index, name) => (index < 0 ? tag("✕ no usable paraphrase", "failed") : words(index, fields[name][item]));
     const line = (title, cells) => el("tr", el("th:row", title), ...cells.map((one) => el("td", one)));
-    const body = [line("Original", names.map((name) => words(fields[name][item]))), ...runs.map((run, r) => line(run, names.map((name) => cell(wordings[name][item][r]))))];
-    const about = runs.length < allRuns ? `One run of ${allRuns}; the others are in the folder paraphrases/.` : "";
+    const body = [line("Original", names.map((name) => words(fields[name][item]))), ...runs.map((run, r) => line(run, names.map((name) => cell(wordings[name][item][r], name))))];
+    const about = (runs.length ? "Highlighted: words that are not in the original. " : "") + (runs.length < allRuns ? `One run of ${allRuns}; the others are in the folder paraphrases/.` : "");
     return [names.length ? el("table.reworded", el("tbody", ...body)) : el("p.how", "A set of texts: see the folder items/ for the cluster of each."),
       el("p.how", about, gold.length && gold[item] !== null ? ` Gold: ${gold[item]}.` : ""),
-      versions(item, [{ title: `${value}, original`, m: 1, text: [] }, { title: `${value}, mean of ${allRuns} runs`, m: 2, text: [] }])];
+      versions(item, [{ title: `${value}, original`, m: 1 }, { title: `${value}, mean of ${allRuns} runs`, m: 2 }])];
   },
   comparisons(item) {
     const { fields, choice } = group();
@@ -135,15 +139,19 @@ const VIEWS = {
   },
   sensitivity(item) {
     const rows = measureRows((edit) => spanText(edit, item)).map((row) => ({ ...row, extra: [fixed(group().expected[row.edit.match(/p=([\d.]+)/)[1]])] }));
-    return [words(group().fields.text[item]), el("h3", "Similarity as text is inserted or removed"), versions(item, rows, [{ title: "Expected" }])];
+    return [words(group().fields.text[item]), el("h3", "Similarity as text is inserted or removed"), versions(item, rows, ["Expected"])];
   },
   clustering(item) {
     const set = group().sets[item], places = [now.a, now.b].map((index) => group().systems.indexOf(index));
-    const rows = set.ids.map((id, i) => el("tr", el("td.data", { dir: "auto", lang: group().lang }, textOf(set.texts[i])), el("td", set.labels[i]),
+    const rows = set.ids.map((id, i) => el("tr", el("td.data", written(), textOf(set.texts[i])), el("td", set.labels[i]),
       ...places.map((place) => el("td.num", set.clusters[place][i] === null ? "–" : String(set.clusters[place][i])))));
     const note = set.total > set.ids.length ? `The first ${set.ids.length} of ${set.total} texts, by label.` : `${set.total} texts, by label.`;
     return [el("p.how", `${note} Cluster numbers mean nothing by themselves: texts with the same number are together.`),
-      el("div.frame", el("table", el("thead", el("tr", el("th:col", "Text"), el("th:col", "Label"), ...[now.a, now.b].map((index) => el("th", { scope: "col", className: "num" }, named(index))))), el("tbody", ...rows)))];
+      el("div.frame", el("table", el("thead", el("tr", el("th:col", "Text"), el("th:col", "Label"), ...heads())), el("tbody", ...rows)))];
+  },
+  values(item) {
+    const { fields, titles, measures, note } = group();
+    return [...Object.keys(fields).flatMap((name) => [el("h3", titles[name]), words(fields[name][item])]), el("p.how", note), versions(item, measures.map((one, m) => ({ title: one.title, m })))];
   },
   retrieval(item) {
     const { rankings, gains, documents, documentTexts, systems } = group();
@@ -151,12 +159,14 @@ const VIEWS = {
     const list = (index) => {
       const flat = (rankings[item][systems.indexOf(index)] || [[], []])[clean ? 0 : 1], step = clean ? 1 : 2, entries = [];
       for (let i = 0; i < flat.length; i += step) entries.push([flat[i], clean ? 0 : flat[i + 1]]);
-      const line = ([doc, edit]) => {
+      const gold = entries.findIndex(([doc, edit]) => !edit && gains[item][doc]), copies = entries.slice(0, gold).filter(([, edit]) => edit).length;
+      const said = gold < 0 ? `Nothing relevant among the first ${entries.length}.` : gold ? `Before the first relevant document: ${gold - copies} not relevant, ${copies} perturbed ${copies === 1 ? "copy" : "copies"}.` : "A relevant document is first.";
+      const line = ([doc, edit], rank) => {
         const gain = gains[item][doc];
-        return el("li", el("span.data", { dir: "auto", lang: group().lang }, textOf(documentTexts[doc])), el("span.tags",
+        return el(rank < gold ? "li.before-gold" : "li", el("span.data", written(), textOf(documentTexts[doc])), el("span.tags",
           edit ? tag(`copy: ${items.edits[items.copies[edit]]}`, "partial") : gain ? tag(`✓ grade ${gain}`, "good") : tag("not relevant"), el("small", documents[doc])));
       };
-      return el("section", el("h3", named(index), " ", figure(at(index, item, clean ? 1 : 0))), el("ol.ranking", ...entries.map(line)));
+      return el("section", el("h3", named(index), " ", figure(at(index, item, clean ? 1 : 0))), el("p.how", said), el("ol.ranking", ...entries.map(line)));
     };
     const choose = field("Corpus", [["1", "With all perturbed copies"], ["0", "Clean"]], now.version, (value) => change({ version: value }));
     return [words(group().fields.query[item]), el("div.fields", choose), el("div.two", list(now.a), ...(now.b === now.a ? [] : [list(now.b)]))];
@@ -168,8 +178,8 @@ function allSystems(item) {
   const known = values.map(([, value]) => value).filter((value) => value !== null);
   const low = Math.min(0, ...known), high = Math.max(1, ...known);
   const row = ([index, value]) => {
-    const x = value === null ? 0 : `${100 * (value - low) / (high - low)}%`;
-    const mark = system(index).kind === "classical" ? svg("rect", { class: "c p", x }) : svg("circle", { class: "e", cx: x, cy: 8, r: 5 });
+    const x = `${100 * (value - low) / (high - low)}%`;
+    const mark = system(index).kind === "c" ? svg("rect", { class: "c p", x }) : svg("circle", { class: "e", cx: x, cy: 8, r: 5 });
     return el("tr", el("th:row", named(index)), el("td.num", figure(value)),
       el("td.bar", value === null ? "" : svg("svg", { class: "iv", "aria-hidden": "true" }, mark)));
   };
@@ -186,10 +196,13 @@ function drawItem() {
   const item = group().ids.indexOf(now.i);
   const box = $("#item");
   if (item < 0) { box.replaceChildren(el("p.how", "Choose an item from the list.")); return; }
-  const link = () => copy(location.href, "Link");
+  const found = listed(), place = found.indexOf(item);
+  const button = (text, onclick, props) => el("button.link", { onclick, ...props }, text);
+  // The item is drawn anew: the button that was pressed is another one, and keeps the focus.
+  const turn = (text, by) => button(text, () => { move(by); $(`#turn${by}`).focus(); }, { id: `turn${by}`, disabled: found[place + by] === undefined });
   box.replaceChildren(
-    el("p.facts", `${group().title} · `, el("bdi", now.i), " ", el("button.link", { onclick: link }, "copy link"),
-      el("button.link", { onclick: () => copy(asJson(item), "Item") }, "copy as JSON")),
+    el("p.facts", `${group().title} · `, el("bdi", now.i), place < 0 ? " " : ` · ${place + 1} of ${found.length} `, turn("previous", -1), turn("next", 1),
+      button("copy link", () => copy(location.href, "Link")), button("copy as JSON", () => copy(asJson(item), "Item"))),
     ...VIEWS[group().kind](item), ...allSystems(item));
 }
 
@@ -252,15 +265,20 @@ function drawList() {
   rest.hidden = found.length <= now.rows;
   rest.textContent = `Show ${Math.min(ROWS * 5, found.length - now.rows)} more`;
 }
+/** Choose the item so many places further in the list. */
+function move(step) {
+  const found = listed(), place = found.indexOf(group().ids.indexOf(now.i)), last = Math.min(found.length, Number.isFinite(step) ? Infinity : now.rows) - 1;
+  const to = Math.min(last, Math.max(0, place + step));
+  if (to < 0) return;
+  if (to >= now.rows) { now.rows = to + ROWS; drawList(); }
+  change({ i: group().ids[found[to]] });
+  $(`#option-${found[to]}`).scrollIntoView({ block: "nearest" });
+}
 function keys(event) {
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }[event.key];
   if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
   event.preventDefault();
-  const found = listed().slice(0, now.rows), place = found.indexOf(group().ids.indexOf(now.i));
-  const next = found[Math.min(found.length - 1, Math.max(0, place + step))];
-  if (next === undefined) return;
-  change({ i: group().ids[next] });
-  $(`#option-${next}`).scrollIntoView({ block: "nearest" });
+  move(step);
 }
 
 function drawFields() {

@@ -113,11 +113,15 @@ def read_groups(record: Record) -> tuple[Group, ...]:
         from semblance.report.items.reworded import pteb_groups
 
         return pteb_groups(record)
+    if record.kind in ("score", "names", "noise", "hume"):
+        from semblance.report.items.measured import measured_groups
+
+        return tuple(measured_groups(record))
     if record.kind != "sage":
         return ()
     langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
     found = (
-        _read(record, kind, dataset, langs.get(dataset, ""))
+        read_values(record, kind, dataset, langs.get(dataset, ""))
         for kind in KINDS
         for dataset in record.datasets(kind.task)
     )
@@ -127,7 +131,8 @@ def read_groups(record: Record) -> tuple[Group, ...]:
 Columns = dict[tuple[str, str], tuple[list[str], Values]]
 
 
-def _read(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
+def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
+    """The values of a kind of item on a dataset; None where no system has any of its measures."""
     folder = RunFolder(record.path)
     offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
     if kind.name == "sensitivity":

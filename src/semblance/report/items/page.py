@@ -114,11 +114,12 @@ def _group(
 
 
 def _part(name: str) -> Callable[[Source], dict[str, Any]]:
-    if name != "reworded":
+    if name in PARTS:
         return PARTS[name]
+    from semblance.report.items.measured import values
     from semblance.report.items.reworded import reworded
 
-    return reworded
+    return {"reworded": reworded, "values": values}[name]
 
 
 def _integers(column: Sequence[float]) -> list[int | None]:

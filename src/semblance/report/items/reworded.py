@@ -17,7 +17,6 @@ from semblance.report.items.groups import Group, Kind, Measure
 from semblance.report.items.parts import Part, Source
 from semblance.report.items.texts import LENGTHS
 from semblance.report.pteb.losses import PARAPHRASE
-from semblance.report.pteb.notes import outcomes
 from semblance.report.pteb.tasks import TASKS
 from semblance.report.record import Record, System
 from semblance.runs.folder import RunFolder
@@ -41,8 +40,8 @@ WORDS = {
 }  # fmt: skip
 BETWEEN = " · "
 """Between an item and its language, where two languages have an item of one name."""
-MOST = 600
-"""Wordings of all runs that go into the page; where there are more, those of the first run alone."""
+MOST = 2_000
+"""Wordings of a group's items by all runs that go into the page; where there are more, those of the first run alone."""
 
 Values = NDArray[np.float64]
 Column = dict[str, float]
@@ -63,15 +62,15 @@ def reworded(source: Source) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())
-    runs = list(
-        islice(_wordings(record, group.dataset), 1 if sum(outcomes(record).values()) > MOST else None)
-    )
+    variants = _variants(record, group.kind.task, group.dataset)
+    wordings = len(source.ids) * len(names) * len(variants)
+    runs = list(islice(_wordings(record, group.dataset), 1 if wordings > MOST else None))
     texts = {name: [_text(source, name, item) for item in source.ids] for name in names}
     add = source.excerpts.add
     return {
         "fields": {name: [add(text, LENGTHS["query"]) for text in column] for name, column in texts.items()},
         "runs": [title for title, _ in runs],
-        "allRuns": len(_variants(record, group.kind.task, group.dataset)),
+        "allRuns": len(variants),
         "wordings": {
             name: [[_wording(source, known, text) for _, known in runs] for text in column]
             for name, column in texts.items()
