@@ -85,7 +85,7 @@ def _fuzz(name: str, seconds: int, out: Path) -> None:
             target(seed)
             (corpus / f"seed{number}").write_bytes(seed)
     words = out / f"{name.replace(' ', '_')}.dict"
-    words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words))
+    words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words or ("\n",)))
     seen: set[str] = {path.stem for path in faults.glob("*.txt")}
 
     def once(content: bytes) -> None:

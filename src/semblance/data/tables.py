@@ -101,7 +101,12 @@ class Delimited:
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
-        _, header = next(self._records())
+        _, header = next(self._records(), (1, []))
+        if not header:
+            raise DataError(
+                "the file has no header", path=self.path, line=1,
+                expected="a first line with the names of the columns", mend="Put it at the top.",
+            )  # fmt: skip
         for name in header:
             if header.count(name) > 1:
                 raise DataError(
