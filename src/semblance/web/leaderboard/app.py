@@ -92,6 +92,7 @@ async def _watched(library: Library, every: float, _: FastAPI) -> AsyncIterator[
         yield
     finally:
         ended.set()
+        library.wake.set()
 
 
 def _watch(library: Library, every: float, ended: threading.Event) -> None:
@@ -101,4 +102,5 @@ def _watch(library: Library, every: float, ended: threading.Event) -> None:
             library.refresh()
         except Exception:  # one bad moment of a disk must not end the watch
             _log.exception("The folder could not be read; it is tried again.")
-        ended.wait(max(every, min(_PATIENCE * (time.monotonic() - began), _LONGEST)))
+        library.wake.wait(max(every, min(_PATIENCE * (time.monotonic() - began), _LONGEST)))
+        library.wake.clear()

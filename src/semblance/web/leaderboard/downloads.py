@@ -22,7 +22,7 @@ FIELDS = (
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "–": "--", "−": r"$-$", "·": r"\,$\cdot$\,", '"': r"\textquotedbl{}",
+    "|": r"\textbar{}", "–": "--", "−": r"$-$", "·": r"$\cdot$", '"': r"\textquotedbl{}",
 }  # fmt: skip
 
 

@@ -57,6 +57,8 @@ class Library:
         self._view: View | None = None
         self._ready, self._refreshing, self._building = Event(), Lock(), RLock()
         self._earlier: dict[str, OrderedDict[str, Board]] = {}
+        self.wake = Event()
+        """Set when there is something to do before the next look at the folder."""
 
     @property
     def replicates(self) -> Replicates:
@@ -96,6 +98,8 @@ class Library:
             with self._building:
                 if name not in now.made:
                     now.made[name] = self._make(name, now)
+                    if not now.made[name].whole:
+                        self.wake.set()
         return now.made[name]
 
     def earlier(self, name: str, stamp: str) -> Board | None:

@@ -1,0 +1,169 @@
+"""Run folders as a leaderboard meets them: finished, going on, failed, of other versions of the data, broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semblance.protocols.comparisons import Headline
+from semblance.protocols.standings import OVERALL, RANKED, REFERENCE, Standing, write_standings
+from semblance.randomness import generator
+from semblance.records import Component, Result, Score
+from semblance.runs.cells import Cell, CellRecord, failed
+from semblance.runs.folder import RunFolder, write_columns
+from semblance.stats import percentile_interval, resample_means
+
+TASKS = {
+    "preference": "human_preference", "robustness": "robustness", "sensitivity": "sensitivity",
+    "clustering": "v_measure", "retrieval": "retention",
+}  # fmt: skip
+ITEMS = 60
+EARLY, LATE = "2026-11-01T08:00:00+00:00", "2026-11-20T08:00:00+00:00"
+
+
+def write_sage(
+    path: Path,
+    systems: Mapping[str, float],
+    *,
+    seed: int = 1337,
+    fingerprint: str = "f",
+    updated: str = EARLY,
+    kinds: Mapping[str, str] | None = None,
+    failing: Sequence[tuple[str, str]] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Path:
+    """A finished run of SAGE's five tasks on one dataset: `systems` are named with their level; `failing` are pairs of
+    a system and a task that failed. Systems of one seed share their resamples."""
+    kinds = kinds or {}
+    folder, standings, rows = RunFolder(path), [], []
+    path.mkdir(parents=True, exist_ok=True)
+    for name, level in systems.items():
+        group = {"reference": REFERENCE, "classical": RANKED}.get(kinds.get(name, ""), RANKED)
+        parts: list[Headline] = []
+        for place, (task, measure) in enumerate(TASKS.items()):
+            if (name, task) in failing:
+                headline = Headline.none(name, "sample: out of memory")
+            else:
+                headline = _headline(folder, task, measure, name, level, seed, place)
+                rows += [_row(headline, task, dataset, measure, seed) for dataset in ("sample", "")]
+            standings.append(Standing(task, "", measure, headline, group))
+            parts.append(headline)
+        overall = _overall(name, parts)
+        standings.append(Standing(OVERALL, "", OVERALL, overall, group))
+        rows.append(_row(overall, OVERALL, "", OVERALL, seed))
+    write_standings(path, standings)
+    folder.write_results(rows)
+    folder.write_manifest(manifest(systems, seed, fingerprint, updated, kinds, failing, facts))
+    return path
+
+
+class Running:
+    """A run that goes on: cells end one by one, as a session writes them."""
+
+    def __init__(
+        self, path: Path, systems: Sequence[str], *, seed: int = 1337, fingerprint: str = "f"
+    ) -> None:
+        self.folder, self.systems, self.seed = RunFolder(path), systems, seed
+        path.mkdir(parents=True, exist_ok=True)
+        told = manifest(dict.fromkeys(systems, 0.5), seed, fingerprint, LATE, {}, (), None)
+        for cell in told["cells"]:
+            cell.update(status="not run", seconds=None)
+        self.folder.write_manifest({**told, "status": "running"})
+        self.folder.write_results([])
+
+    def end_cell(self, system: str, task: str, level: float) -> None:
+        """A cell is done: its record first, then its row, as in a session."""
+        measure = TASKS[task]
+        headline = _headline(self.folder, task, measure, system, level, self.seed, list(TASKS).index(task))
+        score = Score(measure, headline.value, headline.n, method="b")
+        part = Component(headline.value, headline.n, headline.replicates)
+        record = CellRecord(
+            _key(system, task), task, "sample", system, "done", "", 1.0, (score,), {measure: part}
+        )
+        self.folder.write_cell(_cell(system, task), record)
+        self.folder.append_results([_row(headline, task, "sample", measure, self.seed)])
+
+    def fail_cell(self, system: str, task: str, reason: str) -> None:
+        """A cell has failed."""
+        self.folder.write_cell(_cell(system, task), failed(_cell(system, task), reason, 1.0))
+
+
+def manifest(
+    systems: Mapping[str, float],
+    seed: int,
+    fingerprint: str,
+    updated: str,
+    kinds: Mapping[str, str],
+    failing: Sequence[tuple[str, str]],
+    facts: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """What the manifest of such a run says."""
+    return {
+        "semblance": "0.1.0", "protocol": "sage", "name": "r", "status": "partial" if failing else "finished",
+        "created": updated, "updated": updated, "command": "semblance sage run --out /home/someone/secret/runs",
+        "arguments": {"systems": list(systems), "datasets": ["sample"], "tasks": [], "seed": seed, "limit": None},
+        "systems": [
+            {"name": name, "kind": kinds.get(name, "embedding"), "identity": f"{name}/1", "facts": dict(facts or {})}
+            for name in systems
+        ],
+        "datasets": [
+            {"name": "sample", "source": "/home/someone/secret/data", "lang": "en", "fingerprint": fingerprint,
+             "tasks": {task: {"n": ITEMS} for task in TASKS}},
+        ],
+        "cells": [
+            {"key": _key(name, task), "task": task, "dataset": "sample", "system": name,
+             "status": "failed" if (name, task) in failing else "done",
+             "reason": "out of memory" if (name, task) in failing else "", "seconds": 2.0,
+             "counts": {"texts_encoded": 100}}
+            for name in systems for task in TASKS
+        ],
+    }  # fmt: skip
+
+
+def _headline(
+    folder: RunFolder, task: str, measure: str, name: str, level: float, seed: int, place: int
+) -> Headline:
+    """A value with replicates and its items; the items are as hard for every system."""
+    hard = generator(seed, "items", task).normal(0, 0.1, ITEMS)
+    own = level + hard + generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
+    draws = resample_means(own[:, None], n_resamples=400, rng=generator(seed, "written", task)).T[0]
+    items: dict[str, Sequence[Any]] = {
+        "item_id": [f"d{i:04}" for i in range(ITEMS)], "variant": [""] * ITEMS, "measure": [measure] * ITEMS,
+        "value": own.tolist(),
+    }  # fmt: skip
+    write_columns(folder.items_path(task, "sample", name), items)
+    return Headline(name, float(own.mean()), ITEMS, draws, "bootstrap over documents")
+
+
+def _overall(name: str, parts: Sequence[Headline]) -> Headline:
+    missing = [part for part in parts if part.value is None]
+    if missing:
+        return Headline.none(name, missing[0].reason)
+    value = float(np.mean([part.value for part in parts]))
+    return Headline(name, value, len(parts), np.mean([part.replicates for part in parts], axis=0), "mean")
+
+
+def _row(headline: Headline, task: str, dataset: str, measure: str, seed: int) -> Result:
+    low, high = percentile_interval(headline.replicates) if len(headline.replicates) else (None, None)
+    return Result(
+        "sage", task, dataset, "", "en" if dataset else "", "", headline.system, measure, headline.value, headline.n,
+        None if low is None else float(low), None if high is None else float(high), "b", seed, headline.reason,
+    )  # fmt: skip
+
+
+def _key(system: str, task: str) -> str:
+    return f"{abs(hash_of(system + task)):032x}"
+
+
+def hash_of(text: str) -> int:
+    """The same in every process."""
+    import hashlib
+
+    return int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:30], 16)
+
+
+def _cell(system: str, task: str) -> Cell:
+    return Cell(task, "sample", system, _key(system, task), 100, None)

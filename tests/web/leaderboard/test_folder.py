@@ -1,0 +1,206 @@
+"""From files to boards: what is found, read, joined and kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
+from semblance.errors import DataError
+from semblance.protocols.compare import pairing
+from semblance.web.leaderboard import library as library_module
+from semblance.web.leaderboard.cells import cell_of
+from semblance.web.leaderboard.columns import columns_of
+from semblance.web.leaderboard.finding import find_folders
+from semblance.web.leaderboard.joining import entrants
+from semblance.web.leaderboard.library import Library
+from semblance.web.leaderboard.reading import read_run
+from semblance.web.leaderboard.versions import title_of, version_of
+
+
+def _read(path):
+    (folder,) = find_folders(path)
+    return read_run(folder)
+
+
+def _change(path, **fields):
+    told = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps({**told, **fields}))
+    return path
+
+
+def test_runs_are_found_at_any_depth(tmp_path) -> None:
+    """Not in hidden folders, not through links, not inside a run; other things have manifests too."""
+    for path in ("a", "b/c/d", ".hidden/e"):
+        write_sage(tmp_path / path, {"s": 0.5})
+    write_sage(tmp_path / "a" / "inside", {"s": 0.5})
+    (tmp_path / "link").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "manifest.json").write_text('{"name": "a web page"}')
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "manifest.json").write_text("{")
+    assert [one.name for one in find_folders(tmp_path)] == ["a", "b/c/d", "torn"]
+
+
+def test_a_folder_may_be_one_run(tmp_path) -> None:
+    """It goes by the folder's own name."""
+    write_sage(tmp_path / "only", {"s": 0.5})
+    assert [one.name for one in find_folders(tmp_path / "only")] == ["only"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", '{"schema": 9, "protocol": "sage"}'),
+        ("manifest.json", '{"schema": 1, "protocol": "sage", "systems": 7, "cells": [{}]}'),
+        ("manifest.json", '{"schema": 1, "protocol": {"a": 1}}'), ("manifest.json", "[" * 100_000),
+        ("manifest.json", '{"protocol'), ("results.jsonl", '{"task": 1}\n'), ("results.jsonl", "\x00\x01"),
+        ("results.jsonl", "{}\n{}\n"),
+        ("results.jsonl", '{"protocol":"sage","task":"a","dataset":"b","subset":"","lang":"","variant":"",'
+         '"system":"s","measure":"m","value":"high","n":3}\n'),
+    ],
+)  # fmt: skip
+def test_a_broken_run_is_named_and_breaks_nothing(tmp_path, name, content) -> None:
+    """With a reason that names no place on this machine; the other runs are shown."""
+    write_sage(tmp_path / "whole", {"one": 0.5, "two": 0.9})
+    write_sage(tmp_path / "hurt", {"three": 0.5}, updated=LATE)
+    (tmp_path / "hurt" / name).write_text(content)
+    library = Library(tmp_path)
+    library.refresh()
+    boards = library.view().boards
+    assert [line.systems for line in boards.boards] == [2]
+    assert [one.name for one in boards.broken] == ["hurt"]
+    assert boards.broken[0].reason
+    assert str(tmp_path) not in boards.broken[0].reason
+    write_sage(tmp_path / "hurt", {"three": 0.5}, updated=LATE)
+    library.refresh()
+    assert not library.view().boards.broken, "a mended run is read again"
+
+
+def test_damaged_replicates_cost_the_ranks_alone(tmp_path) -> None:
+    """Values come from the rows."""
+    write_sage(tmp_path / "hurt", {"one": 0.5, "two": 0.6})
+    (tmp_path / "hurt" / "headlines.parquet").write_text("PAR1 nothing")
+    library = Library(tmp_path)
+    library.refresh()
+    made = library.board(library.view().boards.boards[0].id)
+    assert made is not None
+    assert [one.name for one in made.board.systems if one.ranked] == ["two", "one"]
+    assert made.board.ranks["overall"] == (None, None)
+    assert made.board.verdict.title == "No ranking: differences cannot be tested"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"arguments": {"seed": 7, "tasks": [], "limit": None}},
+        {"arguments": {"seed": 1337, "tasks": [], "limit": 10}},
+        {"arguments": {"seed": 1337, "tasks": ["preference"], "limit": None}},
+        {"arguments": {"seed": 1337, "tasks": [], "limit": None, "options": {"gain": "exponential"}}},
+        {"datasets": [{"name": "sample", "fingerprint": "g", "tasks": {}}]},
+        {"protocol": "pteb"},
+    ],
+    ids=["seed", "limit", "tasks", "options", "data", "protocol"],
+)
+def test_runs_that_cannot_be_paired_are_on_different_boards(tmp_path, changed) -> None:
+    """The version tells apart all that comparisons refuse to pair."""
+    first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
+    second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}), **changed))
+    assert not pairing(first.manifest, second.manifest).paired
+    assert version_of(first) != version_of(second)
+
+
+def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
+    """Who took part, when, and where the data lay do not make a version."""
+    first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
+    told = {"seed": 1337, "limit": None, "tasks": [], "systems": ["t"], "datasets": ["./elsewhere/sample"]}
+    second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}, updated=LATE), arguments=told))
+    assert version_of(first) == version_of(second)
+    assert title_of(second) == "SAGE on sample"
+
+
+def test_half_a_line_is_not_read_while_a_run_goes_on(tmp_path) -> None:
+    """In a finished run it is an error."""
+    running = Running(tmp_path / "r", ["s"])
+    running.end_cell("s", "preference", 0.5)
+    with running.folder.results.open("a") as stream:
+        stream.write('{"protocol": "sage", "ta')
+    assert list(_read(tmp_path / "r").scores) == [("preference", "sample", "human_preference")]
+    _change(tmp_path / "r", status="finished")
+    with pytest.raises(DataError, match="line 2"):
+        _read(tmp_path / "r")
+
+
+def test_states_of_cells(tmp_path) -> None:
+    """Failed with its reason, running with counts, done on the only dataset, none where the run has no such task."""
+    running = Running(tmp_path / "r", ["s", "t"])
+    running.end_cell("s", "preference", 0.5)
+    running.fail_cell("s", "retrieval", "no memory")
+    run = _read(tmp_path / "r")
+    columns = {one.key: one for one in columns_of("sage", [run])}
+    first, second = entrants([run])
+    assert cell_of(first, columns["preference"]).state == "done"
+    assert cell_of(first, columns["preference"])[:4] == cell_of(first, columns["preference/sample"])[:4]
+    assert cell_of(first, columns["retrieval"])[4:] == ("failed", "no memory")
+    assert cell_of(first, columns["overall"])[4:] == ("failed", "retrieval, sample: no memory")
+    assert cell_of(second, columns["overall"])[4:] == ("running", "0 of 5 cells")
+    assert [one.key for one in columns.values() if one.overview] == ["overall", *TASKS]
+
+
+def test_a_finished_run_counts_before_a_newer_one_that_failed(tmp_path) -> None:
+    """And of finished ones the newest."""
+    write_sage(tmp_path / "a", {"s": 0.4}, updated=EARLY)
+    write_sage(tmp_path / "b", {"s": 0.5}, updated="2026-11-10T00:00:00+00:00")
+    write_sage(tmp_path / "c", {"s": 0.6}, updated=LATE, failing=[("s", "retrieval")])
+    (one,) = entrants([read_run(folder) for folder in find_folders(tmp_path)])
+    assert one.run.name == "b"
+    assert [run.name for run in one.others] == ["c", "a"]
+
+
+def test_only_what_changed_is_read_again(tmp_path, monkeypatch) -> None:
+    """A look at an unchanged folder reads nothing and changes nothing, not even a stamp."""
+    for number in range(4):
+        write_sage(tmp_path / f"r{number}", {f"s{number}": 0.5})
+    library = Library(tmp_path)
+    library.refresh()
+    before = library.view()
+    stamp = library.board(before.boards.boards[0].id).board.stamp
+    read = []
+    plain = library_module.read_run
+    monkeypatch.setattr(library_module, "read_run", lambda folder: read.append(folder.name) or plain(folder))
+    assert library.refresh() is False
+    assert library.view() is before
+    write_sage(tmp_path / "r2", {"s2": 0.7}, updated=LATE)
+    assert library.refresh() is True
+    assert read == ["r2"]
+    now = library.view()
+    assert library.board(now.boards.boards[0].id).board.stamp != stamp
+    assert library.earlier(now.boards.boards[0].id, stamp) is not None
+    (tmp_path / "r3" / "manifest.json").unlink()
+    assert library.refresh() is True
+    assert library.view().boards.boards[0].runs == 3
+
+
+def test_a_run_goes_stale_by_time_alone(tmp_path) -> None:
+    """No file changes, and yet the board does."""
+    Running(tmp_path / "r", ["s"])
+    at = [(tmp_path / "r" / "manifest.json").stat().st_mtime]
+    library = Library(tmp_path, stale_after=60, clock=lambda: at[0])
+    library.refresh()
+    assert library.view().boards.boards[0].status == "live"
+    at[0] += 61
+    assert library.refresh() is True
+    assert library.view().boards.boards[0].status == "stale"
+
+
+def test_a_missing_folder_ends_nothing(tmp_path) -> None:
+    """A share that is gone for a moment shows no boards, and comes back."""
+    write_sage(tmp_path / "runs" / "r", {"s": 0.5})
+    library = Library(tmp_path / "runs")
+    library.refresh()
+    (tmp_path / "runs").rename(tmp_path / "away")
+    library.refresh()
+    assert library.view().boards.boards == ()
+    (tmp_path / "away").rename(tmp_path / "runs")
+    library.refresh()
+    assert len(library.view().boards.boards) == 1

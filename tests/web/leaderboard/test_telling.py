@@ -1,0 +1,155 @@
+"""What is told about a board: updates, files, tags, sentences."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leaderboard_example import example_board
+from leaderboard_runs import LATE, write_sage
+from semblance.protocols import numbers
+from semblance.web.leaderboard.answers import Kept, is_known, pack
+from semblance.web.leaderboard.changes import MOST_BYTES, changes
+from semblance.web.leaderboard.contract import Cell, as_plain
+from semblance.web.leaderboard.downloads import as_csv, tex
+from semblance.web.leaderboard.library import Library
+
+VALUES = st.one_of(st.none(), st.floats(0, 1).map(lambda value: float(f"{value:.8g}")))
+
+
+@st.composite
+def boards(draw):
+    """The example with some systems, in some order, with some values."""
+    board = example_board()
+    order = draw(st.permutations(range(len(board.systems))))[: draw(st.integers(1, len(board.systems)))]
+    systems = tuple(replace(board.systems[i], index=place) for place, i in enumerate(order))
+    cells = {
+        key: tuple(Cell(draw(VALUES), None, None, 9, "done", "") for _ in systems) for key in board.cells
+    }
+    ranks = {
+        key: tuple(draw(st.sampled_from([None, (1, 1), (1, 2)])) for _ in systems) for key in board.ranks
+    }
+    best = {key: tuple(draw(VALUES) for _ in systems) for key in board.best}
+    top = {key: tuple(range(draw(st.integers(0, len(systems))))) for key in board.top}
+    stamp = draw(st.text("abc", min_size=4, max_size=4))
+    return replace(board, systems=systems, cells=cells, ranks=ranks, best=best, top=top, stamp=stamp)
+
+
+def _by_name(board):
+    """What a page knows: everything by the name of a system."""
+    names = [one.name for one in board.systems]
+    told = {
+        part: {key: dict(zip(names, own, strict=True)) for key, own in getattr(board, part).items()}
+        for part in ("cells", "ranks", "best")
+    }
+    rows = {one.name: {**as_plain(one), "index": 0} for one in board.systems}
+    top = {key: tuple(names[i] for i in own) for key, own in board.top.items()}
+    return {**told, "order": names, "rows": rows, "top": top}
+
+
+def _applied(known, update):
+    """What the page knows after an update."""
+    order = list(update.order) if update.order is not None else known["order"]
+    made = {"order": order, "top": {**known["top"], **update.top}}
+    made["rows"] = {name: known["rows"].get(name) for name in order}
+    made["rows"] |= {one.name: {**as_plain(one), "index": 0} for one in update.systems}
+    for part in ("cells", "ranks", "best"):
+        made[part] = {
+            key: {name: {**own, **getattr(update, part).get(key, {})}.get(name) for name in order}
+            for key, own in known[part].items()
+        }
+    return made
+
+
+@settings(max_examples=60, deadline=None)
+@given(boards(), boards())
+def test_an_update_applied_gives_the_new_board(old, new) -> None:
+    """Whatever moved, came, went or changed."""
+    update = changes(old, new, old.stamp)
+    if old.stamp == new.stamp:
+        assert (update.order, update.cells) == (None, {})
+        return
+    assert update.whole is False
+    assert _applied(_by_name(old), update) == _by_name(new)
+
+
+def test_an_update_is_never_large() -> None:
+    """What would be is replaced by the advice to fetch the board."""
+    old = example_board()
+    many = tuple(replace(old.systems[0], name=f"{i:x}" * 9, index=i) for i in range(3000))
+    cells = {
+        key: tuple(Cell(i / 2999, i / 3001, i / 2993, i, "done", "") for i in range(3000))
+        for key in old.cells
+    }
+    new = replace(
+        old, systems=many, stamp="s", cells=cells, ranks={}, best={}, top=dict.fromkeys(old.top, ())
+    )  # fmt: skip
+    update = changes(old, new, old.stamp)
+    assert update.whole
+    assert len(gzip.compress(json.dumps(as_plain(update)).encode())) < MOST_BYTES
+    assert changes(None, new, "unknown").whole
+
+
+def test_what_is_kept_is_bounded_and_made_once() -> None:
+    """The ones asked for longest ago go."""
+    kept, made = Kept(most_bytes=250), []
+
+    def make(name):
+        return lambda: made.append(name) or pack(name * 100, "text/plain")
+
+    for name in "abcab":
+        kept.get(name, make(name))
+    assert made == ["a", "b", "c", "a", "b"]
+    kept.get("b", make("b"))
+    assert made[5:] == []
+
+
+@given(
+    st.lists(
+        st.text(st.characters(min_codepoint=33, max_codepoint=126, blacklist_characters='",'), min_size=1)
+    )
+)
+def test_tags_are_found_in_a_list(tags) -> None:
+    """Weak or strong, alone or among others."""
+    own = pack("x", "text/plain").etag
+    asked = ", ".join([f'"{tag}"' for tag in tags] + [own])
+    assert is_known(own, asked)
+    assert is_known(own, asked.replace("W/", ""))
+    assert not is_known(own, ", ".join(f'"{tag}"' for tag in tags if tag != "*") or None)
+
+
+def test_what_a_spreadsheet_would_run_is_text(tmp_path) -> None:
+    """A name that begins like a formula is marked as text."""
+    write_sage(tmp_path / "r", {"=HYPERLINK(1)": 0.5, "@x": 0.6, "plain": 0.4})
+    library = Library(tmp_path)
+    library.refresh()
+    made = library.board(library.view().boards.boards[0].id)
+    firsts = {line.split(",")[0] for line in as_csv(made).splitlines()}
+    assert {"'=HYPERLINK(1)", "'@x", "plain"} <= firsts
+
+
+@given(st.text())
+def test_latex_sets_any_text_as_it_is(text) -> None:
+    """No sign is left that LaTeX would act on, and the text ends no line of the table."""
+    left = re.sub(r"\\text[a-z]+\{\}|\\[&%$#_{}]|\$\\cdot\$|\$-\$", "", tex(text))
+    assert not re.search(r"[\\&%$#_{}~^\n\r]", left)
+
+
+def test_every_number_of_the_verdict_is_on_the_board(tmp_path) -> None:
+    """Values of the two first systems as printed; the systems called first are those whose range includes 1."""
+    levels = {"alpha": 0.5, "beta": 0.501, "gamma": 0.43}
+    write_sage(tmp_path / "r", levels, updated=LATE)
+    library = Library(tmp_path)
+    library.refresh()
+    board = library.board(library.view().boards.boards[0].id).board
+    first = [one.name for one in board.systems if (board.ranks["overall"][one.index] or (0,))[0] == 1]
+    printed = [numbers.score(cell.value) for cell in board.cells["overall"][:2]]
+    said = re.findall(r"\d\.\d{3}", board.verdict.lede)
+    assert said[:2] == printed
+    named = [name for name in levels if name in board.verdict.title]
+    assert sorted(named) == sorted(first)
