@@ -74,6 +74,12 @@ def marks(page: Path) -> int:
     return len(ANY_MARK.findall(page.read_text(encoding="utf-8")))
 
 
+def words(page: Path) -> int:
+    """How many words there are to read: all but code, output and marks."""
+    text = page.read_text(encoding="utf-8")
+    return len(re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL).split())
+
+
 def missing_lines(shown: str, seen: str) -> list[str]:
     """The first lines of `shown` that `seen` does not have after those before; none where all are there in order.
 

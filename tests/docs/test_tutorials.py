@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from page_annotator import annotate, right_answers
-from page_examples import Example, Reader, examples, marks, missing_lines
+from page_examples import Example, Reader, examples, marks, missing_lines, words
 from stub import StubServer
 from stub.judging import judging
 
@@ -129,9 +129,7 @@ def test_the_index_sends_there(user: str) -> None:
 @pytest.mark.parametrize("user", USERS)
 def test_reading_takes_few_minutes(user: str) -> None:
     """At 200 words a minute, code not counted, half of the ten minutes are left for the rest."""
-    text = (TUTORIALS / f"{user}.md").read_text(encoding="utf-8")
-    words = re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL).split()
-    assert len(words) <= 1000, len(words)
+    assert words(TUTORIALS / f"{user}.md") <= 1000
 
 
 def test_missing_lines() -> None:

@@ -1,0 +1,196 @@
+"""How long each tutorial takes a reader who starts from nothing and follows its words only.
+
+    python benchmarks/time_tutorials.py                       # all five
+    python benchmarks/time_tutorials.py researcher --keep     # one; leaves its home folder behind
+    python benchmarks/time_tutorials.py --write               # puts the table into docs/tutorials/index.md
+
+Each tutorial gets an empty HOME with the checkout as committed in `~/semblance`, no cache of any kind (pip's neither)
+and none of this environment's variables but those that say how to reach a package index. Every marked block is run in
+order, the installation included; what the page shows is compared with what is seen. Blocks that need a paid model are
+left out, as the page says. Where the page asks for answers in a browser, a Chromium gives them (Playwright has to be
+installed here), and `--pause` seconds (default 6) are added for each, which is the time a person thinks.
+
+Reading is counted at 200 words a minute, without code and output. Nothing is read while a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from page_annotator import CHROMIUM, annotate, right_answers  # noqa: E402
+from page_examples import Example, Reader, examples, missing_lines, words  # noqa: E402
+
+TUTORIALS = ROOT / "docs" / "tutorials"
+USERS = ("rag_engineer", "researcher", "benchmark_builder", "platform_team", "programmer")
+WORDS_A_MINUTE = 200
+KEPT = ("PATH", "LANG", "LC_ALL", "PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS",
+        "PIP_CONFIG_FILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+        "http_proxy", "https_proxy", "no_proxy")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The seconds of a tutorial: of the installation, of the other commands, of a person's answers; its words."""
+
+    user: str
+    words: int
+    installing: float
+    commands: float
+    answering: float
+
+    @property
+    def minutes(self) -> float:
+        """All of it, reading included."""
+        return (self.installing + self.commands + self.answering) / 60 + self.words / WORDS_A_MINUTE
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("users", nargs="*", help="which tutorials; default: all")
+    parser.add_argument(
+        "--pause", type=float, default=6.0, help="seconds that a person thinks about an answer"
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the home folders behind")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/tutorials/index.md")
+    given = parser.parse_args()
+    taken = [timed(user, given.pause, given.keep) for user in given.users or USERS]
+    table = "\n".join(row(one) for one in taken)
+    print(table)
+    if given.write:
+        write(taken)
+
+
+def timed(user: str, pause: float, keep: bool) -> Taken:
+    """Follow one tutorial in a home of its own."""
+    page = TUTORIALS / f"{user}.md"
+    home = Path(tempfile.mkdtemp(prefix=f"tutorial-{user}-"))
+    checkout(home / "semblance")
+    seconds = {"install": 0.0, "run": 0.0, "browser": 0.0}
+    print(f"== {user}, {words(page)} words, in {home}", flush=True)
+    try:
+        with Reader(home, environment(home), seconds=1200) as reader:
+            for example in examples(page):
+                began = time.perf_counter()
+                what, extra = step(reader, example, pause)
+                if what is None:
+                    continue
+                took = time.perf_counter() - began + extra
+                seconds[what] += took
+                print(f"{took:7.1f} s  line {example.line}: {first_line(example)}", flush=True)
+    finally:
+        if not keep:
+            shutil.rmtree(home, ignore_errors=True)
+    return Taken(user, words(page), seconds["install"], seconds["run"], seconds["browser"])
+
+
+def step(reader: Reader, example: Example, pause: float) -> tuple[str | None, float]:
+    """Do one block: what kind of time it took (None: none), and seconds to add to those of the clock."""
+    if example.how == "stub":
+        return None, 0.0
+    if example.mark == "browser":
+        return "browser", pause * in_browser(reader)
+    if example.mark == "serve":
+        reader.serve(example)
+        return "run", 0.0
+    if example.mark in ("shows", "prints"):
+        missing = missing_lines(example.code, reader.seen)
+        if missing:
+            sys.exit(f"line {example.line}: {missing[0]!r} was not seen in\n{reader.seen}")
+        return None, 0.0
+    wanted = int(example.how.partition("exit ")[2] or 0)
+    code = reader.run(example)
+    if code != wanted:
+        sys.exit(f"line {example.line}: exit code {code}\n{reader.seen}")
+    return ("install" if example.mark == "install" else "run"), 0.0
+
+
+def in_browser(reader: Reader) -> int:
+    """Two people answer the study whose links were just shown; how many answers they gave."""
+    links = dict(re.findall(r"^(ann|bob) +(http\S+)$", reader.seen, re.MULTILINE))
+    known = right_answers(reader.where() / "study")
+    labels = sum(isinstance(gold, str) for gold in known.values())
+    with chromium() as browser:
+        given = annotate(browser, links["ann"], known)
+        return given + annotate(browser, links["bob"], known, lambda place: place < labels and place % 2 == 0)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser, that of SEMBLANCE_CHROMIUM or the first on the path."""
+    from playwright.sync_api import sync_playwright
+
+    path = (
+        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
+        yield browser
+        browser.close()
+
+
+def checkout(target: Path) -> None:
+    """The tree as committed, without its history: what somebody downloads."""
+    target.mkdir()
+    archive = subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
+    subprocess.run(["tar", "-x", "-C", str(target)], stdin=archive.stdout, check=True)
+    if archive.wait():
+        sys.exit("git archive failed")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """An account that was made a minute ago."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    kept["PATH"] = os.pathsep.join(
+        part for part in kept["PATH"].split(os.pathsep) if not Path(part).is_relative_to(ROOT)
+    )
+    return kept | {"HOME": str(home), "PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def first_line(example: Example) -> str:
+    """What a block is called in the list of steps."""
+    if example.mark == "browser":
+        return "answers in the browser"
+    return example.code.strip().splitlines()[-1 if example.mark == "install" else 0][:80]
+
+
+def row(taken: Taken) -> str:
+    """A line for people."""
+    return (
+        f"{taken.user:18} read {taken.words / WORDS_A_MINUTE:4.1f} min, install {taken.installing:5.0f} s, "
+        f"commands {taken.commands:5.0f} s, answers {taken.answering:4.0f} s, in all {taken.minutes:4.1f} min"
+    )
+
+
+def write(taken: list[Taken]) -> None:
+    """Put the figures into the index, each into the row that links its tutorial."""
+    index = TUTORIALS / "index.md"
+    text = index.read_text(encoding="utf-8")
+    for one in taken:
+        figures = (
+            f"{one.words / WORDS_A_MINUTE:.1f} min", f"{one.installing:.0f} s",
+            f"{one.commands + one.answering:.0f} s", f"{one.minutes:.1f} min",
+        )  # fmt: skip
+        text = re.sub(
+            rf"^(\|.*\({one.user}\.md\) \|).*$", lambda m, f=figures: m[1] + "".join(f" {x} |" for x in f), text,
+            flags=re.MULTILINE,
+        )  # fmt: skip
+    index.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
