@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "doctor": BELOW_PROTOCOLS,
     "report": BELOW_PROTOCOLS | {"protocols"},
     "interchange": BELOW_PROTOCOLS | {"protocols"},
-    "web": BELOW_PROTOCOLS | {"protocols", "report"},
+    "web": BELOW_PROTOCOLS | {"protocols", "report", "interchange"},
     "cli": BELOW_PROTOCOLS | {"protocols", "doctor", "report", "interchange", "web"},
     "__main__": {"cli"},
 }

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from semblance.interchange.latex import escape
 from semblance.protocols import numbers
 from semblance.protocols.numbers import SCORE, Unit
 from semblance.web.leaderboard.board import Made
@@ -19,11 +20,6 @@ FIELDS = (
     "system", "kind", "group", "run", "task", "dataset", "lang", "measure", "value", "ci_low", "ci_high", "n",
     "rank_low", "rank_high", "state", "reason",
 )  # fmt: skip
-_TEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "–": "--", "−": r"$-$", "·": r"$\cdot$", '"': r"\textquotedbl{}",
-}  # fmt: skip
 
 
 def as_csv(made: Made) -> str:
@@ -59,41 +55,34 @@ def as_json(made: Made) -> str:
 
 
 def as_tex(made: Made) -> str:
-    """A table for booktabs: ranks, values with intervals; bold is the first of a column and all that no test tells
-    apart from it."""
+    """A table of what is shown first, to be read with `\\input`: ranks, values with intervals; bold is the first of a
+    column and all that no test tells apart from it."""
     board = made.board
     shown = [one for one in board.columns if one.overview]
     lines = [
-        r"% \usepackage{booktabs}", r"% " + tex(board.method), r"\begin{tabular}{ll" + "r" * len(shown) + "}",
-        r"\toprule", " & ".join(["Rank", "System", *(tex(one.title) for one in shown)]) + r" \\", r"\midrule",
+        r"% Needs \usepackage{booktabs,graphicx}.", rf"% {escape(board.title)}, version {board.version}.",
+        rf"% {escape(board.method)}", r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{rl{'r' * len(shown)}}}", r"\toprule",
+        " & ".join(["Rank", "System", *(escape(one.title) for one in shown)]) + r" \\", r"\midrule",
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
         values = [_value(made, one, row.index) for one in shown]
-        placed = tex(numbers.rank(*rank)) if rank else "--"
-        lines.append(" & ".join([placed, tex(row.name), *values]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def tex(text: str) -> str:
-    """Text that LaTeX sets as it is.
-
-    >>> tex("a_b & 50%")
-    'a\\\\_b \\\\& 50\\\\%'
-    """
-    return "".join(_TEX.get(sign, sign if sign >= " " else " ") for sign in text)
+        placed = escape(numbers.rank(*rank)) if rank else ""
+        lines.append(" & ".join([placed, escape(row.name), *values]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
 def _value(made: Made, column: Column, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
-        return tex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
+        return escape({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
     unit = Unit(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
-    text = tex(unit.text(cell.value))
+    text = escape(unit.text(cell.value))
     if index in made.board.top[column.key]:
         text = rf"\textbf{{{text}}}"
     if cell.low is not None and cell.high is not None:
-        text += rf" {{\scriptsize {tex(unit.interval(cell.low, cell.high))}}}"
+        text += rf" {{\scriptsize {escape(unit.interval(cell.low, cell.high))}}}"
     return text
 
 
