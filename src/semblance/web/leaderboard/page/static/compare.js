@@ -54,8 +54,8 @@ function fields(systems, a, b, act) {
 function content(board, found, a, b, choice, act) {
   const every = choice.places === "all", rows = every ? found.rows : overviewFirst(board, found.rows).slice(0, MOST);
   const note = found.paired ? "Paired over the same items." : `Not paired: ${found.reason}. Errors of both add up.`;
+  $("#compare-title").textContent = found.title;
   return [
-    el("p.lede", found.title),
     facts(a, b),
     el("h2", "Differences, A − B"),
     el("p.how", `${note} Bars: single 95% intervals; p after Holm’s correction over all rows. Seen from: the least true difference that this data shows with 80% power. Right of the line: A is higher. Differences are of unrounded values.`),

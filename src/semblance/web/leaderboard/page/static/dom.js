@@ -40,16 +40,18 @@ function assign(node, attributes) {
 export function field(title, groups, value, onchange) {
   const choices = (list) => list.map(([key, words]) => el("option", { value: key }, words));
   const parts = groups.map(([name, list]) => (name ? el("optgroup", { label: name }, choices(list)) : choices(list)));
-  const select = el("select", parts.flat(), { onchange: () => onchange(select.value) });
+  const select = el("select", parts.flat(), { "aria-label": title, onchange: () => onchange(select.value) });
   select.value = value;
   return el("label.field", title, select);
 }
 
-/** Says a sentence to those who do not see the page; the same sentence twice is said twice. */
-export function say(text) {
+let saying = 0;
+/** Says a sentence to those who do not see the page; the same sentence twice is said twice, and only the last of many. */
+export function say(text, wait = 30) {
+  clearTimeout(saying);
   const place = $("#said");
   place.textContent = "";
-  setTimeout(() => { place.textContent = text; }, 30);
+  saying = setTimeout(() => { place.textContent = text; }, wait);
 }
 
 export const named = (text) => el("bdi", text);

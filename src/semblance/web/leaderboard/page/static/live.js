@@ -5,14 +5,22 @@ import { clock, counted, moment } from "./numbers.js";
 const EVERY_LIVE = 10_000, EVERY = 30_000, LIST_EVERY = 60_000, QUIET = 60_000, PATIENCE = 8_000, MISSED = 3;
 const STATUSES = { live: "● live", stale: "◌ no news", done: "✓ complete" };
 
-/** One answer as JSON; the browser sends its tag along and gets 304 where nothing is new. */
-export async function fetched(address) {
-  const answer = await fetch(address, { cache: "no-cache", signal: AbortSignal.timeout(PATIENCE) });
+const known = new Map();
+/** One answer as JSON. Of what is asked again and again (`again`) the last answer is kept with its tag: 304 is enough. */
+export async function fetched(address, { again = false } = {}) {
+  const before = known.get(address), headers = before ? { "If-None-Match": before.tag } : {};
+  const answer = await fetch(address, { cache: "no-store", headers, signal: AbortSignal.timeout(PATIENCE) });
+  if (answer.status === 304 && before) return before.told;
   if (!answer.ok) {
     const told = await answer.json().catch(() => ({}));
     throw Object.assign(new Error(told.error || `the server answered ${answer.status}`), { status: answer.status });
   }
-  return answer.json();
+  const told = await answer.json(), tag = answer.headers.get("etag");
+  if (again && tag) {
+    known.clear();
+    known.set(address, { tag, told });
+  }
+  return told;
 }
 
 /** Ask from now on; `changed` draws what is new. */
@@ -43,7 +51,7 @@ export function keepLive(board, changed) {
 
 /** Fetch what is new; whether there was anything. */
 async function update(board) {
-  const before = board.stamp, changes = await board.ask(`/changes?since=${encodeURIComponent(before)}`);
+  const before = board.stamp, changes = await board.ask(`/changes?since=${encodeURIComponent(before)}`, { again: true });
   const [status, updated] = [board.status, board.updated];
   if (!board.merge(changes)) board.take(await board.ask(""));
   return board.stamp !== before || board.status !== status || board.updated !== updated;

@@ -12,7 +12,7 @@ import { drawTable } from "./table.js";
 import { drawTools } from "./tools.js";
 
 const { base, board: id } = document.body.dataset;
-const ask = (path) => fetched(`${base}api/boards/${encodeURIComponent(id)}${path}`);
+const ask = (path, options) => fetched(`${base}api/boards/${encodeURIComponent(id)}${path}`, options);
 let board = null, view = "";
 
 /** Change what is chosen, draw it, and say it where `words` are given. */
@@ -36,16 +36,10 @@ function drawRanking(choice) {
   drawTools(board, choice, act, (what) => (what === "link" ? copy(location.href, "Link") : copy(asText(board, choiceNow()), "Table")));
   const found = drawTable(board, choice, act);
   const told = drawShown(board, choice, found, act);
-  if (choice.find) announceSoon(told || `${found.shown} systems shown`);
+  // While somebody types, only the last state is said.
+  if (choice.find) say(told || `${found.shown} systems shown`, 500);
 }
 const choiceNow = () => read().choice;
-
-let soon = 0;
-/** While somebody types, only the last state is said. */
-function announceSoon(text) {
-  clearTimeout(soon);
-  soon = setTimeout(() => say(text), 500);
-}
 
 /** Columns that are shown and not here yet are fetched, then drawn. */
 async function want(choice) {
@@ -97,6 +91,7 @@ async function start() {
   if (!board) return;
   if (board.stamp !== document.body.dataset.stamp) drawHeading(board);
   draw();
+  document.body.dataset.alive = "";
   keepLive(board, changed);
 }
 start();

@@ -27,7 +27,7 @@ function fields(board, choice, act, copy) {
   const labelled = (key, node) => { $("select, input", node).dataset.key = key; return node; };
   const folded = (node) => { if (node) node.classList.add("folded"); return node; };
   return [
-    labelled("find", el("label.field", "Find a system", el("input", { type: "search", oninput: (event) => act({ find: event.target.value }) }))),
+    $("label:has([data-key=find])") || labelled("find", el("label.field", "Find a system", el("input", { type: "search", "aria-label": "Find a system", oninput: (event) => act({ find: event.target.value }) }))),
     labelled("score", field("Score", scoreGroups(board), "", (value) => act({ score: value === board.lead && !choice.task ? null : value }))),
     el("button.fold", { "data-key": "fold", "aria-expanded": "false", onclick: unfold }, "Filters"),
     folded(tasks.length > 1 && labelled("task", field("Task", [["", [["", "All tasks"], ...tasks]]], "", (value) => act({ task: value, score: null, sort: null, way: null, col: null, cols: null })))),

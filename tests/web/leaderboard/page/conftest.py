@@ -1,0 +1,98 @@
+"""Made boards behind a server of a test's own, and pages whose complaints and foreign requests fail the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from .made_board import Made
+from .serving import Served
+
+EXPECTED = "Failed to load resource: "
+"""What a browser says by itself where a test lets the server fail."""
+AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """Fourteen systems, three datasets a task. Tests that change it make their own by `serve`."""
+    server = Served(Made())
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Serve a board: serve(Made(...), prefix="")."""
+    running: list[Served] = []
+
+    def started(made: Made, **options: Any) -> Served:
+        running.append(Served(made, **options))
+        return running[-1]
+
+    yield started
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address and wait until the page is alive: visit(url, width=1232, alive=True, **options of the context)."""
+    contexts, complaints, hosts = [], [], set()
+
+    def opened(url: str, *, width: int = 1232, height: int = 900, alive: bool = True, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+        page.goto(url)
+        if alive:
+            page.wait_for_selector("[data-alive]", state="attached")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [one for one in complaints if EXPECTED not in one] == []
+    assert hosts <= {"127.0.0.1"}
+
+
+def names(page: Any, rows: str = "#board tbody tr[data-name]") -> list[str]:
+    """The systems of the table in the order of its rows."""
+    found: list[str] = page.eval_on_selector_all(rows, "rows => rows.map(row => row.dataset.name)")
+    return found
+
+
+def columns(page: Any) -> list[str]:
+    """The headings of the table's columns that hold scores or facts."""
+    found: list[str] = page.eval_on_selector_all(
+        "#board thead :is(.lead, .task, .fact) .sort", "all => all.map(one => one.textContent)"
+    )
+    return found
+
+
+def serious(page: Any) -> list[str]:
+    """What axe finds."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page, options={"runOnly": AXE})
+    return [
+        f"{one['id']}: {one['nodes'][0]['html'][:160]} {one['nodes'][0].get('failureSummary', '')[:300]}"
+        for one in found.response["violations"]
+        if one["impact"] in ("serious", "critical", "moderate")
+    ]
+
+
+def wait_until(page: Any, condition: str, seconds: float = 15) -> None:
+    """Wait until an expression is true; not by the browser's own waiting, which the page's policy forbids."""
+    for _ in range(int(seconds * 50)):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"never: {condition}")

@@ -1,0 +1,136 @@
+"""Every view in light and dark, on a phone and at a desk, on paper and in forced colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .conftest import serious
+from .serving import Served
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+Visit = Callable[..., Any]
+VIEWS = (
+    "#ranking",
+    "#ranking?task=retrieval",
+    "#ranking?find=brich",
+    "#pareto",
+    "#compare",
+    "#data",
+    "#boards",
+)
+
+
+def go(page: Any, place: str) -> None:
+    """Show a view by its address and wait for what it fetches."""
+    page.evaluate("place => { location.hash = place }", place)
+    page.wait_for_timeout(250)
+
+
+def card(served: Served) -> str:
+    return f"{served.board_url}system?name={served.made.names[4]}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(served: Served, visit: Visit, scheme: str) -> None:
+    """No view, no open menu, no card and no error page has a finding."""
+    page = visit(served.board_url, color_scheme=scheme)
+    found = {}
+    for view in VIEWS:
+        go(page, view)
+        found[view] = serious(page)
+    go(page, "#ranking")
+    for name in ("Columns", "Download", "Copy"):
+        page.locator("summary", has_text=name).click()
+        found[name] = serious(page)
+    for address in (card(served), served.url + "b/nothing/"):
+        page.goto(address)
+        found[address] = serious(page)
+    assert {view: one for view, one in found.items() if one} == {}
+
+
+@pytest.mark.parametrize("width", [320, 390, 1232])
+def test_nothing_scrolls_sideways(served: Served, visit: Visit, width: int) -> None:
+    """Wide tables scroll in their own named frame, which the keyboard reaches; targets are 24 px or more."""
+    page = visit(served.board_url, width=width)
+    wide, small = {}, {}
+    for view in (*VIEWS, None):
+        if view is None:
+            page.goto(card(served))
+        else:
+            go(page, view)
+        extent = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        if extent > 0:
+            wide[view] = extent
+        small[view] = page.evaluate("""() => [...document.querySelectorAll('button, select, input, summary')]
+          .filter((e) => e.checkVisibility() && !e.closest('.check'))
+          .map((e) => [e.textContent || e.dataset.key, e.getBoundingClientRect()])
+          .filter(([, box]) => box.height < 23.9 || box.width < 23.9).map(([text, box]) => `${text} ${box.width}x${box.height}`)""")
+    assert wide == {}
+    assert {view: one for view, one in small.items() if one} == {}
+    assert page.locator(".frame:not([tabindex='0'][aria-label])").count() == 0
+
+
+def test_the_table_needs_no_scrolling_at_a_desk(served: Served, visit: Visit) -> None:
+    """Five tasks fit beside rank, name and score."""
+    page = visit(served.board_url)
+    assert page.evaluate(
+        "document.querySelector('#frame').scrollWidth <= document.querySelector('#frame').clientWidth"
+    )
+
+
+def test_a_phone_folds_the_filters(served: Served, visit: Visit) -> None:
+    """Find and score stay; the rest opens, and says how much is chosen."""
+    page = visit(served.board_url, width=390)
+    assert not page.get_by_label("Task", exact=True).is_visible()
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("Task", exact=True).select_option(label="Retrieval")
+    assert page.locator(".fold").inner_text() == "Filters (1)"
+    assert page.locator(".fold").get_attribute("aria-expanded") == "true"
+    row = page.locator("#board tr[data-name]").first
+    assert row.locator(".rank").is_visible()
+    assert row.locator(".bar svg").is_visible()
+    assert not row.locator(".task").first.is_visible()
+
+
+def test_theme_is_kept(served: Served, visit: Visit) -> None:
+    """The choice wins over the system's, stays after a reload and on other pages, before anything is drawn."""
+    page = visit(served.board_url, color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.get_by_label("Theme").select_option("dark")
+    assert page.evaluate(ground) == "rgb(20, 24, 29)"
+    page.goto(card(served))
+    assert page.evaluate(ground) == "rgb(20, 24, 29)"
+    page.get_by_label("Theme").select_option("")
+    page.reload()
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_it_prints_light_with_intervals(served: Served, visit: Visit) -> None:
+    """On paper: no fields, intervals as numbers, all columns on the sheet."""
+    page = visit(served.board_url, color_scheme="dark", width=794)
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 38)"
+    assert not page.locator("#bar").is_visible()
+    assert page.locator("#board .ci").first.is_visible()
+    assert page.evaluate("document.querySelector('#board').scrollWidth") <= 794
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+def test_forced_colours_keep_shapes(served: Served, visit: Visit) -> None:
+    """Where the system's colours rule, marks are drawn in its text colour and kinds keep their shapes."""
+    page = visit(served.board_url, forced_colors="active", color_scheme="dark")
+    bar = "getComputedStyle(document.querySelector('#board .iv.e')).fill"
+    assert page.evaluate(bar) == page.evaluate("getComputedStyle(document.body).color")
+    classical = "getComputedStyle(document.querySelector('th.c'), '::before').borderRadius"
+    assert page.evaluate(classical) == "0px"
+
+
+def test_nothing_moves_where_none_is_asked(served: Served, visit: Visit) -> None:
+    """Reduced motion: no transition at all."""
+    page = visit(served.board_url, reduced_motion="reduce")
+    moves = "[...document.querySelectorAll('*')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
+    assert page.evaluate(f"{moves}.length") == 0
