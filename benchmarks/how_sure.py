@@ -1,16 +1,18 @@
 """Are the intervals and tests what they say? Drawn worlds with a known truth, through the estimators that runs use.
 
-    python benchmarks/how_sure.py [--worlds 1000] [--resamples 1000] [--seed 1]
+    python benchmarks/how_sure.py [--worlds 1000] [--resamples 1000] [--seed 1] [--table intervals]
 
-Prints Markdown tables: the share of 95% intervals that hold the true value, by measure and number of items; Wilson's
-and the BCa interval beside the percentile bootstrap where they apply; how often equal systems are told apart; how often
-a gate raises a false alarm, and how often it finds a fall of the size that `smallest_difference` names.
+Prints Markdown tables: the share of 95% intervals that hold the true value, by measure and number of items; other
+intervals beside ours; drawing items that share a text one by one and together; how often equal systems are told apart
+and true ranks are missed; how often a gate raises a false alarm, and how often it finds a fall of the size that
+`smallest_difference` names.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,22 +22,40 @@ from scipy.special import ndtr, ndtri
 
 from semblance.protocols.compare import RunValues, Side, contrast
 from semblance.protocols.compare.items import ItemValues
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.estimates import Estimate, combine, estimate
+from semblance.protocols.comparisons import Headline, mean_component
+from semblance.protocols.estimates import combine, estimate
 from semblance.protocols.gate import judged_against
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.options import PtebOptions
+from semblance.protocols.pteb.summary.layout import RunSource
+from semblance.protocols.pteb.summary.levels import Level, on_dataset
+from semblance.protocols.pteb.summary.runs import Runs
 from semblance.protocols.pteb.tasks.pair_classification import average_precision
 from semblance.protocols.pteb.tasks.resampling import correlated
+from semblance.protocols.rag.probes.resampling import ProbeContext
+from semblance.protocols.rag.scoring.resampled import Quantity
+from semblance.protocols.rag.scoring.valued import interval as rag_interval
 from semblance.protocols.sage.preference import choice_figures, mapped_pearson
-from semblance.protocols.standings import Standing
-from semblance.stats import rank_ranges, resample_means, wilson
+from semblance.protocols.standings import OVERALL, Standing
+from semblance.records import Component, Score, Stratum
+from semblance.stats import (
+    corrected_interval,
+    freedom_of_units,
+    rank_intervals,
+    rank_ranges,
+    resample_means,
+    smallest_difference,
+    t_test,
+    wilson,
+)
+from semblance.stats.freedom import KEPT
+from semblance.stats.masked import resample_defined_means
 from semblance.text import open_tokenizer
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 SIZES = (25, 50, 100, 200, 400)
-MANY = 2_000_000
+MANY = 1_000_000
 TASKS = 5
 
 
@@ -45,7 +65,7 @@ class World:
 
     name: str
     draw: Draw
-    of: Callable[[Floats, Context], Estimate]
+    of: Callable[[Floats, Context], Score]
 
 
 def main() -> None:
@@ -54,12 +74,12 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=1000)
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--table", choices=list(TABLES), action="append")
     asked = parser.parse_args()
     setting = Setting(asked.worlds, asked.resamples, asked.seed)
-    for title, lines in (
-        ("Intervals", coverage(setting)), ("Other intervals", others(setting)), ("Equal systems", equals(setting)),
-        ("Gates", gates(setting)),
-    ):  # fmt: skip
+    for name in asked.table or TABLES:
+        title, table = TABLES[name]
+        lines = table(setting)
         print(f"\n**{title}**, {asked.worlds:,} worlds, {asked.resamples:,} resamples\n")
         for line in lines:
             print(line, flush=True)
@@ -90,10 +110,16 @@ def hash_of(name: str) -> int:
 
 def coverage(setting: Setting) -> Iterator[str]:
     """The share of intervals that hold the truth, by n."""
+    yield from _coverage(WORLDS, setting)
+
+
+def _coverage(worlds: Sequence[World], setting: Setting) -> Iterator[str]:
     yield "| Measure | truth | " + " | ".join(f"n = {n}" for n in SIZES) + " |"
     yield "|---|---:|" + "---:|" * len(SIZES)
-    for world in WORLDS:
-        truth = world.of(world.draw(setting.rng("truth", world.name), MANY), _no_resampling(setting)).value
+    for world in worlds:
+        truth = (
+            world.of(world.draw(setting.rng("truth", world.name), MANY), _no_resampling(setting)).value or 0.0
+        )
         cells = [_covered(world, n, truth, setting) for n in SIZES]
         yield f"| {world.name} | {truth:.3f} | " + " | ".join(cells) + " |"
 
@@ -101,7 +127,7 @@ def coverage(setting: Setting) -> Iterator[str]:
 def _covered(world: World, n: int, truth: float, setting: Setting) -> str:
     rng, held, defined = setting.rng(world.name, n), 0, 0
     for number in range(setting.worlds):
-        row = world.of(world.draw(rng, n), setting.context(number)).score(world.name)
+        row = world.of(world.draw(rng, n), setting.context(number))
         if row.ci_low is not None and row.ci_high is not None:
             defined += 1
             held += row.ci_low <= truth <= row.ci_high
@@ -122,7 +148,7 @@ def others(setting: Setting) -> Iterator[str]:
         kinds = {
             "percentile": _percentile,
             "BCa": _bca,
-            **({"Wilson": _wilson} if "accuracy" in world.name else {}),
+            "ours": _wilson if "accuracy" in world.name else _corrected,
         }
         for kind, ends in kinds.items():
             cells = [_held_by(ends, world, n, truth, setting) for n in SIZES]
@@ -161,6 +187,10 @@ def _bca(items: Floats, draws: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _corrected(items: Floats, draws: Floats) -> tuple[float, float]:
+    return corrected_interval(draws, float(items.mean()), freedom_of_units(len(items)))
+
+
 def _wilson(items: Floats, draws: Floats) -> tuple[float, float]:  # noqa: ARG001
     found = wilson(float(items.mean()), len(items))
     return found.low, found.high
@@ -170,16 +200,15 @@ def equals(setting: Setting) -> Iterator[str]:
     """How often systems that differ by chance alone are told apart."""
     yield "| Test, alpha 0.05 | " + " | ".join(f"n = {n}" for n in SIZES) + " |"
     yield "|---|" + "---:|" * len(SIZES)
-    counts = {
-        name: [0] * len(SIZES) for name in ("z by bootstrap", "swaps", "Wilcoxon", "any of 10 pairs, Holm")
-    }
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(SIZES))
     for place, n in enumerate(SIZES):
         rng = setting.rng("equal", n)
         for _ in range(setting.worlds):
-            for name, rejected in _told_apart(rng, n, setting).items():
+            found = _told_apart(rng, n, setting) | _overall_apart(rng, n, setting) | _ranked(rng, n, setting)
+            for name, rejected in found.items():
                 counts[name][place] += rejected
-    for name, found in counts.items():
-        yield f"| {name} | " + " | ".join(f"{100 * one / setting.worlds:.1f}%" for one in found) + " |"
+    for name, rejections in counts.items():
+        yield f"| {name} | " + " | ".join(f"{100 * one / setting.worlds:.1f}%" for one in rejections) + " |"
 
 
 def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -194,11 +223,66 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     found = contrast(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
-    ranges = rank_ranges(draws, values.mean(axis=1))
+    ranges = rank_ranges(draws, values.mean(axis=1), strata=[(Stratum(n, row[:KEPT]),) for row in draws])
+    plain = rank_ranges(draws, values.mean(axis=1))
+    error = float(np.std(draws[0] - draws[1], ddof=1))
     return {
-        "z by bootstrap": found.p < 0.05, "swaps": items.randomization_p < 0.05, "Wilcoxon": items.wilcoxon_p < 0.05,
-        "any of 10 pairs, Holm": any(one != (1, TASKS) for one in ranges),
+        "t (ranks, compare, gate)": found.p < 0.05,
+        "z, as it was": t_test(found.difference or 0.0, error, 1.0)[1] < 0.05,
+        "random swaps": items.randomization_p < 0.05, "Wilcoxon's ranks": items.wilcoxon_p < 0.05,
+        "any of ten pairs, t, Holm": any(one != (1, TASKS) for one in ranges),
+        "any of ten pairs, z, Holm, as it was": any(one != (1, TASKS) for one in plain),
     }  # fmt: skip
+
+
+def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
+    """Overall scores of SAGE: the mean of five tasks, of n, n, n, half of n items and of five clustering sets. And of
+    PTEB: n items in six or three wordings, each of which helps and harms systems as it happens."""
+    sides: list[list[Component]] = [[], []]
+    for units in (n, n, n, max(2, n // 2), 5):
+        values = rng.beta(0.8, 0.6, units) + rng.normal(0, 0.15, (2, units))
+        draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
+        for side, own, of_own in zip(sides, values, draws, strict=True):
+            side.append(Component(float(own.mean()), units, of_own))
+    overall = [Headline.of(f"s{i}", mean_component(parts), "") for i, parts in enumerate(sides)]
+    found = {"t, overall of five tasks, one of five sets": _apart(overall)}
+    for runs in (6, 3):
+        levels = [_level(values, runs, n, setting) for values in _worded(rng, runs, n)]
+        found[f"t, PTEB score, {runs} runs"] = _apart([one.score for one in levels])
+    return found
+
+
+def _apart(headlines: Sequence[Headline]) -> bool:
+    sides = [Side(Standing("t", "", "m", one)) for one in headlines]
+    return contrast(*sides).p < 0.05
+
+
+def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
+    """Two systems' values of items in each run, (runs, n): items differ, and so do wordings of an item."""
+    items = rng.beta(0.8, 0.6, n)
+    return [
+        items + rng.normal(0, 0.1, n) + rng.normal(0, 0.1, (runs, n)) + rng.normal(0, 0.005, (runs, 1))
+        for _ in "ab"
+    ]
+
+
+def _level(values: Floats, runs: int, n: int, setting: Setting) -> Level:
+    draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
+    source = RunSource("", {"d": tuple(range(runs))})
+    made = Runs(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
+    return on_dataset("d", "s", [made], seed=1, resamples=setting.resamples)
+
+
+def _ranked(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
+    """Five systems, the second and third equal in truth, the others 0.03 apart: is a true rank outside its range?"""
+    truth = np.array([0.06, 0.03, 0.03, 0.0, -0.03])
+    values = rng.beta(0.8, 0.6, n) + truth[:, None] + rng.normal(0, 0.15, (TASKS, n))
+    ranks = rank_intervals(values, n_resamples=setting.resamples, rng=rng)
+    wrong = any(
+        not (one.low <= 1 + int((truth > own).sum()) and int((truth >= own).sum()) <= one.high)
+        for one, own in zip(ranks, truth, strict=True)
+    )
+    return {"true rank outside its range, five systems": wrong}
 
 
 def gates(setting: Setting) -> Iterator[str]:
@@ -225,41 +309,55 @@ def _alarms(n: int, fallen: int | None, setting: Setting) -> float:
 def _two_runs(
     rng: np.random.Generator, n: int, fallen: int | None, setting: Setting
 ) -> tuple[RunValues, RunValues]:
-    """A fall is 2.80 true standard errors of the difference, which a two-sided test finds in 80%; the gate's test is
-    one-sided, so it finds a little more."""
+    """A fall is what a two-sided test finds in 80% with the true standard error; the gate's test is one-sided, so it
+    finds a little more."""
     standings: list[list[Standing]] = [[], []]
+    headlines: list[list[Headline]] = [[], []]
     for task in range(TASKS):
         difficulty = rng.beta(0.8, 0.6, n)
         values = difficulty + rng.normal(0, 0.15, (2, n))
         if task == fallen:
-            values[1] -= 2.8016 * 0.15 * np.sqrt(2 / n)
+            values[1] -= smallest_difference(0.15 * np.sqrt(2 / n), df=n - 1)
         draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
         for side in (0, 1):
             headline = Headline("system", float(values[side].mean()), n, draws[side])
             standings[side].append(Standing(f"task {task}", "", "m", headline))
+            headlines[side].append(headline)
+    if fallen is None:
+        for side, of_side in enumerate(headlines):
+            overall = Headline.of("system", mean_component([one.component for one in of_side]), "")
+            standings[side].append(Standing(OVERALL, "", OVERALL, overall))
     manifest = {"protocol": "sage", "arguments": {}, "datasets": []}
     first, second = (RunValues(Path(), manifest, tuple(one), ItemValues(Path())) for one in standings)
     return first, second
 
 
-def mean_of(items: Floats, context: Context) -> Estimate:
+def mean_of(items: Floats, context: Context) -> Score:
     """The mean of the first column."""
-    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items")
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
 
 
-def share_of(items: Floats, context: Context) -> Estimate:
+def share_of(items: Floats, context: Context) -> Score:
     """The share of the items that are right."""
-    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True)
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score("")
 
 
-def ratings(items: Floats, context: Context) -> Estimate:
-    """SAGE's rating score: Pearson's correlation mapped to 0 to 1."""
-    x, y = items.T
+def over_groups(items: Floats, context: Context) -> Score:
+    """The mean of the first column, rows of one group (second column) drawn together."""
+    groups = items[:, 1].astype(np.int64)
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups).score("")
+
+
+def ratings(items: Floats, context: Context) -> Score:
+    """SAGE's rating score: Pearson's correlation mapped to 0 to 1; the third column is the source."""
+    x, y = items[:, :2].T
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    return estimate(np.stack([x, y, x * x, y * y, x * y], axis=1), mapped_pearson, context, "ratings")
+    groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
+    columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
+    return estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
 
 
-def choices(items: Floats, context: Context) -> Estimate:
+def choices(items: Floats, context: Context) -> Score:
     """SAGE's mean of accuracy, precision, recall and F1."""
     predicted, actual = items.T
     columns = np.stack([predicted == actual, predicted * actual, predicted, actual], axis=1).astype(
@@ -269,26 +367,63 @@ def choices(items: Floats, context: Context) -> Estimate:
         estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "choices")  # type: ignore[misc]
         for i in range(4)
     ]
-    return combine(figures, "")
+    return combine(figures, "").score("")
 
 
-def retained(items: Floats, context: Context) -> Estimate:
+def retained(items: Floats, context: Context) -> Score:
     """SAGE's retention: mean of the damaged over mean of the clean."""
-    return estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries")
+    return estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score("")
 
 
-def spearman(items: Floats, context: Context) -> Estimate:
-    """Spearman's correlation over pairs."""
-    found = correlated(items[:, 0], items[:, 1], context, "pairs", method="")
+def spearman(items: Floats, context: Context) -> Score:
+    """Spearman's correlation over pairs; the third column is the group that is drawn together."""
+    groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
+    found = correlated(items[:, 0], items[:, 1], context, "pairs", groups=groups, method="")
     assert not isinstance(found, str)
-    return found
+    return found.score("")
 
 
-def pairs(items: Floats, context: Context) -> Estimate:
+def pairs(items: Floats, context: Context) -> Score:
     """Average precision of similar pairs."""
     labels = items[:, 1].astype(np.int8)
     found = average_precision(items[:, 0], labels, np.zeros(len(items), dtype=bool), context)
-    return Estimate(float("nan"), 0, np.empty(0), "") if isinstance(found, str) else found
+    return Score("", None, 0) if isinstance(found, str) else found.score("")
+
+
+def over_queries(items: Floats, context: Context) -> Score:
+    """`rag score`: the mean over the queries where it is defined, or a ratio of two such means (%PROC)."""
+    rng = context.stream("queries")
+    means = resample_defined_means(items, n_resamples=context.resamples, rng=rng)
+    values = np.nanmean(items, axis=0)
+    one = items.shape[1] == 1
+    value = values[0] if one else values[0] / values[1]
+    quantity = Quantity(float(value), means[:, 0] if one else means[:, 0] / means[:, 1], len(items))
+    low, high = rag_interval(quantity) or (None, None)
+    return Score("", quantity.value, quantity.n, low, high)
+
+
+def margins(items: Floats, context: Context) -> Score:
+    """A probe: the mean margin over queries, the runs of a query averaged first."""
+    probe = ProbeContext(context.dataset, context.tokenizer, context.seed, draws=context.resamples)
+    return probe.over_queries("margin", items.mean(axis=1))
+
+
+def paraphrased(runs: int) -> Callable[[Floats, Context], Score]:
+    """PTEB: items in so many wordings, both resampled."""
+
+    def scored(items: Floats, context: Context) -> Score:
+        # In a world of very many items the truth is 0.
+        if context.resamples < 10:
+            return Score("", 0.0, 0)
+        draws = resample_means(items, n_resamples=context.resamples, rng=context.stream("items")).T
+        source = RunSource("", {"d": tuple(range(runs))})
+        values = items.mean(axis=0)
+        made = Runs(source, values, values, draws, draws, len(items))
+        seed = int(context.stream("runs").integers(2**31))
+        headline = on_dataset("d", "s", [made], seed=seed, resamples=context.resamples).score
+        return Score("", headline.value, headline.n, *headline.interval)
+
+    return scored
 
 
 def shares(p: float) -> Draw:
@@ -336,6 +471,70 @@ def judged(rng: np.random.Generator, n: int) -> Floats:
     return np.stack([rng.normal(size=n) + 1.3 * label, label], axis=1)
 
 
+def v_measures(rng: np.random.Generator, n: int) -> Floats:
+    """V-measure of clustering sets."""
+    return rng.beta(6, 8, (n, 1))
+
+
+def of_sources(rho: float, each: int, of: float) -> Draw:
+    """Similarity and rating of `each` summaries of a source, which share a part `of` their variance on both sides; the
+    third column is the source. n counts summaries."""
+
+    def drawn(rng: np.random.Generator, n: int) -> Floats:
+        source = np.arange(n) // each
+        shared, own = rng.normal(size=(2, source.max() + 1)), rng.normal(size=(2, n))
+        parts = np.sqrt(of) * shared[:, source] + np.sqrt(1 - of) * own
+        return np.stack([parts[0], rho * parts[0] + np.sqrt(1 - rho**2) * parts[1], source], axis=1)
+
+    return drawn
+
+
+def alike(each: int, of: float) -> Draw:
+    """nDCG of queries that share a relevant document in groups of `each`, and the group."""
+
+    def drawn(rng: np.random.Generator, n: int) -> Floats:
+        group = np.arange(n) // each
+        base = np.sqrt(of) * rng.normal(size=group.max() + 1)[group] + np.sqrt(1 - of) * rng.normal(size=n)
+        return np.stack([ndtr(base), group], axis=1)
+
+    return drawn
+
+
+def harm(rng: np.random.Generator, n: int) -> Floats:
+    """Harm@10: tenths, of one query in five none."""
+    return (rng.binomial(10, 0.35, n) * (rng.random(n) > 0.2) / 10)[:, None]
+
+
+def recalled(rng: np.random.Generator, n: int) -> Floats:
+    """N-Recall4+@10: few decisive passages, and one query in ten has none."""
+    known = np.minimum(rng.poisson(1.6, n) + 1, 10)
+    values = rng.binomial(known, 0.6) / known
+    return np.where(rng.random(n) < 0.1, np.nan, values)[:, None]
+
+
+def of_ceiling(rng: np.random.Generator, n: int) -> Floats:
+    """RA-nWG of what was found, and of the best that could have been."""
+    ceiling = rng.beta(4, 1.2, n)
+    return np.stack([ceiling * rng.beta(3, 1.5, n), ceiling], axis=1)
+
+
+def named(rng: np.random.Generator, n: int) -> Floats:
+    """Margins of a probe: ten runs of each query."""
+    return rng.gamma(1.5, 0.04, (n, 1)) - 0.02 + rng.normal(0, 0.03, (n, 10))
+
+
+def worded(runs: int) -> Draw:
+    """Items in so many wordings: items and what paraphrasing costs them differ, and so does every wording."""
+
+    def drawn(rng: np.random.Generator, n: int) -> Floats:
+        if n == MANY:
+            return np.zeros((1, runs))
+        items = rng.normal(0, 0.3, (n, 1)) + rng.normal(0, 0.1, (n, 1)) + rng.normal(0, 0.15, (n, runs))
+        return items + rng.normal(0, 0.005, runs)
+
+    return drawn
+
+
 WORLDS = (
     World("accuracy, 0.80", shares(0.8), share_of),
     World("accuracy, 0.95", shares(0.95), share_of),
@@ -347,7 +546,41 @@ WORLDS = (
     World("Spearman, 0.45", rated(0.45), spearman),
     World("Spearman, 0.85", rated(0.85), spearman),
     World("AP of pairs", judged, pairs),
+    World("V-measure, n sets", v_measures, mean_of),
+    World("`rag score` Harm@10", harm, over_queries),
+    World("`rag score` N-Recall4+@10", recalled, over_queries),
+    World("`rag score` %PROC@10", of_ceiling, over_queries),
+    World("probe's margin, ten runs", named, margins),
+    World("PTEB score, 6 runs", worded(6), paraphrased(6)),
+    World("PTEB score, 3 runs", worded(3), paraphrased(3)),
 )
+
+
+def _alone(of: Callable[[Floats, Context], Score], columns: int) -> Callable[[Floats, Context], Score]:
+    return lambda items, context: of(items[:, :columns], context)
+
+
+CLUSTERED = (
+    World("queries, 3 of a document: one by one", alike(3, 0.5), _alone(mean_of, 1)),
+    World("queries, 3 of a document: together", alike(3, 0.5), over_groups),
+    World("ratings, 5 of a source: one by one", of_sources(0.4, 5, 0.7), _alone(ratings, 2)),
+    World("ratings, 5 of a source: together", of_sources(0.4, 5, 0.7), ratings),
+    World("Spearman, 5 of a text: one by one", of_sources(0.4, 5, 0.7), _alone(spearman, 2)),
+    World("Spearman, 5 of a text: together", of_sources(0.4, 5, 0.7), spearman),
+)
+"""Items that share something, drawn one by one and together."""
+
+
+def clustered(setting: Setting) -> Iterator[str]:
+    """The share of intervals that hold the truth where items share a text."""
+    yield from _coverage(CLUSTERED, setting)
+
+
+TABLES: dict[str, tuple[str, Callable[[Setting], Iterator[str]]]] = {
+    "intervals": ("Intervals", coverage), "others": ("Other intervals", others),
+    "clustered": ("Items that share a text", clustered), "tests": ("Equal systems", equals),
+    "gates": ("Gates", gates),
+}  # fmt: skip
 
 
 if __name__ == "__main__":
