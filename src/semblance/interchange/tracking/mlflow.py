@@ -45,7 +45,7 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "sem
     try:
         place = _experiment(client, experiment, address)
         return [_log(client, place, run) for run in runs]
-    except library.exceptions.MlflowException as error:
+    except (library.exceptions.MlflowException, OSError) as error:
         raise ModelError(
             f"MLflow failed: {str(error).splitlines()[0]}",
             mend="Mend it and export again: what was logged is found.",
@@ -94,7 +94,7 @@ def _client(library: Any, address: str) -> Any:
     try:
         client = library.tracking.MlflowClient(tracking_uri=address)
         client.search_experiments(max_results=1)
-    except (library.exceptions.MlflowException, ImportError, OSError) as error:
+    except Exception as error:  # a store may be anything, and so may what its driver raises
         raise UsageError(
             f"MLflow cannot use this store: {str(error).splitlines()[0]}",
             mend="Give a folder, sqlite:///FILE or the address of a server.",

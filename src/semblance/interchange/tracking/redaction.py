@@ -10,8 +10,9 @@ from typing import Any
 HIDDEN = "***"
 _SECRET = r"(?:api[_-]?key|key|token|secret|password|passwd)"
 _USER = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_VALUE = re.compile(rf"(?<=[?&;\s])({_SECRET}=)(?![A-Z][A-Z0-9_]*(?:[&;\s]|$))[^&;\s]+", re.IGNORECASE)
+_VALUE = re.compile(rf"(?<=[?&;\s])((?i:{_SECRET})=)(?![A-Z][A-Z0-9_]*(?:[&;\s]|$))[^&;\s]+")
 """A value of a secret's name in a spec string; `key=OPENAI_API_KEY` names a variable, which is no secret."""
+_OPTION = re.compile(rf"(--(?i:{_SECRET})[ =])\S+")
 _KNOWN = re.compile(r"\b(?:sk-[\w-]{16,}|hf_\w{16,}|gh[pousr]_\w{16,}|AIza[\w-]{30,}|xox[abp]-[\w-]{10,})")
 _NAMES = re.compile(rf"(?:^|_){_SECRET}$", re.IGNORECASE)
 _SHORTEST = 8
@@ -48,4 +49,6 @@ def _text(text: str, secrets: list[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     text = _USER.sub(HIDDEN, text)
-    return _KNOWN.sub(HIDDEN, _VALUE.sub(rf"\g<1>{HIDDEN}", text))
+    for named in (_VALUE, _OPTION):
+        text = named.sub(rf"\g<1>{HIDDEN}", text)
+    return _KNOWN.sub(HIDDEN, text)

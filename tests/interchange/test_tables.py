@@ -1,0 +1,158 @@
+"""CSV, Parquet and LaTeX: every digit, null with its reason, and LaTeX that compiles."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import DataError, UsageError
+from semblance.interchange import export, long_frame
+from semblance.interchange.latex import escape, latex_table
+from semblance.interchange.runs import find_runs, read_run
+from semblance.interchange.wide import wide_of
+from semblance.records import Result
+from semblance.runs.files import to_json
+from semblance.runs.folder import RunFolder
+from written_runs import write_run
+
+HOSTILE = r"\input{/etc/passwd} & 100% $x$ #1 ~^_{}<>|" + '" -- [x] é中\n\\\\end{tabular}'
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Two systems, a hostile name among them, and one without a value."""
+    write_run(tmp_path / "runs" / "one", {"good": [0.9, 0.8, 0.7] * 9, HOSTILE: [0.1, 0.2, 0.3] * 9})
+    folder = RunFolder(tmp_path / "runs" / "one")
+    missing = Result(
+        "sage", "robustness", "", "", "", "", "lost", "robustness", None, 0, reason='it, "broke"\nhere'
+    )
+    folder.write_results([*folder.read_results(), missing])
+    scope = {
+        "systems": ["good", HOSTILE],
+        "rank_low": [1, 1],
+        "rank_high": [1, 2],
+        "best": ["good"],
+        "pairs": [],
+    }
+    (folder.path / "comparisons.json").write_text(
+        to_json({"scopes": {"overall": scope, "robustness": scope}})
+    )
+    return folder.path
+
+
+def csv_rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        yield from csv.DictReader(stream)
+
+
+def test_csv_keeps_everything(run: Path, tmp_path: Path) -> None:
+    """Long: every field of every row comes back equal. Wide: value, interval, n, reason by system."""
+    export([run], "csv", tmp_path / "out")
+    rows = list(csv_rows(tmp_path / "out" / "results.csv"))
+    for text, row in zip(rows, RunFolder(run).read_results(), strict=True):
+        assert text["run"] == "one"
+        assert len(text["manifest"]) == 32
+        for name, value in vars(row).items():
+            assert text[name] == (
+                "" if value is None else str(value) if not isinstance(value, float) else repr(value)
+            )
+    wide = {row["system"]: row for row in csv_rows(tmp_path / "out" / "one.csv")}
+    assert (wide["good"]["rank_low"], wide[HOSTILE]["rank_high"]) == ("1", "2")
+    assert float(wide["good"]["robustness low"]) < float(wide["good"]["robustness"])
+    assert (wide["lost"]["robustness"], wide["lost"]["robustness reason"]) == ("", 'it, "broke"\nhere')
+    assert wide["lost"]["overall reason"] == "not part of the run"
+
+
+def test_parquet_has_types_and_nulls(run: Path, tmp_path: Path) -> None:
+    export([run], "parquet", tmp_path / "all.parquet")
+    frame = pl.read_parquet(tmp_path / "all.parquet")
+    rows = RunFolder(run).read_results()
+    assert frame["value"].to_list() == [row.value for row in rows]
+    assert frame.schema["ci_low"] == pl.Float64
+    assert frame.schema["n"] == pl.Int64
+    assert frame.filter(system="lost")["reason"].item() == 'it, "broke"\nhere'
+    assert frame.equals(long_frame(find_runs([run])))
+
+
+def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
+    text = latex_table(wide_of(read_run(run)))
+    assert r"1 & good & \textbf{0.800} {\scriptsize" in text
+    assert "1--2 & " in text
+    assert "Bold: may be first." in text
+    assert "n/a" in text
+    assert r"lost, robustness: it, ''broke'' here." in text
+    assert r"\textbackslash{}input\{/etc/passwd\}" in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}}") == 1
+
+
+MARKS = re.compile(
+    r"\\text(backslash|asciitilde|asciicircum|less|greater|bar)\{\}|\\ldots\{\}|\$(\\times|-)\$|\{[\[\]]\}|\\[&%$#_{}]|\{\}"
+)
+
+
+@given(st.text(max_size=20))
+def test_no_text_is_a_command(text: str) -> None:
+    """Nothing of it is left but letters, and the marks that we put there ourselves."""
+    escaped = MARKS.sub("", escape(text))
+    assert not set(escaped) & set("\\{}$&%#_^~\n\r")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="no TeX: apt-get install texlive-latex-recommended"
+)
+def test_it_compiles(run: Path, real_runs: Path, tmp_path: Path) -> None:
+    """Tables of all protocols and of hostile names, without an error and without a line that leaves the page."""
+    export([run, real_runs], "latex", tmp_path / "all.tex")
+    (tmp_path / "page.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{all.tex}\end{document}"
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"], cwd=tmp_path, capture_output=True,
+        text=True, errors="replace",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "page.pdf").stat().st_size > 1000
+    assert "Overfull" not in done.stdout
+
+
+def test_groups_and_columns_of_real_runs(real_runs: Path) -> None:
+    """Headlines alone where there are some, all measures of `rag score`; parts of a wide table."""
+    wide = {run.kind: wide_of(run) for run in find_runs([real_runs])}
+    assert {column.measure for column in wide["sage"].columns} == {"human_preference", "overall"}
+    assert {column.measure for column in wide["pteb"].columns} == {"spearman", "average_precision", "overall"}
+    assert {column.measure for column in wide["score"].columns} >= {"RA-nWG@10", "Harm@10"}
+    assert wide["score"].ranks[0] is not None
+    assert latex_table(wide["score"]).count(r"\begin{table}") > 3
+
+
+def test_names_of_files_and_wrong_places(run: Path, tmp_path: Path) -> None:
+    """Runs of one name get a number; a file where a folder should be, and no run, are said."""
+    shutil.copytree(run, tmp_path / "more" / "one")
+    done = export([run, tmp_path / "more"], "latex", tmp_path / "out")
+    assert sorted(path.name for path in done.out.iterdir()) == ["one-2.tex", "one.tex"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file"):
+        export([run], "csv", tmp_path / "file")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        export([run], "csv", tmp_path / "folder.csv")
+    with pytest.raises(DataError, match="no run here"):
+        export([tmp_path / "folder.csv"], "csv", tmp_path / "x.csv")
+    with pytest.raises(UsageError, match="no format 'xml'"):
+        export([run], "xml", tmp_path / "x")  # type: ignore[arg-type]
+
+
+def test_the_same_run_is_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    for form, name in (("csv", "a.csv"), ("parquet", "a.parquet"), ("latex", "a.tex")):
+        first, second = (export([run], form, tmp_path / str(i) / name).out.read_bytes() for i in range(2))  # type: ignore[arg-type]
+        assert first == second

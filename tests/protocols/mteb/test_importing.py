@@ -1,0 +1,166 @@
+"""Published results as an ordinary run."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from published_sample import bundle, record, records, task_file
+from semblance.errors import DataError, UsageError
+from semblance.protocols.compare import compare_systems, read_values
+from semblance.protocols.mteb import bundle_of, import_results, read_originals
+from semblance.protocols.mteb.bundle import same
+from semblance.protocols.mteb.types import task_types
+from semblance.protocols.standings import read_standings
+from semblance.records import Result
+from semblance.runs.folder import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return import_results(bundle(tmp_path / "x.json"), tmp_path / "run").folder
+
+
+def rows_of(run: Path, **where: str) -> list[Result]:
+    rows = RunFolder(run).read_results()
+    return [row for row in rows if all(getattr(row, key) == value for key, value in where.items())]
+
+
+def test_rows(run: Path) -> None:
+    """Type, task, subset, language; the split that counts has no variant; NaN and null are missing, with a reason."""
+    (one,) = rows_of(run, system="org/one", dataset="STS22", subset="ru", measure="main_score")
+    assert (one.protocol, one.task, one.lang, one.variant, one.value, one.n) == (
+        "mteb",
+        "sts",
+        "rus",
+        "",
+        0.25,
+        0,
+    )
+    assert "mteb 1.34.7" in one.method
+    assert "items are not known" in one.method
+    (nan,) = rows_of(run, system="org/one", dataset="STS22", subset="ru", measure="pearson")
+    assert (nan.value, nan.reason) == (None, "published as NaN")
+    (dev,) = rows_of(run, system="other/two@r1", variant="split=dev", measure="main_score")
+    assert dev.value == 0.3
+    (none,) = rows_of(run, system="org/odd", dataset="Emotions", measure="main_score")
+    assert (none.value, none.reason, none.lang) == (None, "published without a value", "")
+    rows = RunFolder(run).read_results()
+    assert len({row.key for row in rows}) == len(rows)
+
+
+def test_subsets_have_a_mean_and_a_task_without_any_is_whole(run: Path) -> None:
+    (mean,) = rows_of(run, system="org/one", dataset="STS22", subset="", measure="main_score")
+    assert (mean.value, mean.lang, mean.method) == (0.375, "mul", "mean over 2 subsets")
+    (whole,) = rows_of(run, system="org/one", dataset="Emotions", measure="main_score")
+    assert (whole.subset, whole.value) == ("", 0.1 + 0.2)
+    (broken,) = rows_of(run, system="other/two@r2", dataset="STS22", subset="", measure="main_score")
+    assert (broken.value, broken.reason) == (None, "1 of 1 subsets have no value")
+
+
+def test_means_only_where_all_tasks_are_there(run: Path) -> None:
+    """A mean over other tasks would not compare."""
+    overall = {row.system: row for row in rows_of(run, task="overall")}
+    assert overall["org/one"].value == math.fsum([0.375, 0.1 + 0.2]) / 2
+    assert overall["other/two@r1"].value == math.fsum([0.4375, 1.0]) / 2
+    assert overall["org/odd"].reason == "has 0 of 2 tasks"
+    assert {one.task for one in read_standings(run)} == {"sts", "classification", "overall"}
+
+
+def test_compare_says_why_it_does_not_test(run: Path) -> None:
+    """Differences of published scores, without an interval or a p."""
+    found = compare_systems(read_values(run), "org/one", "other/two@r1")
+    (overall,) = [one for one in found.contrasts if one.task == "overall"]
+    assert overall.difference == pytest.approx(0.3375 - 0.71875)
+    assert math.isnan(overall.p)
+    assert "nothing to resample" in overall.reason
+    scopes = json.loads((run / "comparisons.json").read_text())["scopes"]
+    assert scopes["overall"]["systems"][0] == "other/two@r1"
+    assert "without the items" in scopes["overall"]["reason"]
+
+
+def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
+    manifest = RunFolder(run).read_manifest()
+    assert manifest is not None
+    assert manifest["protocol"] == "mteb"
+    assert [one["name"] for one in manifest["systems"]] == [
+        "org/one",
+        "other/two@r1",
+        "other/two@r2",
+        "org/odd",
+    ]
+    sts = next(one for one in manifest["datasets"] if one["name"] == "STS22")
+    assert (sts["fingerprint"], sts["split"], sts["lang"]) == ("abc", "test", "mul")
+    assert sts["tasks"]["sts"]["warnings"] == ["the split test counts; dev are variants"]
+    emotions = next(one for one in manifest["datasets"] if one["name"] == "Emotions")
+    assert "2 versions of the data" in emotions["tasks"]["classification"]["warnings"][0]
+
+
+def test_the_documents_are_kept_whole_and_the_bytes_are_the_same_again(run: Path, tmp_path: Path) -> None:
+    assert same(bundle_of(read_originals(run)), records())
+    again = import_results(tmp_path / "x.json", tmp_path / "again").folder
+    for name in ("results.jsonl", "originals.jsonl.gz", "comparisons.json", "headlines.parquet"):
+        assert (run / name).read_bytes() == (again / name).read_bytes()
+
+
+def test_chosen_measures(tmp_path: Path) -> None:
+    """The main score is always there; the rest stays in the documents."""
+    run = import_results(bundle(tmp_path / "x.json"), tmp_path / "run", measures=["pearson"]).folder
+    assert {row.measure for row in rows_of(run)} == {"main_score", "pearson", "overall"}
+
+
+def test_a_broken_file_is_left_out_and_told_of(tmp_path: Path) -> None:
+    """An import that replaces a broken one forgets the old faults."""
+    place = tmp_path / "src" / "org__model" / "rev"
+    task_file(place)
+    (place / "Broken.json").write_text("{")
+    done = import_results(tmp_path / "src", tmp_path / "run")
+    assert (done.documents, done.files, len(done.faults)) == (1, 2, 1)
+    (line,) = (tmp_path / "run" / "faults.jsonl").read_text().splitlines()
+    assert json.loads(line)["path"] == "org__model/rev/Broken.json"
+    (place / "Broken.json").unlink()
+    import_results(tmp_path / "src", tmp_path / "run")
+    assert not (tmp_path / "run" / "faults.jsonl").exists()
+
+
+def test_nothing_to_read_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    with pytest.raises(DataError, match="No results of MTEB"):
+        import_results(tmp_path / "src", tmp_path / "run")
+    for name in ("a", "b"):
+        (tmp_path / "src" / f"{name}.json").write_text("{")
+    with pytest.raises(DataError, match=r"Nothing could be read.*1 more"):
+        import_results(tmp_path / "src", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_run_is_not_overwritten(tmp_path: Path) -> None:
+    RunFolder(tmp_path).write_manifest({"protocol": "sage"})
+    with pytest.raises(UsageError, match="a run of sage"):
+        import_results(bundle(tmp_path / "x.json"), tmp_path)
+
+
+def test_a_subset_that_is_there_twice(tmp_path: Path) -> None:
+    """The first counts, the other is told of, and both are kept."""
+    text = json.dumps({"results": [record(), record(main=0.9)]})
+    (tmp_path / "x.json").write_text(text)
+    done = import_results(tmp_path / "x.json", tmp_path / "run")
+    (one,) = rows_of(done.folder, subset="en", measure="main_score")
+    assert one.value == 0.5
+    assert "there twice" in done.faults[0].reason
+    assert len(bundle_of(read_originals(done.folder))) == 2
+
+
+@pytest.mark.mteb
+def test_types_are_those_of_mteb() -> None:
+    """The table agrees with the mteb installed, where both know a task."""
+    pytest.importorskip("mteb")
+    from mteb.get_tasks import _TASKS_REGISTRY
+
+    shared = task_types().keys() & _TASKS_REGISTRY.keys()
+    wrong = [name for name in shared if _TASKS_REGISTRY[name].metadata.type != task_types()[name]]
+    assert len(shared) > 1000
+    assert len(wrong) < len(shared) / 100
