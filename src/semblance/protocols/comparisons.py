@@ -75,16 +75,17 @@ def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Com
     values = np.array([part.value for part in parts], dtype=np.float64)
     n = sum(part.n for part in parts)
     if not harmonic:
-        strata = _weighted(parts, np.full(len(parts), 1 / len(parts)))
+        strata = weighted(parts, np.full(len(parts), 1 / len(parts)))
         return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(len(values) / (1 / values).sum())
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
         draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
-    return Component(value, n, draws, strata=_weighted(parts, slopes))
+    return Component(value, n, draws, strata=weighted(parts, slopes))
 
 
-def _weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+def weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+    """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
     return tuple(one for part, weight in pairs for one in scaled(strata_of(part), weight))
 

@@ -14,6 +14,7 @@ from semblance.protocols.comparisons import (
     Headline,
     compared,
     mean_component,
+    weighted,
 )
 from semblance.protocols.pteb.judging.agreement import ERROR, FAILED, HEADLINE, share_interval
 from semblance.protocols.pteb.judging.plan import TASK, Plan
@@ -90,9 +91,9 @@ def _pooled(parts: Sequence[Component]) -> Component:
         part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
         for part in parts
     ]
-    return Component(
-        float(values @ n / n.sum()), int(n.sum()), (n / n.sum()) @ np.array(columns).reshape(len(n), -1)
-    )
+    shares = n / n.sum()
+    replicates = shares @ np.array(columns).reshape(len(n), -1)
+    return Component(float(values @ shares), int(n.sum()), replicates, strata=weighted(parts, shares))
 
 
 def _over_judges(
