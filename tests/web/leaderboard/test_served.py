@@ -7,11 +7,15 @@ import io
 import json
 import os
 import re
+from urllib.parse import quote
 
 import pytest
 
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
+from semblance.web.leaderboard.discretion import shown_name
 
+LOCAL = "st:/home/someone/secret/models/own"
+OWN = shown_name(LOCAL)
 SCRIPT = "<script>alert('x')</script>"
 
 
@@ -24,7 +28,7 @@ def folder(tmp_path_factory):
         root / "first", {"good": 0.7, "bm25": 0.4, "chance": 0.1}, kinds={"bm25": "classical", "chance": "reference"},
         facts={"dims": 384, "usd_per_million_tokens": 0.02},
     )  # fmt: skip
-    second = {SCRIPT: 0.69, "broken": 0.5}
+    second = {SCRIPT: 0.69, "broken": 0.5, LOCAL: 0.3}
     write_sage(root / "deep" / "er" / "second", second, updated=LATE, failing=[("broken", "retrieval")])
     (root / "deep" / "er" / "second" / "report.html").write_text("<!doctype html><title>Second</title>")
     write_sage(root / "old", {"good": 0.6}, fingerprint="other", updated="2026-10-01T08:00:00+00:00")
@@ -47,27 +51,32 @@ def server(folder, serve):
 def test_what_each_address_gives(server) -> None:
     """Boards by version, newest first, joined over runs; a page, cells, comparison, card and files of each."""
     new, old = server.boards()
-    assert (new["protocol"], new["systems"], new["runs"], new["newer"]) == ("sage", 5, 2, None)
+    assert (new["protocol"], new["systems"], new["runs"], new["newer"]) == ("sage", 6, 2, None)
     assert (old["systems"], old["newer"], old["status"]) == (1, new["id"], "done")
-    assert server.get("/api/boards").json["broken"] == [
-        {"name": "torn", "reason": server.get("/api/boards").json["broken"][0]["reason"]}
-    ]
+    assert (new["differs"], old["differs"]) == ("", "the data of sample differ")
+    (broken,) = server.get("/api/boards").json["broken"]
+    assert broken["name"] == "torn"
+    assert broken["reason"].startswith("the manifest cannot be read")
     board = server.board()
-    assert [one["name"] for one in board["systems"]] == ["good", SCRIPT, "bm25", "broken", "chance"]
-    assert [one["ranked"] for one in board["systems"]] == [True, True, True, False, False]
-    assert board["ranks"]["overall"][:3] == [[1, 1], [2, 2], [3, 3]]
-    assert board["ranks"]["overall"][3:] == [None, None]
-    assert board["cells"]["overall"][3][4] == "failed"
-    assert "out of memory" in board["cells"]["overall"][3][5]
+    assert [one["name"] for one in board["systems"]] == ["good", SCRIPT, "bm25", OWN, "broken", "chance"]
+    assert [one["ranked"] for one in board["systems"]] == [True] * 4 + [False] * 2
+    assert board["ranks"]["overall"][:4] == [[1, 1], [2, 2], [3, 3], [4, 4]]
+    assert board["ranks"]["overall"][4:] == [None, None]
+    assert board["cells"]["overall"][4][4] == "failed"
+    assert "out of memory" in board["cells"]["overall"][4][5]
     assert [one["key"] for one in board["columns"] if one["overview"]] == ["overall", *TASKS]
     assert board["older"] == [old["id"]]
     place = f"/api/boards/{board['id']}"
     part = server.get(f"{place}/cells?column=preference/sample").json
-    assert len(part["cells"]["preference/sample"]) == 5
+    assert len(part["cells"]["preference/sample"]) == 6
     assert part["ranks"]["preference/sample"] == board["ranks"]["preference"]
     compared = server.get(f"{place}/compare?a=good&b=bm25").json
     assert compared["paired"]
     assert compared["title"].startswith("good beats bm25 by ")
+    own = server.get(f"{place}/compare?a=bm25&b={quote(OWN)}").json
+    assert own["title"].startswith("bm25 beats st:…/own"), (
+        "compared under its own name, shown without its folder"
+    )
     card = server.get(f"{place}/system?name=good").json
     assert card["strengths"][0] == "Overall"
     assert card["elsewhere"][0]["board"] == old["id"]
@@ -96,7 +105,7 @@ def test_files_have_every_digit(folder, server) -> None:
     tex = server.get(f"{place}/download.tex").text
     assert r"\textbf{0.7" in tex
     assert r"\textless{}script\textgreater{}" in tex
-    assert tex.count(r"\\") == 6
+    assert tex.count(r" \\") == 7
 
 
 def test_what_is_unchanged_is_not_sent_again(server) -> None:
@@ -162,8 +171,6 @@ def test_no_answer_tells_where_the_folder_lies(folder, server) -> None:
 def test_script_in_a_name_stays_text(server) -> None:
     """Pages hold it escaped only."""
     name = server.boards()[0]["id"]
-    from urllib.parse import quote
-
     for path in ("/", f"/b/{name}/system?name={quote(SCRIPT)}"):
         text = server.get(path).text
         assert "<script>alert" not in text

@@ -32,13 +32,14 @@ from semblance.web.leaderboard.wording import care, verdict
 
 @dataclass(frozen=True)
 class Around:
-    """What a board must know beside its runs: the state of each run by name, the newer board and older ones, and how
-    many folders cannot be read."""
+    """What a board must know beside its runs: the state of each run by name, the newer board and in what it differs,
+    older ones, and how many folders cannot be read."""
 
     statuses: Mapping[str, Status]
     newer: str | None = None
     older: tuple[str, ...] = ()
     broken: int = 0
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def line_of(joined: Joined, around: Around) -> BoardLine:
         len({name for run in joined.runs for name in run.systems}),
         sum(len(own) for run in joined.runs for own in run.scores.values()),
         len(runs), around.newer, sum(one.done for one in runs), sum(one.cells for one in runs),
+        around.differs,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from semblance.web.leaderboard.board import Made
 from semblance.web.leaderboard.cells import cell_of
 from semblance.web.leaderboard.contract import Card, Cell, Column, Elsewhere, Stand
+from semblance.web.leaderboard.discretion import without_paths
 from semblance.web.leaderboard.library import Library, View
 from semblance.web.leaderboard.part import rounded, stamp_of
 
@@ -26,7 +27,7 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     )
     ranked = [one for one in stands if one.rank is not None and one.of > 1]
     elsewhere = tuple(_elsewhere(library, view, board.id, name))
-    identity = str(member.entrant.described.get("identity") or "")
+    identity = without_paths(str(member.entrant.described.get("identity") or ""))
     return Card(
         board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
         tuple(one.column.title for one in ranked if one.rank is not None and one.rank[0] == 1),

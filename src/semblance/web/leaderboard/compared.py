@@ -13,6 +13,7 @@ from semblance.web.leaderboard.board import Made
 from semblance.web.leaderboard.cells import cell_of
 from semblance.web.leaderboard.columns import place_of
 from semblance.web.leaderboard.contract import Cell, Column, Comparison, ContrastRow
+from semblance.web.leaderboard.discretion import without_paths
 from semblance.web.leaderboard.joined import Member
 from semblance.web.leaderboard.reading import Place
 from semblance.web.leaderboard.replicates import values_of
@@ -40,7 +41,7 @@ def _contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bool, st
         return {}, False, "the run is still going on; tests are made when it ends"
     try:
         other = None if first is second else values_of(second)
-        found = compare_systems(values_of(first), a.name, b.name, other)
+        found = compare_systems(values_of(first), first.name_of(a.name), second.name_of(b.name), other)
     except (SemblanceError, OSError, ValueError):
         return {}, False, "nothing is kept that the two could be compared by"
     by_place = {(one.task, one.dataset, one.measure): one for one in found.contrasts}
@@ -55,7 +56,7 @@ def _row(column: Column, cells: tuple[Cell, Cell], found: Contrast | None, reaso
         why = why or reason or "no test: nothing is kept to resample"
         low = high = p = adjusted = smallest = None
     else:
-        why = why or found.reason
+        why = why or without_paths(found.reason)
         low, high, smallest = _known(found.low), _known(found.high), _known(found.smallest)
         p, adjusted = _known(found.p), _known(found.p_adjusted)
     return ContrastRow(

@@ -63,7 +63,7 @@ class Broken:
 @dataclass(frozen=True)
 class BoardLine:
     """A board in the list. `newer` is the board of the same protocol on the newest version of its data, null where this
-    is it. `done` and `cells` count the cells of its runs."""
+    is it; `differs` says in what this version is another. `done` and `cells` count the cells of its runs."""
 
     id: str
     title: str
@@ -77,6 +77,7 @@ class BoardLine:
     newer: str | None
     done: int = 0
     cells: int = 0
+    differs: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from semblance.web.leaderboard.contract import Facts
+from semblance.web.leaderboard.discretion import without_paths
 from semblance.web.leaderboard.joining import Entrant
 
 
@@ -25,8 +26,8 @@ def facts_of(entrant: Entrant) -> Facts:
         _milliseconds(stack),
         round(seconds, 3) or None,
         round(texts / seconds, 1) if texts and seconds else None,
-        str(told.get("licence") or ""),
-        str(told.get("summary") or ""),
+        without_paths(str(told.get("licence") or "")),
+        without_paths(str(told.get("summary") or "")),
     )
 
 

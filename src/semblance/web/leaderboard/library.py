@@ -11,8 +11,10 @@ from pathlib import Path
 from threading import Event, Lock, RLock
 
 from semblance.errors import DataError
+from semblance.protocols.compare import pairing
 from semblance.web.leaderboard.board import Around, Made, line_of, make_board
 from semblance.web.leaderboard.contract import Board, Boards, Broken, Status
+from semblance.web.leaderboard.discretion import without_paths
 from semblance.web.leaderboard.finding import Folder, find_folders
 from semblance.web.leaderboard.joined import Joined, joined
 from semblance.web.leaderboard.part import Tests
@@ -196,8 +198,17 @@ def _around(boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken
         for one in own:
             newer = None if one is own[0] else own[0].id
             states = {run.name: statuses[run.name] for run in one.runs}
-            made[one.id] = Around(states, newer, tuple(old.id for old in own if old is not one), broken)
+            older = tuple(old.id for old in own if old is not one)
+            made[one.id] = Around(states, newer, older, broken, _difference(one, own[0]))
     return made
+
+
+def _difference(one: Joined, newest: Joined) -> str:
+    """In what a version is another than the newest one."""
+    if one is newest:
+        return ""
+    why = pairing(one.runs[0].manifest, newest.runs[0].manifest).reason
+    return without_paths(why) or "options of the run differ"
 
 
 def _same(before: View, now: View) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from semblance.errors import DataError
 from semblance.records import Result
 from semblance.runs.folder import RunFolder
+from semblance.web.leaderboard.discretion import shown_name, without_paths
 from semblance.web.leaderboard.finding import Folder
 
 Place = tuple[str, str, str]
@@ -49,6 +50,12 @@ class RunData:
     langs: Mapping[str, str] = field(default_factory=dict)
     stacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of a sweep: what each stack costs and takes."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """By the name shown, the name in the files, where these differ."""
+
+    def name_of(self, system: str) -> str:
+        """What the run's files call a system."""
+        return self.written.get(system, system)
 
     @property
     def name(self) -> str:
@@ -76,7 +83,7 @@ class RunData:
     @cached_property
     def described(self) -> Mapping[str, Mapping[str, Any]]:
         """What the manifest says of each system."""
-        return {str(one["name"]): one for one in self.manifest.get("systems") or ()}
+        return {shown_name(str(one["name"])): one for one in self.manifest.get("systems") or ()}
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -99,7 +106,11 @@ def read_run(folder: Folder) -> RunData:
         scores, langs = _scores(run.results, manifest.get("status") == "running")
         work = tuple(_work(run, manifest))
         kept = {name: manifest[name] for name in _KEPT if name in manifest}
-        return RunData(folder, kept, kind_of(manifest), scores, work, langs, _stacks(folder.path, manifest))
+        names = [str(one["name"]) for one in manifest.get("systems") or ()]
+        written = {shown_name(name): name for name in names if shown_name(name) != name}
+        return RunData(
+            folder, kept, kind_of(manifest), scores, work, langs, _stacks(folder.path, manifest), written
+        )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -125,7 +136,7 @@ def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], d
     for row in _rows(path, growing):
         if not row.variant and not row.subset:
             own = scores.setdefault((row.task, row.dataset, row.measure), {})
-            own[row.system] = row.value, row.ci_low, row.ci_high, row.n, row.reason
+            own[shown_name(row.system)] = row.value, row.ci_low, row.ci_high, row.n, without_paths(row.reason)
             if row.dataset and row.lang:
                 langs[row.dataset] = row.lang
     return scores, langs
@@ -166,7 +177,8 @@ def _work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
             status, reason = _ended(ended / f"{one['key']}.json", ended)
         counts = one.get("counts") or {}
         yield Work(
-            str(one["task"]), str(one["dataset"]), str(one["system"]), status, reason, one.get("seconds"),
+            str(one["task"]), str(one["dataset"]), shown_name(str(one["system"])), status, without_paths(reason),
+            one.get("seconds"),
             int(counts.get("texts_encoded") or 0),
         )  # fmt: skip
 
@@ -185,10 +197,10 @@ def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, A
     if manifest.get("kind") != "sweep" or found.is_symlink() or not found.is_file():
         return {}
     parts = json.loads(found.read_text("utf-8")).get("parts") or ()
-    return {str(one["id"]): one for part in parts for one in part.get("stacks") or ()}
+    return {shown_name(str(one["id"])): one for part in parts for one in part.get("stacks") or ()}
 
 
 def _without_place(error: DataError, folder: Folder) -> str:
     """What is wrong, without the path that DataError puts into its message."""
     said = f"{error.what}, found {error.found}" if error.found else error.what
-    return said.replace(str(folder.path), folder.name)
+    return without_paths(said.replace(str(folder.path), folder.name))

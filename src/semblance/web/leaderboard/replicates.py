@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from threading import Lock
 
 from semblance.errors import SemblanceError
 from semblance.protocols.compare import RunValues, read_values
 from semblance.protocols.standings import Standing, read_standings
+from semblance.web.leaderboard.discretion import shown_name
 from semblance.web.leaderboard.finding import HEADLINES
 from semblance.web.leaderboard.reading import Place, RunData
 
@@ -49,7 +51,7 @@ def _placed(run: RunData) -> Iterator[tuple[Place, Standing]]:
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = standings_of(run)
+    every = [_shown(one) for one in standings_of(run)]
     known = {one.place for one in every}
     for one in every:
         yield one.place, one
@@ -58,6 +60,11 @@ def _placed(run: RunData) -> Iterator[tuple[Place, Standing]]:
             (dataset,) = own
             if (place := (one.task, dataset, one.measure)) not in known:
                 yield place, one
+
+
+def _shown(one: Standing) -> Standing:
+    name = shown_name(one.system)
+    return one if name == one.system else replace(one, headline=replace(one.headline, system=name))
 
 
 def standings_of(run: RunData) -> tuple[Standing, ...]:
