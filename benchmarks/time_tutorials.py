@@ -10,7 +10,8 @@ order, the installation included; what the page shows is compared with what is s
 left out, as the page says. Where the page asks for answers in a browser, a Chromium gives them (Playwright has to be
 installed here), and `--pause` seconds (default 6) are added for each, which is the time a person thinks.
 
-Reading is counted at 200 words a minute, without code and output. Nothing is read while a command runs.
+Reading is counted at 200 words a minute, without code and output; nothing is read while a command runs. Beside the clock
+stands processor time, which other work on the machine does not change.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from page_examples import Example, Reader, examples, missing_lines, words  # noq
 TUTORIALS = ROOT / "docs" / "tutorials"
 USERS = ("rag_engineer", "researcher", "benchmark_builder", "platform_team", "programmer")
 WORDS_A_MINUTE = 200
+KINDS = ("install", "run", "browser")
 KEPT = ("PATH", "LANG", "LC_ALL", "PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS",
         "PIP_CONFIG_FILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
         "http_proxy", "https_proxy", "no_proxy")  # fmt: skip
@@ -46,20 +48,19 @@ KEPT = ("PATH", "LANG", "LC_ALL", "PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_
 
 @dataclass(frozen=True)
 class Taken:
-    """The seconds of a tutorial: of the installation, of the other commands, of a person's answers; its words."""
+    """What a tutorial takes: words to read, and seconds of the installation, of commands and of a person's answers.
+
+    `clock` is what passed here, with whatever else the machine was doing; `busy` is processor time.
+    """
 
     user: str
     words: int
-    installing: float
-    commands: float
-    answering: float
-    cpu: float
-    """Seconds of processor time of all processes: what the clock would say on an idle machine, or less."""
+    clock: dict[str, float]
+    busy: dict[str, float]
 
-    @property
-    def minutes(self) -> float:
+    def minutes(self, seconds: dict[str, float]) -> float:
         """All of it, reading included."""
-        return (self.installing + self.commands + self.answering) / 60 + self.words / WORDS_A_MINUTE
+        return sum(seconds.values()) / 60 + self.words / WORDS_A_MINUTE
 
 
 def main() -> None:
@@ -83,28 +84,29 @@ def timed(user: str, pause: float, keep: bool) -> Taken:
     page = TUTORIALS / f"{user}.md"
     home = Path(tempfile.mkdtemp(prefix=f"tutorial-{user}-"))
     checkout(home / "semblance")
-    seconds = {"install": 0.0, "run": 0.0, "browser": 0.0}
-    cpu = cpu_seconds()
+    clock, busy = dict.fromkeys(KINDS, 0.0), dict.fromkeys(KINDS, 0.0)
     print(f"== {user}, {words(page)} words, in {home}", flush=True)
+    spent = cpu_seconds()
     try:
         with Reader(home, environment(home), seconds=1200) as reader:
             for example in examples(page):
                 began = time.perf_counter()
-                what, extra = step(reader, example, pause)
-                if what is None:
+                kind, thought = step(reader, example, pause)
+                if kind is None:
                     continue
-                took = time.perf_counter() - began + extra
-                seconds[what] += took
-                print(f"{took:7.1f} s  line {example.line}: {first_line(example)}", flush=True)
+                took, spent, before = time.perf_counter() - began + thought, cpu_seconds(), spent
+                clock[kind] += took
+                # A person's answers take the time to think; the browser's processor time is nobody's.
+                busy[kind] += thought or spent - before
+                print(f"{took:7.1f} s, processor {spent - before:5.1f} s: {title(example)}", flush=True)
     finally:
         if not keep:
             shutil.rmtree(home, ignore_errors=True)
-    spent = cpu_seconds() - cpu
-    return Taken(user, words(page), seconds["install"], seconds["run"], seconds["browser"], spent)
+    return Taken(user, words(page), clock, busy)
 
 
 def cpu_seconds() -> float:
-    """Of the processes that have ended."""
+    """Processor time of the processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -173,7 +175,7 @@ def environment(home: Path) -> dict[str, str]:
     return kept | {"HOME": str(home), "PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
-def first_line(example: Example) -> str:
+def title(example: Example) -> str:
     """What a block is called in the list of steps."""
     if example.mark == "browser":
         return "answers in the browser"
@@ -182,11 +184,11 @@ def first_line(example: Example) -> str:
 
 def row(taken: Taken) -> str:
     """A line for people."""
-    return (
-        f"{taken.user:18} read {taken.words / WORDS_A_MINUTE:4.1f} min, install {taken.installing:5.0f} s, "
-        f"commands {taken.commands:5.0f} s, answers {taken.answering:4.0f} s, in all {taken.minutes:4.1f} min; "
-        f"processor {taken.cpu:4.0f} s"
+    clock, busy = (
+        ", ".join(f"{kind} {of[kind]:.0f} s" for kind in KINDS) + f": {taken.minutes(of):.1f} min in all"
+        for of in (taken.clock, taken.busy)
     )
+    return f"{taken.user}: reading {taken.words / WORDS_A_MINUTE:.1f} min; by the clock {clock}; processor {busy}"
 
 
 def write(taken: list[Taken]) -> None:
@@ -194,14 +196,12 @@ def write(taken: list[Taken]) -> None:
     index = TUTORIALS / "index.md"
     text = index.read_text(encoding="utf-8")
     for one in taken:
-        figures = (
-            f"{one.words / WORDS_A_MINUTE:.1f} min", f"{one.installing:.0f} s",
-            f"{one.commands + one.answering:.0f} s", f"{one.minutes:.1f} min",
-        )  # fmt: skip
-        text = re.sub(
-            rf"^(\|.*\({one.user}\.md\) \|).*$", lambda m, f=figures: m[1] + "".join(f" {x} |" for x in f), text,
-            flags=re.MULTILINE,
-        )  # fmt: skip
+        rest = one.busy["run"] + one.busy["browser"]
+        cells = [f"{one.words / WORDS_A_MINUTE:.1f} min", f"{one.busy['install']:.0f} s", f"{rest:.0f} s"]
+        cells += [f"{one.minutes(of):.1f} min" for of in (one.clock, one.busy)]
+        figures = "".join(f" {cell} |" for cell in cells)
+        link = re.compile(rf"^(\|.*\({one.user}\.md\) \|).*$", re.MULTILINE)
+        text = link.sub(lambda found, new=figures: found[1] + new, text)
     index.write_text(text, encoding="utf-8")
 
 
