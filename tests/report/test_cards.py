@@ -31,7 +31,8 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     assert scores[0].title == "Overall"
     assert len(scores) == 6
     assert plain(cards["birch-base"].standings[0].place) == "Mean of the 4 finished tasks 0.554."
-    assert ("texts cut at the input limit", "7.1% (856 of 12,000)") in cards["birch-base"].facts
+    assert cards["birch-base"].price.runs[0].cut == "7.1%"
+    assert ("input limit, tokens", "512") in cards["birch-base"].facts
 
 
 def test_the_command_reads_back_as_the_arguments(make_run: MakeRun) -> None:
@@ -53,14 +54,14 @@ def test_every_option_is_on_the_method_page_with_its_default() -> None:
 
 
 def test_choices_that_are_not_the_default_are_marked(make_run: MakeRun) -> None:
-    """Deviations stand out."""
+    """Deviations stand out, also a tokenizer that is not the paper's."""
     run = make_run()
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["arguments"]["options"] = {"curve": "linear"}
     (run / "manifest.json").write_text(json.dumps(manifest))
     record = read_record(run)
     marked = [one.name for one in method_page(record, make_board(record)).choices if not one.is_default]
-    assert marked == ["curve"]
+    assert marked == ["curve", "tokenizer"]
 
 
 def test_the_method_page_names_data_versions_and_cost(plain_run: Path) -> None:

@@ -47,7 +47,15 @@ def test_pages_come_in_their_order_whatever_the_order_of_the_folders(both: str) 
     """Overview, SAGE, PTEB, then what is of all runs; each named by its one heading."""
     tags = Tags(both).tags
     views = [attrs for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
-    assert [view["id"] for view in views] == ["overview", "sage", "pteb", "systems", "items", "method"]
+    assert [view["id"] for view in views] == [
+        "overview",
+        "sage",
+        "pteb",
+        "systems",
+        "items",
+        "reading",
+        "method",
+    ]
     assert [attrs.get("id") for tag, attrs in tags if tag == "h1"] == [
         view["aria-labelledby"] for view in views
     ]

@@ -23,6 +23,7 @@ CLASSES: dict[str, str] = {
     "llm": "l",
     "human": "n",
     "run": "",
+    "published": "",
 }
 GAP_FROM = 16
 """Pixels from which a bar has a gap beside its tick."""

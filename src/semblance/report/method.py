@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from semblance.protocols import numbers
 from semblance.report.board import Board
+from semblance.report.citing import Citation, citations
 from semblance.report.cost import Cost, costs, paid
+from semblance.report.found import MANIFEST, Left
 from semblance.report.gathered import Run
+from semblance.report.licences import licence_of
 from semblance.report.notes import Note, notes_of
 from semblance.report.record import Record
 from semblance.report.tasks import PLACES, Task
 from semblance.report.wording import WORDINGS, Wording, defaults_of
 
+MACHINE = ("processor", "cores, memory", "platform", "semblance")
+PAPER_TOKENIZER = "cl100k"
 WITHOUT_PROMPT = ("recorded", "copied", "permuted")
 """Paraphrasers that are told nothing."""
 
@@ -26,6 +32,7 @@ class DatasetFacts:
     name: str
     source: str
     lang: str
+    licence: str
     fingerprint: str
     tasks: tuple[tuple[str, str], ...]
 
@@ -79,11 +86,30 @@ class MethodPage:
         return f", {self.title}" if self.mark else ""
 
 
-def methods_of(runs: Sequence[Run]) -> tuple[MethodPage, ...]:
-    """The page of all runs, one part each."""
+@dataclass(frozen=True)
+class Methods:
+    """The content of the page: a part per run, folders that were left out, and the papers."""
+
+    parts: tuple[MethodPage, ...]
+    left: tuple[Left, ...]
+    citations: tuple[Citation, ...]
+
+
+def methods_of(runs: Sequence[Run]) -> Methods:
+    """The page of all runs. What a later part would repeat of the first is said there."""
     parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
-    same = [replace(one, versions=()) if one.versions == parts[0].versions else one for one in parts[1:]]
-    return (*parts[:1], *same)
+    later = [_after(parts[0], one) for one in parts[1:]]
+    return Methods((*parts[:1], *later), runs[0].left, citations({run.record.kind for run in runs}))
+
+
+def _after(first: MethodPage, one: MethodPage) -> MethodPage:
+    """A part without the versions and the machine of the first, where they are the same."""
+    machine = {fact for fact in first.facts if fact[0] in MACHINE}
+    return replace(
+        one,
+        versions=() if one.versions == first.versions else one.versions,
+        facts=tuple(fact for fact in one.facts if fact not in machine),
+    )
 
 
 def method_page(record: Record, board: Board, *, mark: str = "", title: str = "") -> MethodPage:
@@ -119,6 +145,7 @@ def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
         plain["name"],
         plain.get("source", ""),
         plain.get("lang", ""),
+        licence_of(plain.get("source", "")),
         plain.get("fingerprint", ""),
         tuple(tasks),
     )
@@ -126,10 +153,15 @@ def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
 
 def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
-    return tuple(
+    found = [
         Choice(name, words, _said(options.get(name, default)), options.get(name, default) == default)
         for name, (default, words) in defaults_of(record.kind).items()
-    )
+    ]
+    tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
+    if record.kind == "sage" and tokenizer:
+        words = "tokens of classical metrics and of spans; the paper has cl100k"
+        found.append(Choice("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
+    return tuple(found)
 
 
 def _said(value: Any) -> str:
@@ -167,8 +199,15 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("cores, memory", f"{hardware.get('cores')}, {hardware.get('memory_gib')} GiB" if hardware else None),
         ("platform", hardware.get("platform")),
         ("semblance", manifest.get("semblance")),
+        ("manifest.json, SHA-256", _digest(record)),
     )  # fmt: skip
     return tuple((key, str(value)) for key, value in named if value is not None)
+
+
+def _digest(record: Record) -> str | None:
+    """What the manifest that this page was made of hashes to; None where it is not in a file."""
+    path = record.path / MANIFEST
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
 
 
 def _paraphrasing(record: Record) -> list[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -10,10 +10,12 @@ from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.comparison import Forest, forest_of
 from semblance.report.gathered import Run
+from semblance.report.matrix import Matrix
 from semblance.report.notes import Note, gathered_notes
 from semblance.report.shown import Shown, shown
 from semblance.report.tasks import PLACES
-from semblance.report.verdict import Verdict, board_verdict, listed, plain
+from semblance.report.together import together
+from semblance.report.verdict import Sentence, Verdict, board_verdict, listed, plain
 
 QUESTIONS = {
     "sage": ("Similarity under change", "semblance.report.sage.verdict:sage_verdict"),
@@ -27,9 +29,16 @@ QUESTIONS = {
     "names": ("Names against impostors", "semblance.report.rag.probes.names:names_verdict"),
     "noise": ("Small talk around questions", "semblance.report.rag.probes.noise:noise_verdict"),
     "hume": ("People on the same items", "semblance.report.hume.verdict:hume_verdict"),
+    "mteb": ("Scores as published", "semblance.report.published:mteb_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 MOST_NOTES = 3
+LEDE = 1
+"""Sentences of the first run in the overview of several."""
+THEN = (("pteb",), ("sweep", "score"), ("hume",))
+"""Whose finding follows: a run of each other protocol, of RAG a sweep before a scoring."""
+NAMED = 3
+"""Runs that are called by their names; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class Overview:
     verdict: Verdict
     notes: tuple[Note, ...]
     more_notes: int
+    names: tuple[str, ...]
+    together: Matrix | None
     shown: Shown
     cards: tuple[Card, ...]
     forest: Forest | None
@@ -66,6 +77,8 @@ def overview(runs: Sequence[Run]) -> Overview:
         verdict=_verdict(runs),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
+        names=tuple(run.record.manifest.get("name", "") for run in runs) if len(runs) <= NAMED else (),
+        together=together(runs) if len(runs) > 1 else None,
         shown=shown(first.board),
         cards=tuple(card for run in runs for card in _cards(run, several=len(runs) > 1)),
         forest=forest_of(first.record, first.board),
@@ -75,10 +88,32 @@ def overview(runs: Sequence[Run]) -> Overview:
 
 
 def _verdict(runs: Sequence[Run]) -> Verdict:
-    """That of the first run, which it names where there are several."""
+    """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
     found = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
-    return found if len(runs) == 1 else Verdict((f"{first.title}: ", *found.heading), found.lede)
+    if len(runs) == 1:
+        return found
+    return Verdict((f"{first.title}: ", *found.heading), (*found.lede[:LEDE], *_others(runs[1:])))
+
+
+def _others(runs: Sequence[Run]) -> Iterator[Sentence]:
+    """What the first run of each other protocol found; a recommendation with the limits it was made for."""
+    for kinds in THEN:
+        run = next(
+            (one for kind in kinds for one in runs if one.record.kind == kind and one.record.rows), None
+        )
+        if run is not None:
+            found = _own_verdict(run)
+            yield (f"{run.title}: ", *_lower(found.heading), ".")
+            yield from found.lede[:1] if run.record.kind == "sweep" else ()
+
+
+def _lower(sentence: Sentence) -> Sentence:
+    """A heading inside a sentence: without a capital, where that is no name nor abbreviation."""
+    first = sentence[0] if sentence else ""
+    if not isinstance(first, str) or not first[:1].isupper() or first[1:2].isupper():
+        return sentence
+    return (first[:1].lower() + first[1:], *sentence[1:])
 
 
 def run_verdict(run: Run) -> Verdict:

@@ -27,6 +27,7 @@ KINDS = (
     "names",
     "noise",
     "hume",
+    "mteb",
 )
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"

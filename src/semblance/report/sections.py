@@ -84,8 +84,10 @@ SECTIONS = (
     Section("names", "Names", "names.html", "semblance.report.rag.probes.names:names_page", kind="names"),
     Section("noise", "Noise", "noise.html", "semblance.report.rag.probes.noise:noise_page", kind="noise"),
     Section("hume", "HUME", "hume.html", "semblance.report.hume.page:hume_page", kind="hume"),
+    Section("mteb", "MTEB", "mteb.html", "semblance.report.published:mteb_page", kind="mteb"),
     Section("systems", "Systems", "systems.html", "semblance.report.cards:cards_of"),
     Section("items", "Items", "items.html", "semblance.report.items:items_of", data=True),
+    Section("reading", "Reading", "reading.html", "semblance.report.reading:reading_of"),
     Section("method", "Method", "method.html", "semblance.report.method:methods_of"),
 )  # fmt: skip
 """In the order of the navigation; the pages of further protocols stand after these."""

@@ -1,4 +1,4 @@
-"""What the Method page says of each kind of run: its scores, intervals and source, and the options it could be told."""
+"""What the Method page says of each kind of run: its scores and intervals, and the options it could be told."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ FILES = (
 
 @dataclass(frozen=True)
 class Wording:
-    """What the page says of a protocol: how its overall score is made, its page of choices, its source, its files."""
+    """What the page says of a protocol: how its overall score is made, its page of choices, its files."""
 
     overall: str
     intervals: str
     pages: str
-    source: str
-    citation: str
     files: str = FILES
 
 
@@ -29,44 +27,41 @@ WORDINGS = {
     "sage": Wording(
         "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
         "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
-        "95%, percentile bootstrap over the items of each dataset; what is resampled is named in the results "
-        "(documents, queries, comparisons, sets). A dataset of one clustering set has no interval and is held fixed.",
+        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; what is drawn together "
+        "is named in the results (documents, queries, comparisons, sets). Shares have Wilson’s. A dataset of one "
+        "clustering set has no interval and is held fixed.",
         "docs/sage.md",
-        "SAGE is by Goel, Lee and Ramchandran, “SAGE: A Realistic Benchmark for Semantic Understanding”, NeurIPS 2025 "
-        "workshop.",
-        "@inproceedings{goel2025sage,\n"
-        "title = {{SAGE}: A Realistic Benchmark for Semantic Understanding},\n"
-        "author = {Goel and Lee and Ramchandran},\n"
-        "booktitle = {NeurIPS 2025 Workshop},\nyear = {2025}\n}",
     ),
     "pteb": Wording(
         "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
         "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
-        "95%. Score and drop of a dataset: bootstrap on two levels, items (paired between the original and its "
-        "paraphrases) and runs. The drop over datasets also has an interval from a mixed model with dataset and run as "
-        "random effects. A dataset of one clustering set has no interval over sets.",
+        "95%, corrected for bias and for few items. Score and drop of a dataset: bootstrap on two levels, items "
+        "(paired between the original and its paraphrases) and runs. The drop over datasets also has an interval from "
+        "a mixed model with dataset and run as random effects. A dataset of one clustering set has no interval over "
+        "sets.",
         "docs/pteb.md",
-        "PTEB is by Frank and Afli, “PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at "
-        "Evaluation Time with LLMs”, EACL 2026.",
-        "@inproceedings{frank2026pteb,\n"
-        "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
-        "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
     ),
 }
+WORDINGS["mteb"] = Wording(
+    "The main score of each task as it was published. Nothing was run here, and there are no values of single items.",
+    "None: published results come without the items that an interval is drawn from.",
+    "docs/interchange.md",
+    "results.jsonl (every score) and the published files as they came",
+)
 WORDINGS |= {
     "judge": replace(
         WORDINGS["pteb"],
         overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
         "Error: mean distance of rating and gold on 0 to 5, pairs of all datasets together. A pair without a rating is "
         "left out and counted; over 5% there is no score.",
-        intervals="95%, percentile bootstrap over the pairs of each dataset.",
+        intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and for few items.",
     ),
     "paraphrasers": replace(
         WORDINGS["pteb"],
         overall="Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, "
         "over the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
         "dataset, then over datasets. Over 5% without a paraphrase or rating there is no value.",
-        intervals="95%, percentile bootstrap over the texts of each dataset.",
+        intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
     ),
     "validation": replace(
         WORDINGS["pteb"],
@@ -82,10 +77,6 @@ WORDINGS["score"] = Wording(
     "of it is reached.",
     "95%, percentile bootstrap over queries, the same resamples for every run.",
     "docs/rag_score.md",
-    "The measures are by Dallaire, “Practical RAG Evaluation”, arXiv 2511.09545, 2025.",
-    "@misc{dallaire2025practical,\n"
-    "title = {Practical {RAG} Evaluation},\n"
-    "author = {Dallaire},\nyear = {2025},\neprint = {2511.09545},\narchivePrefix = {arXiv}\n}",
     FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
 )
 WORDINGS["golden"] = replace(
@@ -135,12 +126,6 @@ WORDINGS["hume"] = Wording(
     "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
     "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside the interval is no test.",
     "docs/hume.md",
-    "HUME is by El Assadi, Chung, Solomatin, Muennighoff and Enevoldsen, “HUME: Measuring the Human-Model Performance "
-    "Gap in Text Embedding Tasks”, arXiv 2510.10062, 2025.",
-    "@misc{elassadi2025hume,\n"
-    "title = {{HUME}: Measuring the Human-Model Performance Gap in Text Embedding Tasks},\n"
-    "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen},\nyear = {2025},\n"
-    "eprint = {2510.10062},\narchivePrefix = {arXiv}\n}",
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
