@@ -151,7 +151,7 @@ class _Writer:
         )  # fmt: skip
 
     def _row(self, task: str, dataset: str, system: str, variant: str, measure: str, part: Component) -> None:
-        low, high = interval(part.replicates)
+        low, high = interval(part.replicates, part.value)
         self.rows.append(
             Result("pteb", task, dataset, "", "en", variant, system, measure, part.value, part.n, low, high,
                    "bootstrap over items", 1337)
