@@ -1,8 +1,9 @@
-"""Write docs/published.md: what this code gives for all-MiniLM-L6-v2 beside what mteb published for it.
+"""What this code gives for all-MiniLM-L6-v2 beside what mteb published for it, in its repository of results.
 
-    SEMBLANCE_DATA=FOLDER python benchmarks/published.py > docs/published.md
+    SEMBLANCE_DATA=FOLDER python benchmarks/published.py
 
-FOLDER holds the files that the page names. Embeddings go through the usual cache, so a second run takes seconds.
+FOLDER holds `sts/`, `classification/` and `retrieval/` as compressed JSON Lines. Embeddings go through the usual cache,
+so a second run takes seconds. `reproduce.py` puts these figures into docs/published.csv.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,14 +54,18 @@ PAIRS = (
 
 
 def main() -> None:
-    """Print the page."""
-    data = Path(os.environ["SEMBLANCE_DATA"])
+    """Print the figures."""
+    for name, published, here, note in figures(Path(os.environ["SEMBLANCE_DATA"])):
+        print(f"{name}: published {published:.2f}, here {here:.2f} ({note})", flush=True)
+
+
+def figures(data: Path) -> Iterator[tuple[str, float, float, str]]:
+    """What was measured on, mteb's figure and ours, both x 100, and what to know about it."""
     system = opened(SYSTEM)
-    print((HERE / "published_head.md").read_text("utf-8"))
-    table("Semantic textual similarity: Spearman x 100", [sts(data, system, pairs) for pairs in PAIRS])
-    table("Classification: accuracy x 100", [banking77(data, system)])
-    table("Retrieval: nDCG@10 x 100", [scifact(system)])
-    print((HERE / "published_tail.md").read_text("utf-8").strip())
+    for pairs in PAIRS:
+        yield sts(data, system, pairs)
+    yield banking77(data, system)
+    yield scifact(system)
 
 
 def opened(spec: str) -> Similarity:
@@ -69,17 +74,6 @@ def opened(spec: str) -> Similarity:
     return open_system(
         spec, tokenizer=open_tokenizer("words"), wrap=lambda encoder: CachedEncoder(encoder, cache)
     )
-
-
-def table(title: str, rows: Iterable[tuple[str, float, float, str]]) -> None:
-    """A table in Markdown."""
-    print(f"## {title}\n\n| Data | Published | Here | Difference | |\n|---|---:|---:|---:|---|")
-    for name, published, here, note in rows:
-        print(
-            f"| {name} | {published:.2f} | {here:.2f} | {round(here, 2) - published:+.2f} | {note} |",
-            flush=True,
-        )
-    print()
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -50,6 +50,7 @@ class Places:
     data: Path
     out: Path
     hume_results: Path | None
+    workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("SEMBLANCE_DATA"))
     parser.add_argument("--out", type=Path, default=Path("runs/real"))
     parser.add_argument("--hume-results", type=Path, help="published results of HUME, results.json.gz")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="processes of SAGE and PTEB; no number changes"
+    )
     parser.add_argument("--only", action="append", help="a step; repeatable")
     parser.add_argument("--list", action="store_true", help="show the commands and stop")
     given = parser.parse_args()
     if given.data is None:
         parser.error("name the folder of the data with --data or SEMBLANCE_DATA")
-    places = Places(given.data.resolve(), given.out, given.hume_results)
+    places = Places(given.data.resolve(), given.out, given.hume_results, given.workers)
     chosen = [step for step in steps(places) if not given.only or step.name in given.only]
     if not chosen:
         parser.error(f"there is no such step; there are {', '.join(step.name for step in steps(places))}")
@@ -138,13 +142,17 @@ def pteb(places: Places) -> list[Step]:
     """Eight datasets, six tasks, and the control of paraphrasing."""
     options = ("-p", "permuted", "--runs", PTEB_RUNS, "--limit", PTEB_LIMIT)
     asked = (*each("-s", SYSTEMS), *datasets(PTEB_DATA), *each("-t", PTEB_TASKS), *options)
-    return [semblance("pteb", "pteb", "run", *asked, "--out", places.out / "pteb")]
+    return [
+        semblance("pteb", "pteb", "run", *asked, "--workers", places.workers, "--out", places.out / "pteb")
+    ]
 
 
 def sage(places: Places) -> list[Step]:
     """All five tasks."""
     asked = (*each("-s", SYSTEMS), *datasets(SAGE_DATA), *each("-t", SAGE_TASKS), "--limit", SAGE_LIMIT)
-    return [semblance("sage", "sage", "run", *asked, "--out", places.out / "sage")]
+    return [
+        semblance("sage", "sage", "run", *asked, "--workers", places.workers, "--out", places.out / "sage")
+    ]
 
 
 def told(places: Places) -> list[Step]:

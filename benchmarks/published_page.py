@@ -1,0 +1,150 @@
+"""docs/published.md, made from docs/published.csv and docs/published_reasons.json.
+
+python benchmarks/published_page.py --write     renew it after `reproduce.py` has written the figures anew
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from reproducing.figures import Figure, read
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper: what it shows, and by what ours was made. `whole`: all its figures are listed."""
+
+    paper: str
+    table: str
+    title: str
+    made_by: str
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why figures differ: those of a table whose row and column fit the patterns."""
+
+    paper: str
+    table: str
+    why: str
+    row: str = "*"
+    column: str = "*"
+
+    def fits(self, figure: Figure) -> bool:
+        """Whether it speaks of the figure."""
+        same = (self.paper, self.table) == (figure.paper, figure.table)
+        return same and fnmatchcase(figure.row, self.row) and fnmatchcase(figure.column, self.column)
+
+
+def page() -> str:
+    """The whole page."""
+    figures, (papers, tables, reasons) = read(FIGURES), notes()
+    head = (HERE / "published_head.md").read_text("utf-8").rstrip()
+    tail = (HERE / "published_tail.md").read_text("utf-8").rstrip()
+    sections = [section(paper, about, figures, tables, reasons) for paper, about in papers.items()]
+    return "\n\n".join([head, overview(papers, figures), *sections, tail]) + "\n"
+
+
+def notes() -> tuple[dict[str, str], list[Table], list[Reason]]:
+    """What is said of papers, tables and differences."""
+    told = json.loads(REASONS.read_text("utf-8"))
+    return (
+        told["papers"],
+        [Table(**one) for one in told["tables"]],
+        [Reason(**one) for one in told["reasons"]],
+    )
+
+
+def why(figure: Figure, reasons: Sequence[Reason]) -> str:
+    """The first reason that fits; LookupError where a figure differs without one."""
+    if figure.verdict == "differs":
+        return next(one.why for one in reasons if one.fits(figure))
+    return ""
+
+
+def overview(papers: dict[str, str], figures: Sequence[Figure]) -> str:
+    """How many figures agree, by paper."""
+    lines = ["| | Figures | Exact | Within rounding | Differ |", "|---|---:|---:|---:|---:|"]
+    for paper in papers:
+        lines.append(
+            f"| [{paper}](#{paper.lower()}) | {counted(one for one in figures if one.paper == paper)} |"
+        )
+    return "\n".join([*lines, f"| Together | {counted(iter(figures))} |"])
+
+
+def counted(figures: Iterator[Figure]) -> str:
+    """Four cells."""
+    found = Counter(one.verdict for one in figures)
+    return " | ".join(
+        f"{n:,}" for n in (found.total(), found["exact"], found["within rounding"], found["differs"])
+    )
+
+
+def section(
+    paper: str, about: str, figures: Sequence[Figure], tables: Sequence[Table], reasons: Sequence[Reason]
+) -> str:
+    """A paper: its tables, then what differs, then the tables that are listed whole."""
+    own = [one for one in tables if one.paper == paper]
+    mine = {
+        one.table: [each for each in figures if (each.paper, each.table) == (paper, one.table)] for one in own
+    }
+    rows = [
+        f"| {one.table} | {one.title} | {counted(iter(mine[one.table]))} | {one.made_by} |" for one in own
+    ]
+    heads = [
+        "| Table | What | Figures | Exact | Within rounding | Differ | Ours by |",
+        "|---|---|---:|---:|---:|---:|---|",
+    ]
+    parts = [f"## {paper}", about, "\n".join(heads + rows)]
+    whole = {one.table for one in own if one.whole}
+    differing = [
+        one for one in figures if one.paper == paper and one.verdict == "differs" and one.table not in whole
+    ]
+    if differing:
+        parts += ["### What differs" if len(own) > 1 else "", listed(differing, reasons, True)]
+    for one in own:
+        if one.whole:
+            parts += [
+                f"### {one.table[:1].upper()}{one.table[1:]}: {one.title}",
+                listed(mine[one.table], reasons, False),
+            ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def listed(figures: Sequence[Figure], reasons: Sequence[Reason], tables: bool) -> str:
+    """Figure by figure, with a word for each and the reason."""
+    lines = ["| Figure | Published | Ours | Difference | |", "|---|---:|---:|---:|---|"]
+    for one in figures:
+        where = f"{one.table}: {one.row}, {one.column}" if tables else f"{one.row}, {one.column}"
+        reason = why(one, reasons)
+        verdict = f"differs: {reason}" if reason else one.verdict
+        difference = f"{float(one.rounded) - float(one.published):+.{_decimals(one)}f}"
+        lines.append(f"| {where} | {one.published} | {one.rounded} | {difference} | {verdict} |")
+    return "\n".join(lines)
+
+
+def _decimals(figure: Figure) -> int:
+    return len(figure.published.partition(".")[2])
+
+
+def main() -> None:
+    """Print the page, or write it."""
+    if "--write" in sys.argv:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        print(page())
+
+
+if __name__ == "__main__":
+    main()

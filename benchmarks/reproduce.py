@@ -1,0 +1,44 @@
+"""Compute docs/published.csv anew: published figures, and what this code gives for them.
+
+    SEMBLANCE_DATA=DATA python benchmarks/reproduce.py --reference REFERENCE --run RUN > docs/published.csv
+
+REFERENCE holds the papers' tables as CSV (folders hume, pteb, rag, sage) and HUME's results.json.gz; DATA the files
+that `benchmarks/datasets/*.yaml` describe; RUN a run of SAGE on all of SumPubMed, BillSum and CNN/DailyMail, as
+`real_report.py` makes it. `published_page.py` makes the page of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import published
+from reproducing import hume, pteb, rag, sage
+from reproducing.figures import Figure, figure, written
+
+
+def main() -> None:
+    """Print the figures as CSV."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--reference", type=Path, required=True)
+    parser.add_argument("--run", type=Path, required=True)
+    given = parser.parse_args()
+    data = Path(os.environ["SEMBLANCE_DATA"])
+    sys.stdout.write(written(every(given.reference, data, given.run)))
+
+
+def every(reference: Path, data: Path, run: Path) -> Iterator[Figure]:
+    """The four papers, then mteb."""
+    yield from sage.figures(reference, run)
+    yield from pteb.figures(reference, data)
+    yield from rag.figures(reference)
+    yield from hume.figures(reference)
+    for name, printed, here, _ in published.figures(data):
+        yield figure("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
+
+
+if __name__ == "__main__":
+    main()

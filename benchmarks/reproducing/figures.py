@@ -1,0 +1,94 @@
+"""A published figure beside ours, and how far they agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+Verdict = Literal["exact", "within rounding", "differs"]
+FROM_ROUNDED = {
+    ("HUME", "table 2"), ("HUME", "table 13"), ("SAGE", "table 1"), ("RAG", "5.2 %PROC"), ("RAG", "5.3 indexes"),
+    ("RAG", "A.1 efficiency"), ("RAG", "A.3 name over topic"), ("RAG", "4.4 noise"),
+    *(("PTEB", f"table {number}") for number in (2, 6, 9, 10, 14)),
+}  # fmt: skip
+"""Tables that are made here from other printed figures: these are rounded, so the last digit may be one off."""
+LAST_PLACE = 1.05
+"""Units of the last printed digit, and a little for floats."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`published` is the text that is printed, `ours` a number as text; `row` and `column` name the cell."""
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    published: str
+    ours: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """`exact`: ours, rounded to the printed digits, is what is printed; `within rounding`: made from rounded
+        figures, and one unit beside it."""
+        if float(self.rounded) == float(self.published):
+            return "exact"
+        rounded = (self.paper, self.table) in FROM_ROUNDED
+        return "within rounding" if rounded and abs(self.difference) <= LAST_PLACE * self.unit else "differs"
+
+    @property
+    def rounded(self) -> str:
+        """Ours with the digits that are printed."""
+        mantissa, exponent = _split(self.published)
+        return f"{float(self.ours):.{_decimals(mantissa)}{'e' if exponent else 'f'}}"
+
+    @property
+    def difference(self) -> float:
+        """Ours minus published."""
+        return float(self.ours) - float(self.published)
+
+    @property
+    def unit(self) -> float:
+        """What one step of the last printed digit is worth."""
+        mantissa, exponent = _split(self.published)
+        return float(f"1e{int(exponent or 0) - _decimals(mantissa)}")
+
+
+def figure(paper: str, table: str, row: str, column: str, published: str, ours: float | str) -> Figure:
+    """A figure of ours to eight digits, or as the code writes it."""
+    text = ours if isinstance(ours, str) else f"{ours:.8g}"
+    return Figure(paper, table, row, column, published, text)
+
+
+def written(figures: Iterable[Figure]) -> str:
+    """The figures as CSV."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([field.name for field in fields(Figure)])
+    writer.writerows(astuple(one) for one in figures)
+    return stream.getvalue()
+
+
+def read(path: Path) -> list[Figure]:
+    """The figures of a file."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [Figure(**row) for row in csv.DictReader(stream)]
+
+
+def rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a file of published figures, as printed."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        yield from csv.DictReader(stream)
+
+
+def _split(text: str) -> tuple[str, str]:
+    mantissa, _, exponent = text.partition("e")
+    return mantissa, exponent
+
+
+def _decimals(mantissa: str) -> int:
+    return len(mantissa.partition(".")[2])

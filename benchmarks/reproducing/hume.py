@@ -1,0 +1,135 @@
+"""HUME: every table that the public result files fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from reproducing.figures import Figure, figure, rows
+from semblance.protocols.hume.published.evaluations import Evaluation
+from semblance.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
+from semblance.protocols.hume.published.llm_tables import family_table, same_difficulty
+from semblance.protocols.hume.published.matrix import HUMAN, Matrix, score_matrix
+from semblance.protocols.hume.published.mteb_results import read_results
+from semblance.protocols.hume.published.pair_summary import pair_summaries
+from semblance.protocols.hume.published.standing import places, standings, win_rates
+from semblance.protocols.hume.published.tables import (
+    DATASET_TABLES,
+    dataset_table,
+    human_leads,
+    main_table,
+    pair_table,
+)
+from semblance.protocols.tables import ColumnTable
+
+IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
+
+
+def figures(reference: Path) -> Iterator[Figure]:
+    """From `reference`/hume: the paper's tables, and the result files they were made from."""
+    folder = reference / "hume"
+    published = read_results(folder / "results.json.gz")
+    matrix = score_matrix(published)
+    llms = read_llm_scores([folder / f"table{number}.csv" for number in (10, 11, 12)])
+    yield from _cells("table 1", main_table(matrix), folder / "table1.csv")
+    yield from _families(folder, llms, matrix)
+    for family, number in DATASET_TABLES.items():
+        table = dataset_table(family, published, every_subset=True)
+        yield from _cells(f"table {number}", table, folder / f"table{number}.csv")
+    yield from _pairs(folder, published)
+    yield from _difficulty(folder, llms)
+    yield from _text(folder, matrix, published)
+
+
+def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[Figure]:
+    """Every cell, by the model of its row."""
+    ours = {row["model"]: row for row in _written(table)}
+    for row in rows(path):
+        for column, value in row.items():
+            if column != "model" and row["model"] != "n_datasets":
+                yield figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
+
+
+def _families(folder: Path, llms: LlmScores, matrix: Matrix) -> Iterator[Figure]:
+    table = family_table(llms, matrix)
+    names = [column.name for column in table.columns]
+    for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
+        ours = dict(zip(names, values, strict=True))
+        for column, value in row.items():
+            if value and column not in ("category", "best_embedding_model"):
+                yield figure("HUME", "table 2", row["category"], column, value, float(ours[column] or 0))
+
+
+def _pairs(folder: Path, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
+    ours = _written(pair_table(pair_summaries(published)))
+    for mine, row in zip(ours, rows(folder / "table8.csv"), strict=True):
+        where = f"{row['task']} ({row['lang']})"
+        for column in IN_TABLE_8:
+            if row[column]:
+                yield figure("HUME", "table 8", where, column, row[column], mine[column])
+        yield figure(
+            "HUME", "table 8", where, "outside the interval", row["significant"], mine["outside_interval"]
+        )
+
+
+def _difficulty(folder: Path, llms: LlmScores) -> Iterator[Figure]:
+    for one, row in zip(same_difficulty(llms), rows(folder / "table13.csv"), strict=True):
+        found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
+        for column, value in found.items():
+            yield figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
+
+
+def _text(folder: Path, matrix: Matrix, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
+    ours = _said(matrix, published)
+    for row in rows(folder / "figure_stats.csv"):
+        if row["quantity"] in ours:
+            said = row["quantity"].replace("_", " ")
+            yield figure("HUME", "text and figures", row["source"], said, row["value"], ours[row["quantity"]])
+
+
+def _said(matrix: Matrix, published: tuple[Evaluation, ...]) -> Mapping[str, float]:
+    """What abstract, text and captions say in numbers."""
+    order = places(matrix)
+    human = next(one for one in order if one.system == HUMAN)
+    every = standings(matrix)
+    best, median, mean = win_rates(every)
+    by_lang = {(one.group, one.against): one for one in win_rates(every, lambda pair: pair.lang)}
+    groups = {(one.group, one.against): one for one in win_rates(every, lambda pair: str(pair.group))}
+    (multilingual,) = (
+        one for (group, against), one in groups.items() if against == best.against and "English" not in group
+    )
+    (english,) = (
+        one for (group, against), one in groups.items() if against == best.against and "English" in group
+    )
+    outside = sum(int(row["outside_interval"]) for row in _written(pair_table(pair_summaries(published))))
+    hard = sum(one.difficulty == "hard" for one in every)
+    return {
+        "human_overall": 100 * human.overall,
+        "best_model_overall": 100 * order[0].overall,
+        "human_rank": human.rank,
+        "n_models": len(matrix.models),
+        "models_beaten_by_human": len(matrix.models) + 1 - human.rank,
+        "aggregated_pairs_where_human_best": len(human_leads(matrix)),
+        "win_rate_vs_median_percent": 100 * median.rate,
+        "win_rate_median_percent": 100 * median.rate,
+        "win_rate_vs_best_percent": 100 * best.rate,
+        "win_rate_best_percent": 100 * best.rate,
+        "win_rate_mean_percent": 100 * mean.rate,
+        "win_rate_best_multilingual_percent": 100 * multilingual.rate,
+        "win_rate_best_english_percent": 100 * english.rate,
+        "win_rate_best_arabic_percent": 100 * by_lang["ara", best.against].rate,
+        "win_rate_mean_arabic_percent": 100 * by_lang["ara", mean.against].rate,
+        "tasks_human_beats_best": best.wins,
+        "tasks_total": best.pairs,
+        "tasks_below_0.5": hard,
+        "share_easy_human_ge_0.7_percent": 100 * sum(one.difficulty == "easy" for one in every) / len(every),
+        "tasks_outside_human_ci": outside,
+    }
+
+
+def _written(table: ColumnTable) -> list[dict[str, str]]:
+    """The table as people read it."""
+    return [
+        {column.name: column.written(value) for column, value in zip(table.columns, row, strict=True)}
+        for row in table.rows
+    ]
