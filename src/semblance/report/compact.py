@@ -79,6 +79,8 @@ def script(text: str) -> str:
 
 
 def _bare(code: str) -> str:
+    """A script without strings: `let` does for a reader of a page what `const` does for one of the source."""
+    code = re.sub(r"\bconst\b", "let", code)
     code = re.sub(r" *([=<>?:,;{}()\[\]|&*!]) *", r"\1", code)
     code = re.sub(r"(?<=[\w)\]]) ([-+/%]) (?=[\w($\[])", r"\1", code)
     code = re.sub(r"(?<=[{,(\[;])\n", "", code)

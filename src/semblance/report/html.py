@@ -139,7 +139,13 @@ def environment() -> Environment:
         unit_percent=SHARES,
     )
     made.filters.update(
-        sentence=sentence, exact=exact, plain=plain, packed=packed, clipped=clipped, ended=ended
+        sentence=sentence,
+        exact=exact,
+        plain=plain,
+        packed=packed,
+        clipped=clipped,
+        ended=ended,
+        beside=beside,
     )
     return made
 
@@ -166,6 +172,11 @@ def exact(value: Value | None) -> Markup:
 def clipped(text: str, most: int = 400) -> str:
     """A text of at most `most` characters, with an ellipsis where it was longer."""
     return text if len(text) <= most else text[:most].rstrip() + " …"
+
+
+def beside(text: str, interval: str) -> str:
+    """A value with its interval in brackets, where it has one."""
+    return f"{text} ({interval})" if interval else text
 
 
 def ended(html: Markup, ending: str) -> Markup:

@@ -46,6 +46,10 @@ class Matrix:
     digits: int = 2
     is_sorted: bool = False
 
+    def is_number(self, place: int) -> bool:
+        """Whether a column has values, or reasons for missing ones: what stands in it is then on the right."""
+        return any(line.entries[place].exact or line.entries[place].why for line in self.lines)
+
 
 def entry(
     row: Result | None,

@@ -201,12 +201,19 @@ function drawItem() {
   // The item is drawn anew: the button that was pressed is another one, and keeps the focus.
   const turn = (text, by) => button(text, () => { move(by); $(`#turn${by}`).focus(); }, { id: `turn${by}`, disabled: found[place + by] === undefined });
   box.replaceChildren(
-    el("p.facts", `${group().title} · `, el("bdi", now.i), place < 0 ? " " : ` · ${place + 1} of ${found.length} `, turn("previous", -1), turn("next", 1),
+    el("h2.facts", `${group().title} · `, el("bdi", now.i), place < 0 ? " " : ` · ${place + 1} of ${found.length} `, turn("previous", -1), turn("next", 1),
       button("copy link", () => copy(location.href, "Link")), button("copy as JSON", () => copy(asJson(item), "Item"))),
     ...VIEWS[group().kind](item), ...allSystems(item));
 }
 
+let last = ["", []];
+/** The items of the list in their order; found once for what is asked. */
 function listed() {
+  const asked = [now.g, now.m, now.a, now.b, now.order, now.q, now.bin].join("\n");
+  if (last[0] !== asked) last = [asked, find()];
+  return last[1];
+}
+function find() {
   const bins = binning();
   const wanted = now.q.trim().toLowerCase();
   const found = group().ids.map((_, item) => item)

@@ -1,0 +1,266 @@
+"""One report of every protocol in a real browser, with hostile names and texts: every view, in both themes, on a phone,
+on paper, by keys alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import semblance as sb
+from semblance.report import write_report
+
+from .conftest import Made, write_run
+from .hume_run import study, write_hume_run
+from .pteb_run import Pteb, write_pteb
+from .rag_runs import write_golden_run, write_score_run
+from .sweep_run import write_sweep_run
+
+pytestmark = pytest.mark.browser
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(1)> & "q" {{ 7*7 }}'
+PLACES = "/*script*/ /*style*/ /*policy*/"
+"""What stands in the template where script, style and policy are put in."""
+SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
+VIEWS = (
+    "overview", "sage", "pteb", "golden", "score", "sweep", "names", "noise", "hume", "systems", "items", "method",
+)  # fmt: skip
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of eight runs, some with names and texts that would do harm."""
+    folder = tmp_path_factory.mktemp("whole")
+    systems = {HOSTILE: "embedding", "birch-base": "embedding", "jaccard": "classical", "bm25": "classical"}
+    texts = (HOSTILE, PLACES, HOSTILE + PLACES) * 16
+    runs = [
+        write_run(folder / "sage", Made(systems=systems, texts=texts, name=HOSTILE + PLACES)),
+        write_pteb(folder / "pteb", Pteb(systems=systems)),
+        write_golden_run(folder / "golden"),
+        write_score_run(folder / "score", runs=(HOSTILE, "minilm", "bm25")),
+        sb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **SMALL).path,
+        sb.rag.probe_noise(["jaccard"], out=folder / "noise", **SMALL).path,
+        write_hume_run(folder / "hume", study(judge=HOSTILE, name=HOSTILE), name="made"),
+    ]
+    write_sweep_run(folder / "sweep")
+    return write_report([*runs, folder / "sweep"], out=folder / "report.html")
+
+
+class Seen:
+    """A page with everything it asked for and said."""
+
+    def __init__(self, context: Any, report: Path) -> None:
+        self.report, self.requests, self.complaints = report, [], []
+        context.on("request", lambda request: self.requests.append(request.url))
+        self.page = context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.goto(report.as_uri())
+
+    def views(self) -> Iterator[str]:
+        """Every view in turn, opened by its link in the navigation."""
+        links = self.page.locator(".top nav a")
+        for i in range(links.count()):
+            place = links.nth(i).get_attribute("href")[1:]
+            self.page.evaluate("place => { location.hash = place; }", place)
+            self.page.wait_for_selector(f".view#{place}:not([hidden])")
+            self.page.wait_for_timeout(100)
+            yield place
+
+
+See = Callable[..., Seen]
+
+
+@pytest.fixture
+def see(browser: Any, whole: Path) -> Iterator[See]:
+    """Open the report; nothing may be asked for but the file, and nothing complained of."""
+    contexts: list[tuple[Any, Seen]] = []
+
+    def make(*, width: int = 1232, **options: Any) -> Seen:
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        contexts.append((context, Seen(context, whole)))
+        return contexts[-1][1]
+
+    yield make
+    for context, seen in contexts:
+        context.close()
+        assert seen.complaints == []
+        assert set(seen.requests) == {whole.as_uri()}
+
+
+def test_every_view_opens_and_hostile_texts_do_nothing(see: See) -> None:
+    """Nothing runs, is asked for or added; names and texts are seen as they are."""
+    seen = see()
+    assert tuple(view for view in seen.views() if view != "reading") == VIEWS
+    page = seen.page
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 3
+    for view in ("overview", "sage", "pteb", "score", "hume", "systems"):
+        # A long name loses its organisation, up to the last slash, and its end.
+        assert "<img src=x onerror=alert(1)>" in page.locator(f"#{view}").text_content(), view
+    page.goto("about:blank")
+    page.goto(seen.report.as_uri() + "#items?g=2")
+    page.wait_for_selector("#item .data")
+    assert any(text in page.locator("#item .data").first.inner_text() for text in (HOSTILE, PLACES))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(see: See, scheme: str) -> None:
+    """On every view."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    seen = see(color_scheme=scheme)
+    found = [
+        (view, one["id"], one["nodes"][0]["html"])
+        for view in seen.views()
+        for one in axe.Axe().run(seen.page, context=f"#{view}").response["violations"]
+        if one["impact"] in SERIOUS
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_no_view_scrolls_sideways(see: See, width: int) -> None:
+    """On a phone; wide tables do in their own frame."""
+    seen = see(width=width)
+    wide = [
+        view for view in seen.views() if seen.page.evaluate("document.documentElement.scrollWidth") > width
+    ]
+    assert wide == []
+
+
+def test_it_prints(see: See, tmp_path: Path) -> None:
+    """A PDF of every view in light; nothing reaches over the edge of the paper."""
+    seen = see(width=703, color_scheme="dark")
+    page = seen.page
+    page.emulate_media(media="print", color_scheme="dark")
+    for view in VIEWS:
+        assert page.locator(f"#{view} h1").is_visible(), view
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 38)"
+    cut = page.eval_on_selector_all(
+        ".view :is(td, th, p, h1, h2, h3, li, dd, pre, code, svg, u)",
+        "all => all.filter(one => one.checkVisibility() && !one.closest('svg svg') "
+        "&& one.getBoundingClientRect().right > 704).map(one => one.outerHTML.slice(0, 120))",
+    )
+    assert cut == []
+    paper = page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    assert paper.startswith(b"%PDF")
+    assert paper.count(b"/Type /Page\n") >= len(VIEWS)
+
+
+def test_it_can_be_used_by_keys_alone(see: See) -> None:
+    """Skip link, navigation, sorting, filters, list and buttons of the explorer; the focus is always seen."""
+    page = see().page
+    focused = "document.activeElement.textContent.trim()"
+
+    def tab_to(text: str) -> None:
+        for _ in range(120):
+            page.keyboard.press("Tab")
+            if page.evaluate(focused) == text:
+                style = "getComputedStyle(document.activeElement)"
+                assert page.evaluate(f"{style}.outlineStyle") != "none", text
+                return
+        raise AssertionError(f"{text} cannot be reached")
+
+    tab_to("Skip to content")
+    page.keyboard.press("Enter")
+    tab_to("Overall")
+    page.keyboard.press("Enter")
+    assert page.locator("#board [aria-sort=descending]").count() == 1
+    assert page.evaluate(focused) == "Overall"
+    page.reload()
+    tab_to("Items")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#item-list li")
+    first = page.locator("#item h2 bdi").inner_text()
+    tab_to("next")
+    page.keyboard.press("Enter")
+    second = page.locator("#item h2 bdi").inner_text()
+    assert second != first
+    assert page.evaluate(focused) == "next"
+    page.focus("#item-list")
+    page.keyboard.press("ArrowUp")
+    assert page.locator("#item h2 bdi").inner_text() == first
+
+
+def test_next_and_previous_follow_the_list(see: See) -> None:
+    """They end where the list ends; the address and the list go along."""
+    page = see().page
+    page.evaluate("() => { location.hash = 'items?g=5'; }")
+    page.wait_for_selector("#item-list li")
+    ids = page.locator("#item-list .id").all_inner_texts()
+    shown = "$('#item h2 bdi').textContent"
+    assert page.locator("#turn-1").is_disabled()
+    for name in ids[1:]:
+        page.click("#turn1")
+        assert page.evaluate(shown) == name
+        assert f"i={name}" in page.url
+    assert page.locator("#turn1").is_disabled()
+    assert page.locator("#item-list [aria-selected=true] .id").inner_text() == ids[-1]
+    page.click("#turn-1")
+    assert page.evaluate(shown) == ids[-2]
+
+
+def test_an_item_is_copied_with_all_values(see: See) -> None:
+    """As JSON: the run, the item, and every system's value of every measure."""
+    page = see().page
+    page.evaluate("() => { location.hash = 'items?g=5'; }")
+    page.wait_for_selector("#item-list li")
+    copied = json.loads(page.evaluate("asJson(group().ids.indexOf(now.i))"))
+    assert copied["item"] == page.locator("#item-list [aria-selected=true] .id").inner_text()
+    assert len(copied["values"]) == page.evaluate("group().systems.length")
+    measures = page.evaluate("group().measures.map((one) => one.title)")
+    assert all(list(values) == measures for values in copied["values"].values())
+
+
+def test_what_stood_before_the_first_relevant_document(see: See) -> None:
+    """Each ranking says it, and the documents before it are marked."""
+    page = see().page
+    page.evaluate("() => { location.hash = 'items?g=5'; }")
+    page.wait_for_selector("#item .ranking")
+    for i in range(page.locator("#item .ranking").count()):
+        said = page.locator("#item section .how").nth(i).inner_text()
+        lines = page.locator("#item .ranking").nth(i).locator("li")
+        grades = [lines.nth(place).locator(".good").count() for place in range(lines.count())]
+        before = grades.index(1) if 1 in grades else 0
+        assert page.locator("#item .ranking").nth(i).locator(".before-gold").count() == before
+        words = "Before the first" if before else "is first" if 1 in grades else "Nothing relevant"
+        assert words in said
+
+
+def test_paraphrases_are_marked_word_by_word(see: See) -> None:
+    """What is marked is not in the original, what is not marked is."""
+    page = see().page
+    group = page.evaluate(
+        "unpack().then((data) => data.groups.findIndex((one) => one.kind === 'reworded' && one.runs.length))"
+    )
+    page.evaluate("(g) => { location.hash = 'items?g=' + g; }", group)
+    page.wait_for_selector(".reworded ins")
+    original = page.locator(".reworded tr").first.locator("td").first.inner_text().split()
+    cell = page.locator(".reworded tr").nth(1).locator("td p").first
+    added = cell.locator("ins").all_inner_texts()
+    plain = cell.evaluate(
+        "node => [...node.childNodes].filter(one => one.nodeType === 3).map(one => one.textContent).join(' ')"
+    )
+    assert added
+    assert set(plain.split()) <= set(original)
+
+
+def test_items_of_scored_runs_and_probes_can_be_looked_at(see: See) -> None:
+    """Every measure of A and B, and all systems on a line."""
+    page = see().page
+    groups = page.evaluate(
+        "unpack().then((data) => data.groups.map((one, i) => [i, one.kind, one.measures.length]))"
+    )
+    found = [(i, n) for i, kind, n in groups if kind == "values"]
+    assert len(found) >= 3
+    for i, measures in found:
+        page.evaluate("(g) => { location.hash = 'items?g=' + g; }", i)
+        page.wait_for_timeout(200)
+        assert page.evaluate("now.g") == i
+        assert page.locator("#item .version").count() == measures
+        assert "All systems" in page.locator("#item").inner_text()
