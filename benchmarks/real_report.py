@@ -102,7 +102,7 @@ def hume(places: Places) -> list[Step]:
     made = [
         replace(sample, makes=study / "study.json"),
         Step("hume-answers", answers, makes=study / "annotations"),
-        semblance("hume", "hume", "score", study, *each("-s", SYSTEMS), "--out", places.out / "hume"),
+        semblance("scripted", "hume", "score", study, *each("-s", SYSTEMS), "--out", places.out / "scripted"),
     ]
     if places.hume_results:
         published = ("--from-mteb", places.hume_results, "--out", places.out / "people")
@@ -157,14 +157,14 @@ def sage(places: Places) -> list[Step]:
 
 def told(places: Places) -> list[Step]:
     """One report of all, and every comparison as a table."""
-    parts = ["sage", "pteb", "scifact", "cranfield", "sweep", "names", "noise", "hume"]
+    parts = ["sage", "pteb", "scifact", "cranfield", "sweep", "names", "noise", "scripted"]
     parts += ["people"] if places.hume_results else []
     page = semblance(
         "report", "report", *(places.out / part for part in parts), "--out", places.out / "report.html"
     )
     compared = [
         semblance(f"compare-{part}", "compare", places.out / part, prints=places.out / f"compare-{part}.txt")
-        for part in ("sage", "pteb", "scifact", "cranfield", "hume")
+        for part in ("sage", "pteb", "scifact", "cranfield", "scripted")
     ]
     return [page, *compared]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reference_pages.measured import measures_page, statistics_page
 from reference_pages.perturbed import perturbations_page
+from reference_pages.reading import reading_page
 from reference_pages.systems import systems_page
 from reference_pages.tasks import tasks_page
 
@@ -17,4 +18,5 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "perturbations.md": perturbations_page,
     "systems.md": systems_page,
     "tasks.md": tasks_page,
+    "../reading.md": reading_page,
 }

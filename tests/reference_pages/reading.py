@@ -1,0 +1,44 @@
+"""The page about reading numbers: the words of the report's own page, and what goes beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from reference_pages.markdown import plain
+from semblance.report import reading
+from semblance.report.gathered import TITLES
+from semblance.report.reading import Term
+from semblance.report.scales import SCALES
+
+HERE = Path(__file__).parent
+ALPHA, CORRECTION = 0.05, "Holm"
+
+
+def reading_page() -> str:
+    """The whole page."""
+    head, tail = ((HERE / f"reading_{part}.md").read_text("utf-8").rstrip() for part in ("head", "tail"))
+    parts = [
+        head,
+        f"## Marks and numbers\n\n{_listed(reading._terms(CORRECTION))}",
+        f"## Words with one meaning\n\n{_listed(reading._verbs(ALPHA))}",
+        f"## Where a value is missing\n\n{_listed(reading.STATES)}",
+        f"## What each scale says, and what it does not\n\n{_scales()}",
+        tail,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _listed(terms: Iterable[Term]) -> str:
+    return "\n".join(
+        f"- **{plain(one.title)}**: {plain(' '.join(part for part in (one.means, one.does_not) if part))}"
+        for one in terms
+    )
+
+
+def _scales() -> str:
+    return "\n\n".join(
+        f"### {TITLES[kind]}\n\n*{plain(scale.question)}* {plain(scale.means)}\n\n"
+        + "\n".join(f"- {plain(line)}" for line in scale.does_not)
+        for kind, scale in SCALES.items()
+    )
