@@ -52,9 +52,9 @@ def words(noun: str, data_kind: type, labels: Labels | None) -> str:
 
 
 def tied(shared: Sequence[Collection[str]]) -> Labels | None:
-    """The groups of items of which each has the given things: those that have one in common, directly or through others.
+    """The groups of items that each have the given things: those that have one in common, directly or through others.
 
-    Where that would tie more than a fifth of the items to each other (a document that is relevant to most queries), only
+    Where that would tie more than a fifth of the items to each other (a document that most queries are about), only
     items that have all in common. None where no two items are in one group.
 
     >>> tied([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()

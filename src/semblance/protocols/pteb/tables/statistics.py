@@ -44,9 +44,10 @@ def _against(
             found = one[analysis] or {}
             shift = [points(found.get(key)) for key in ("shift", "ci_low", "ci_high")]
             test = [found.get(key) for key in ("p_holm", "p", "statistic", "n")]
-            rows.append(
-                (scope, baseline["system"], one["system"], *shift, *test, found.get("method", one["reason"]))
-            )
+            method = found.get("method", one["reason"])
+            if found and note:
+                method += "; optimistic"
+            rows.append((scope, baseline["system"], one["system"], *shift, *test, method))
     columns = (
         Column("scope", "text"), Column("baseline", "text"), Column("system", "text"),
         Column("hl_shift", "signed"), Column("ci_low", "signed"), Column("ci_high", "signed"), Column("p_holm", "p"),
