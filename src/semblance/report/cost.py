@@ -11,6 +11,8 @@ from semblance.report.names import labels
 from semblance.report.record import Record
 from semblance.runs.spending import dollars, in_one_line
 
+FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -19,6 +21,16 @@ class Cost:
     system: str
     figures: tuple[tuple[str, str], ...]
     calls: str
+
+    @property
+    def said(self) -> str:
+        """The same in one line, figures that neither plan nor run has left out."""
+        found = [
+            f"{title} {took} (planned {planned})"
+            for title, (planned, took) in zip(FIGURES, self.figures, strict=True)
+            if {planned, took} != {numbers.NONE}
+        ]
+        return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(found)}"
 
 
 def costs(record: Record) -> tuple[Cost, ...]:

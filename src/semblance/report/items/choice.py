@@ -14,7 +14,7 @@ BUDGET = 10_000_000
 SHARED = 190_000
 """The budget of a report of several runs: each run has a report of its own with more of its items."""
 MOST = 4_000
-FEWEST, LEAST = 20, 8
+FEWEST, LEAST = 20, 6
 """Items that a group has at least, in a report of one run and of several."""
 BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
