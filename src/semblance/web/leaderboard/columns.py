@@ -96,12 +96,13 @@ def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
 
 def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> Sequence[Column]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
-    names = {task: headline for task, (_, headline) in task_names(kind).items()}
+    names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
     over = [one for one in columns if not one.dataset and names.get(one.task, one.measure) == one.measure]
     first: dict[str, Column] = {}
     for one in over:
         first.setdefault(one.task, one)
-    chosen = list(first.values())
+    lost = [one for one in columns if (one.task, one.dataset, one.measure) == (OVERALL, "", "delta")]
+    chosen = [*first.values(), *(lost if kind == "pteb" else ())]
     if any(one.task != OVERALL for one in chosen):
         return chosen[:MOST_SHOWN]
     rest = [one for one in columns if one.dataset and not one.measure.startswith(_DERIVED)]
@@ -123,7 +124,7 @@ def _title(kind: str, place: Place, key: str, alone: bool) -> str:
     task and measures of many names, the task and its only dataset."""
     task, dataset, measure = place
     if task == OVERALL and not dataset:
-        return "Overall" if measure == OVERALL else f"Overall · {measure}"
+        return {OVERALL: "Overall", "delta": "Change"}.get(measure, f"Overall · {measure}")
     if kind in _COMMANDS:
         return " · ".join((measure, *([dataset] if dataset and not alone else ())))
     short, headline = task_names(kind).get(task, (_words(task), ""))

@@ -17,7 +17,7 @@ from semblance.web.leaderboard.contract import Board, Boards, Broken, Status
 from semblance.web.leaderboard.discretion import without_paths
 from semblance.web.leaderboard.finding import Folder, find_folders
 from semblance.web.leaderboard.joined import Joined, joined
-from semblance.web.leaderboard.part import Tests
+from semblance.web.leaderboard.part import Tests, stamp_of
 from semblance.web.leaderboard.reading import RunData, read_run
 from semblance.web.leaderboard.replicates import Replicates
 from semblance.web.leaderboard.versions import KINDS, history_of, version_of
@@ -30,10 +30,11 @@ _REMEMBERED = 8
 
 @dataclass(frozen=True)
 class View:
-    """The folder at one moment. `read` are all run folders by name, with the run or why it cannot be read; `reports`
-    says where the reports are that may be given out."""
+    """The folder at one moment. `read` are all run folders by name, with the run or why it cannot be read; `stamp` is
+    another when anything about the list of boards is."""
 
     boards: Boards
+    stamp: str
     read: Mapping[str, tuple[Folder, RunData | str]]
     joined: Mapping[str, Joined]
     around: Mapping[str, Around]
@@ -80,9 +81,9 @@ class Library:
         with self._refreshing:
             before = self._view
             read = {one.name: _read(one, before) for one in find_folders(self.root)}
-            made = self._look(read, before)
-            if before is not None and _same(before, made):
+            if before is not None and _all_same(before.read, read) and not self._aged(before):
                 return self._complete(before)
+            made = self._look(read, before)
             for name in before.made if before is not None else ():
                 if name in made.joined:
                     self.board(name, made)
@@ -133,6 +134,14 @@ class Library:
         while len(known) > _REMEMBERED:
             known.popitem(last=False)
 
+    def _aged(self, view: View) -> bool:
+        """Whether time alone has changed the state of a run."""
+        return any(
+            self._status(run) != one.statuses[run.name]
+            for name, one in view.around.items()
+            for run in view.joined[name].runs
+        )
+
     def _look(self, read: Mapping[str, tuple[Folder, RunData | str]], before: View | None) -> View:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in KINDS]
         broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
@@ -145,7 +154,8 @@ class Library:
             reverse=True,
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        return View(Boards(self.root.name, now, tuple(lines), broken), read, boards, around)
+        told = Boards(self.root.name, now, tuple(lines), broken)
+        return View(told, stamp_of(told), read, boards, around)
 
     def _status(self, run: RunData) -> Status:
         if not run.running:
@@ -211,12 +221,8 @@ def _difference(one: Joined, newest: Joined) -> str:
     return without_paths(why) or "options of the run differ"
 
 
-def _same(before: View, now: View) -> bool:
-    """Whether two views tell the same, but for when."""
-    return (
-        before.boards.boards == now.boards.boards
-        and before.boards.broken == now.boards.broken
-        and before.around == now.around
-        and before.read.keys() == now.read.keys()
-        and all(before.read[name] is now.read[name] for name in now.read)
-    )
+def _all_same(
+    before: Mapping[str, tuple[Folder, RunData | str]], now: Mapping[str, tuple[Folder, RunData | str]]
+) -> bool:
+    """Whether nothing was read anew, and nothing has gone."""
+    return before.keys() == now.keys() and all(before[name] is now[name] for name in now)

@@ -15,7 +15,7 @@ from semblance.web.leaderboard.cells import cell_of
 from semblance.web.leaderboard.columns import place_of
 from semblance.web.leaderboard.contract import Cell, Column, Part, as_plain
 from semblance.web.leaderboard.joined import Joined, Member
-from semblance.web.leaderboard.ranking import Pairs, Tested, told_apart
+from semblance.web.leaderboard.ranking import UNTESTED, Pairs, Tested, told_apart
 from semblance.web.leaderboard.replicates import At
 
 _DIGITS = 8
@@ -47,6 +47,8 @@ class Tests:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
+        if board.kind in UNTESTED:
+            return Tested(reason=UNTESTED[board.kind])
         if not make:
             return Tested(reason=LATER)
         pairs = self._pairs.setdefault((board.id, column.key), {})

@@ -19,7 +19,12 @@ METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
     "all pairs of the column, alpha 0.05."
 )
-UNKNOWN = "no test: nothing is kept of the items behind it"
+UNKNOWN = "nothing is kept of the items behind it"
+UNTESTED = {
+    "mteb": "published scores come without the items behind them",
+    "sweep": "a sweep compares its stacks itself, in the report of its run",
+}
+"""By kind of board, why nothing is tested."""
 
 
 @dataclass(frozen=True)

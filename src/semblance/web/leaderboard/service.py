@@ -43,13 +43,13 @@ class Service:
         if name is not None and made is None:
             return None
         board = made.board if made is not None else None
-        key = ("page", board.stamp if board is not None else "", base, view.boards)
+        key = ("page", board.stamp if board is not None else "", base, view.stamp)
         return self.kept.get(key, lambda: pack(render(board, view.boards, base=base), HTML))
 
     def boards(self) -> Packed:
         """The list of boards."""
-        boards = self.library.view().boards
-        return self.kept.get(("boards", boards), lambda: _json(boards))
+        view = self.library.view()
+        return self.kept.get(("boards", view.stamp), lambda: _json(view.boards))
 
     def board(self, name: str) -> Packed | None:
         """The record of a board."""
@@ -137,7 +137,7 @@ class Service:
         made = self.library.board(name, view)
         if made is None or system not in {one.name for one in made.members}:
             return None
-        key = (what, system, made.board.stamp, view.boards)
+        key = (what, system, made.board.stamp, view.stamp)
         return self.kept.get(key, lambda: make(make_card(self.library, view, made, system), view))
 
 

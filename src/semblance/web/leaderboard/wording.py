@@ -32,7 +32,7 @@ def verdict(board: Joined, members: Sequence[Member], tests: Tested, labels: Map
         )
     first = [labels[one.name] for one in ranked if tests.ranks.get(one.name, (0, 0))[0] == 1]
     if not first:
-        lede = f"Values lie between {values[-1]} and {values[0]}, but no test compares them: {tests.reason}."
+        lede = f"Values lie between {values[-1]} and {values[0]}. No test compares them ({tests.reason})."
         return Verdict(f"No ranking{on}: differences cannot be tested", lede)
     alone = len(first) == 1 and tests.ranks[ranked[0].name] == (1, 1)
     others = (
@@ -92,7 +92,8 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken:
         yield f"{numbers.counted(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
     waiting = [one for one in members if not one.complete and one.group != "reference"]
     if waiting and not failed:
-        yield f"{numbers.counted(len(waiting), 'system')} not complete: no rank, and below the ranked ones."
+        what = "system is" if len(waiting) == 1 else "systems are"
+        yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, below the others."
     stale = [one.name for one in runs if one.status == "stale"]
     if stale:
         yield f"Nothing was heard of {_named(stale)} for long: it says that it runs, and may have been killed."
@@ -104,8 +105,8 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken:
             "counts."
         )
     few = [one for one in board.overview if 0 < _items(members, one) < _FEW and one.task != OVERALL]
-    if few:
-        yield f"Under {_FEW} items stand behind {_named([one.title for one in few])}: too few to rank on."
+    if few and board.kind != "mteb":  # there n counts the tasks of a mean
+        yield f"Under {_FEW} items stand behind {_named([one.title for one in few])}: too few to rely on their ranks."
     codes = {str(run.manifest.get("semblance") or "") for run in board.runs}
     if len(codes) > 1:
         yield f"The runs were made by {numbers.in_words(len(codes))} versions of Semblance: {', '.join(sorted(codes))}."
