@@ -14,6 +14,8 @@ from semblance.report.record import FEW, OVERALL, Record
 from semblance.report.tasks import all_tasks
 
 SMALL = 30
+MOST_WARNINGS = 3
+"""Warnings of published tasks that are told one by one."""
 RAG = ("golden", "score", "sweep")
 """Runs whose notes stand in a record of their own."""
 GRAVITY = ("simulated", "left out", "failed", "not run", "partial", "lost", "truncated")
@@ -58,12 +60,41 @@ def notes_of(record: Record) -> tuple[Note, ...]:
         return tuple(Note(*parts) for parts in rag_notes(record))
     if record.kind == "hume":
         return tuple(_of_hume(record))
+    if record.kind == "mteb":
+        return tuple(_of_mteb(record))
     return (
         *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
         *_truncated(record),
         *_small(record),
         *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
     )  # fmt: skip
+
+
+def _of_mteb(record: Record) -> Iterator[Note]:
+    """What is known of published results: files that could not be read, tasks with several versions of their data."""
+    imported = record.manifest.get("imported") or {}
+    if faults := imported.get("faults"):
+        what = f"{numbers.counted(faults, 'file')} could not be read."
+        yield Note("lost", what, "Their scores are missing.", "`semblance import` names them.")
+    warned = [
+        f"{one['name']}: {warning}"
+        for one in record.manifest.get("datasets", ())
+        for facts in (one.get("tasks") or {}).values()
+        for warning in facts.get("warnings", ())
+    ]
+    if len(warned) > MOST_WARNINGS:
+        tasks = {warning.partition(":")[0] for warning in warned}
+        what = f"{len(tasks)} of {numbers.counted(len(record.manifest['datasets']), 'task')} have warnings, the first:"
+        yield Note("warning", f"{what} {warned[0]}.", "Scores on other versions of the data do not compare.")
+    yield from (
+        Note("warning", f"{warning}.") for warning in warned[: 0 if len(warned) > MOST_WARNINGS else None]
+    )
+    missing = [one.name for one in record.systems if record.value(OVERALL, one.name, OVERALL) is None]
+    if missing and len(missing) < len(record.systems):
+        what = f"{len(missing)} of {numbers.counted(len(record.systems), 'system')} lack a task."
+        yield Note("partial", what, "They have no mean over all tasks and stand last.")
+    for warning in record.manifest.get("warnings", ()):
+        yield Note("warning", str(warning))
 
 
 def _of_hume(record: Record) -> Iterator[Note]:

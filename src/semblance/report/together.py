@@ -12,7 +12,7 @@ from semblance.report.gathered import Run, rows_of, systems_of
 from semblance.report.hume.words import POINTS as PEOPLE
 from semblance.report.matrix import Entry, Line, Matrix, entry
 from semblance.report.rag.matrices import TASK
-from semblance.report.record import APART, OVERALL
+from semblance.report.record import OVERALL
 from semblance.report.tasks import PLACES
 
 KINDS = ("embedding", "classical", "llm")
@@ -54,15 +54,14 @@ def _columns(run: Run) -> list[tuple[str, Cells]]:
 
 
 def _board(run: Run) -> tuple[str, Cells]:
-    board, record = run.board, run.record
-    best = record.scope(board.lead).best | record.scope(board.lead + APART).best
+    board = run.board
     what = "overall" if board.lead == OVERALL else board.lead_title
     points = ", points" if board.unit is POINTS else ""
     cells = {}
     for row in board.rows:
         if row.system.ranked:
-            made = entry(row.lead.row, board.unit, bold=row.system.name in best)
-            rank = f"rank {row.rank}" if row.rank else ""
+            made = entry(row.lead.row, board.unit, bold=row.lead.best)
+            rank = f"rank {row.rank}" + (" of its kind" if row in board.apart else "") if row.rank else ""
             small = " · ".join(filter(None, (made.small, rank))) if row.lead.value is not None else row.note
             text = made.text if row.lead.value is not None else row.lead.text
             cells[row.system.name] = Entry(text, small, made.exact, 0, made.why, made.bold)

@@ -1,0 +1,96 @@
+"""The overview of several runs: one verdict, a finding per protocol, every system run by run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from semblance.protocols.hume.summary.record import read_summary
+from semblance.report import write_report
+from semblance.report.gathered import read_runs
+from semblance.report.overview import overview, run_verdict
+from semblance.report.together import together
+from semblance.report.verdict import plain
+
+from .hume_run import study, write_hume_run
+
+MakeRun = Callable[..., Path]
+
+
+def test_the_lede_has_a_finding_per_protocol(
+    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path
+) -> None:
+    """The gap of the first run, then the headings of PTEB, RAG and HUME, word for word but for the first capital."""
+    runs = read_runs([plain_run, pteb_run, score_run, write_hume_run(tmp_path / "hume")])
+    verdict = overview(runs).verdict
+    said = [plain(one) for one in verdict.lede]
+    assert plain(verdict.heading).startswith("SAGE: ")
+    assert len(said) == 4
+    for run, sentence in zip(runs[1:], said[1:], strict=True):
+        heading = plain(run_verdict(run).heading)
+        assert sentence.lower() == f"{run.title}: {heading}.".lower()
+
+
+def test_few_runs_are_named_and_many_counted(
+    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path
+) -> None:
+    """Up to three by name; more are counted, their kinds stand beside."""
+    three, four = [plain_run, pteb_run, score_run], [write_hume_run(tmp_path / "hume")]
+    assert overview(read_runs(three)).names == ("made", "reworded", "scored")
+    assert overview(read_runs([*three, *four])).names == ()
+    page = write_report([*three, *four], out=tmp_path / "out.html").read_text("utf-8")
+    assert "<b>4 runs</b>" in page
+
+
+def test_every_system_stands_once_with_its_leading_scores(
+    plain_run: Path, pteb_run: Path, tmp_path: Path
+) -> None:
+    """Values, ranks and bold are those of the boards; people of the study stand in the heading of its column."""
+    made = study()
+    runs = read_runs([plain_run, pteb_run, write_hume_run(tmp_path / "hume", made)])
+    table = together(runs)
+    assert table is not None
+    assert [title.partition(",")[0] for title in table.columns] == ["SAGE", "PTEB", "HUME"]
+    human = next(one for one in read_summary(tmp_path / "hume").places if one.kind == "human")
+    assert f"(scripts {100 * (human.mean.value or 0):.1f})" in table.columns[2]
+    names = [line.label for line in table.lines]
+    assert len(set(names)) == len(names)
+    assert "constant" not in names
+    for line in table.lines:
+        for run, entry in zip(runs[:2], line.entries, strict=False):
+            row = next((one for one in run.board.rows if one.label == line.label), None)
+            if row is None:
+                assert entry.text == "not run"
+                continue
+            assert entry.text == row.lead.text
+            assert (f"rank {row.rank}" in entry.small) == bool(row.rank)
+            assert entry.bold == (row.lead.value is not None and row.lead.best)
+
+
+def test_one_run_has_no_such_table(plain_run: Path) -> None:
+    """Nothing to put side by side."""
+    assert together(read_runs([plain_run])) is None
+    assert overview(read_runs([plain_run])).together is None
+
+
+def test_two_runs_of_one_kind_stand_side_by_side(make_run: MakeRun, tmp_path: Path) -> None:
+    """Each in its own column, under its name."""
+    make_run(name="one").rename(tmp_path / "sage-one")
+    make_run(name="two", datasets=("other",)).rename(tmp_path / "sage-two")
+    table = together(read_runs([tmp_path]))
+    assert table is not None
+    assert table.columns == ("SAGE (one), overall", "SAGE (two), overall")
+
+
+def test_links_of_the_second_run_stay_on_its_page(make_run: MakeRun, tmp_path: Path) -> None:
+    """What a page of the second run links to within itself bears its ending; what is of all does not."""
+    make_run(name="one").rename(tmp_path / "sage-one")
+    make_run(name="two", datasets=("other",)).rename(tmp_path / "sage-two")
+    page = write_report(tmp_path, out=tmp_path / "out.html").read_text("utf-8")
+    second = page.split("<section class=view id=sage-2 ")[1].split("<section class=view")[0]
+    links = set(re.findall(r"href=#([\w-]+)", second))
+    assert "sage-paper-2" in links
+    assert "reading-sage" in links
+    assert "sage-paper" not in links
+    assert re.search(r"<h1 id=sage-title-2>", second)
