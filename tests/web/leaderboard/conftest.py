@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi")
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @dataclass
