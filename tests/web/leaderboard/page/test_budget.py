@@ -11,24 +11,22 @@ import pytest
 
 from semblance.web.leaderboard.page import STATIC, render
 
-from .conftest import names
+from .conftest import names, wait_until
 from .made_board import Made
 from .serving import Served
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 KB = 1024
-PAUSE = """async (act) => {
-  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  const times = [];
-  for (let i = 0; i < 5; i++) {
-    await frame();
-    const began = performance.now();
-    window[act](i);
-    await frame();
-    times.push(performance.now() - began);
-  }
-  return times.sort((a, b) => a - b)[2];
-}"""
+READY = "!document.querySelector('#board').textContent.includes('…')"
+ACTS = {
+    "sort": "() => document.querySelector(`[data-key='sort retrieval']`).click()",
+    "find": """() => {
+      const input = document.querySelector('[data-key=find]');
+      input.value = input.value ? '' : 'a';
+      input.dispatchEvent(new Event('input'));
+    }""",
+    "kind": "() => document.querySelector(`[data-key='kind embedding']`).click()",
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,39 +47,45 @@ def test_the_page_is_small(large: Served) -> None:
 
 
 def test_a_press_is_answered_at_once(large: Served, visit: Callable[..., Any], record_property: Any) -> None:
-    """Sort, find and filter; the bound is loose, for machines that have other things to do. Asked for: 50 ms."""
+    """Sort, find and filter, with layout and paint, in milliseconds of the page's own thread: other programs on the
+    machine do not count, though they slow its caches. 50 are asked for; the bound is loose for old machines."""
     page = visit(large.board_url)
     assert len(names(page)) == 200
-    page.evaluate("""() => {
-      window.sort = () => document.querySelector("[data-key='sort retrieval']").click();
-      window.find = (i) => {
-        const input = document.querySelector('[data-key=find]');
-        input.value = ['a', 'al', 'large', 'aster', ''][i];
-        input.dispatchEvent(new Event('input'));
-      };
-      window.kind = () => document.querySelector("[data-key='kind embedding']").click();
-    }""")
-    times = {act: page.evaluate(PAUSE, act) for act in ("sort", "find", "kind")}
-    for act, milliseconds in times.items():
-        record_property(act, round(milliseconds))
-    print(times)
-    assert max(times.values()) < 400
+    metrics = page.context.new_cdp_session(page)
+    metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent() -> float:
+        found = metrics.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(one["value"] for one in found if one["name"] == "TaskDuration")
+
+    for act, script in ACTS.items():
+        times = []
+        for _ in range(5):
+            before = spent()
+            page.evaluate(script)
+            page.wait_for_timeout(400)
+            times.append(spent() - before)
+        record_property(act, round(sorted(times)[2]))
+        print(act, [round(one) for one in times])
+        assert sorted(times)[2] < 300, act
 
 
-def test_many_columns_are_fetched_as_they_are_wanted(large: Served, visit: Callable[..., Any]) -> None:
-    """A task of 99 datasets shows twelve and says so; all of them on request, in parts of forty."""
-    page = visit(large.board_url + "#ranking?task=retrieval")
-    page.wait_for_timeout(800)
+def test_many_columns_are_fetched_as_they_are_wanted(
+    serve: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    """A task of 50 datasets shows twelve and says so; all of them on request, in parts of forty."""
+    server = serve(Made(12, 50))
+    page = visit(server.board_url + "#ranking?task=retrieval")
     assert page.locator("#board thead .task").count() == 12
-    assert "12 of 99 columns shown" in page.locator("#shown").inner_text()
-    asked = [path for path, *_ in large.asked if "/cells?" in path]
+    assert "12 of 50 columns shown" in page.locator("#shown").inner_text()
+    wait_until(page, READY)
+    asked = [path for path, *_ in server.asked if "/cells?" in path]
     assert sum(path.count("column=") for path in asked) == 12
     page.get_by_role("button", name="Show all columns").click()
-    page.wait_for_timeout(3000)
-    assert page.locator("#board thead .task").count() == 99
-    asked = [path for path, *_ in large.asked if "/cells?" in path]
+    wait_until(page, f"document.querySelectorAll('#board thead .task').length === 50 && {READY}")
+    asked = [path for path, *_ in server.asked if "/cells?" in path]
+    assert sum(path.count("column=") for path in asked) == 50
     assert max(path.count("column=") for path in asked) <= 40
-    assert "…" not in page.locator("#board tbody").first.inner_text()
 
 
 def test_a_long_table_is_cut_with_a_word(serve: Callable[..., Served], visit: Callable[..., Any]) -> None:

@@ -2,7 +2,7 @@
 import { $, el, keepingFocus, named } from "./dom.js";
 import { FACT, FIRST, MOST_ROWS, columnsOf, isMoreBetter, nextSort, rowsOf, scoreOf, sortNow, valueOf } from "./choice.js";
 import { FACTS, NONE, count, fixed, percent, range, rank } from "./numbers.js";
-import { axis, interval, places, sign } from "./marks.js";
+import { axis, flat, places, sign } from "./marks.js";
 import { Scale, scaleOf } from "./scale.js";
 
 const LEAD_WIDE = 150, FEW = 10;
@@ -106,7 +106,7 @@ function lead({ board, score, scale }, system) {
   }
   return [
     el(isFew(score, n) ? "td.lead.few" : "td.lead", el("b", printed(value, score)), el("small", intervalText(low, high, score))),
-    el("td.bar", interval(value, low, high, system.kind, scale, { width: LEAD_WIDE })),
+    el("td.bar", flat(value, low, high, system.kind, scale, LEAD_WIDE)),
   ];
 }
 
@@ -116,7 +116,7 @@ function cell({ board, score, scales }, key, system) {
   const column = board.byKey.get(key), [value, low, high, n, state, reason] = board.cell(key, system.index);
   if (value === null) return el("td.task", stateTag(state, reason));
   return el(`td.task${board.isFirst(key, system.index) ? ".best" : ""}${isFew(column, n) ? ".few" : ""}`, printed(value, column),
-    interval(value, low, high, system.kind, scales.get(key)), el("small.ci", intervalText(low, high, column)));
+    flat(value, low, high, system.kind, scales.get(key)), el("small.ci", intervalText(low, high, column)));
 }
 
 export const printed = (value, column) => fixed(value * column.factor, column.decimals);
