@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from semblance.errors import UsageError
-from semblance.stats import kendall_tau, rank_quantiles, win_probabilities
+from semblance.stats import (
+    NORMAL,
+    best_shares,
+    freedom_of_units,
+    kendall_tau,
+    rank_quantiles,
+    win_probabilities,
+)
 
 few = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12)
 
@@ -67,3 +76,22 @@ def test_what_is_refused():
         win_probabilities([[1.0, np.inf]])
     with pytest.raises(UsageError, match="Replicates of shape"):
         rank_quantiles([1.0, 2.0])
+
+
+def test_the_best_of_few_items_is_less_sure() -> None:
+    """Two systems whose means differ by two errors: the surer, the more items the errors are of; shares sum to 1."""
+    draws = np.random.default_rng(0).normal(size=(3, 20_000))
+    estimates = [2 * math.sqrt(2), 0.0, -9.0]
+    shares = [
+        best_shares(draws, estimates, free) for free in (NORMAL, freedom_of_units(20), freedom_of_units(3))
+    ]
+    assert [share.sum() for share in shares] == pytest.approx([1] * 3)
+    assert shares[0][0] == pytest.approx(0.977, abs=0.005)
+    # By t with 2 degrees, the error mended by the root of 3/2.
+    assert shares[2][0] == pytest.approx(float(stats.t.cdf(2 / math.sqrt(1.5), 2)), abs=0.01)
+    assert shares[0][0] > shares[1][0] > shares[2][0]
+
+
+def test_equal_systems_share_the_best() -> None:
+    draws = np.tile(np.random.default_rng(0).normal(size=50), (2, 1))
+    assert best_shares(draws, [0.5, 0.5], freedom_of_units(4)).tolist() == [0.5, 0.5]

@@ -76,7 +76,8 @@ def render_fields(
         parts += [Text("\n").join(lines)] if lines else []
     last = (
         "Ranks and groups are by paired bootstrap t tests, Holm within a table, alpha 0.05. In one group: no test "
-        "tells them apart, which is not being equal. Best: share of resamples in which a system is ahead of all."
+        "tells them apart, which is not being equal. Best: how likely a system is ahead of all, by resamples and by how "
+        "many items these are of."
     )
     parts.append(Text("\n").join(folded(last, width, unicode)))
     return Text("\n\n").join(parts)
@@ -119,7 +120,8 @@ def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str | Text]:
 
 def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     how = pair.contrasts[0].method
-    yield f"Differences are first less second; {how or 'no test'}. p is corrected by Holm over the rows."
+    test = f"{how}{_degrees(pair)}" if how else "no test"
+    yield f"Differences are first less second; {test}. p is corrected by Holm over the rows."
     yield "Seen from: the least true difference that this data shows with 80% power at 5%."
     if any(one.by_item for one in pair.contrasts):
         yield (
@@ -133,6 +135,15 @@ def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
             yield f"{one.task} {one.dataset}".strip() + f": {one.reason}."
     for several in pair.across:
         yield _said(several, unit)
+
+
+def _degrees(pair: PairOfSystems) -> str:
+    """How many degrees of freedom the tests have, those of few items the fewest."""
+    known = [one.df for one in pair.contrasts if math.isfinite(one.df)]
+    if not known:
+        return ""
+    low, high = (f"{end:.0f}" for end in (min(known), max(known)))
+    return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
 def _said(one: Across, unit: numbers.Unit) -> str:

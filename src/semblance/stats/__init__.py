@@ -17,7 +17,7 @@ from semblance.stats.power import items_needed, smallest_difference
 from semblance.stats.randomization import randomization_test
 from semblance.stats.ranks import PairTest, compare_replicates, rank_intervals, rank_ranges
 from semblance.stats.signed_rank import hodges_lehmann, wilcoxon
-from semblance.stats.stability import kendall_tau, rank_quantiles, win_probabilities
+from semblance.stats.stability import best_shares, kendall_tau, rank_quantiles, win_probabilities
 from semblance.stats.students import t_quantile, t_tail, t_test
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "MixedMean",
     "PairTest",
     "Significance",
+    "best_shares",
     "bootstrap_ci",
     "compare_replicates",
     "corrected_interval",

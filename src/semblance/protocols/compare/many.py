@@ -14,12 +14,12 @@ from semblance.protocols.comparisons import ALPHA
 from semblance.protocols.estimates import DEFINED
 from semblance.protocols.standings import Standing
 from semblance.records import Stratum
-from semblance.stats import compare_replicates, rank_ranges
+from semblance.stats import best_shares, compare_replicates, freedom_of_difference, rank_ranges
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A system at a place. `best` is the share of resamples in which it is ahead of all (ties shared out); ranks are
+    """A system at a place. `best` is how likely it is ahead of all (ties shared out), by its resamples; ranks are
     None where the place has no tests."""
 
     system: str
@@ -75,7 +75,8 @@ def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
     values = np.array([one.headline.value for one in known], dtype=np.float64)
     strata = [one.headline.resampled for one in known]
     ranges = rank_ranges(sign * draws, sign * values, strata=strata, alpha=ALPHA)
-    best = _best(sign * draws)
+    free = freedom_of_difference(strata[0], strata[1])
+    best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
         Entrant(one.system, one.value, one.low, one.high, one.n, low, high, share)
         for one, (low, high), share in zip(entrants, ranges, best, strict=True)
@@ -97,11 +98,6 @@ def _draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
     draws = np.stack([one.headline.replicates for one in known])
     defined = np.isfinite(draws).all(axis=0)
     return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
-
-
-def _best(draws: NDArray[np.float64]) -> list[float]:
-    top = draws == draws.max(axis=0)
-    return [float(share) for share in (top / top.sum(axis=0)).mean(axis=1)]
 
 
 def _groups(
