@@ -10,8 +10,8 @@ order, the installation included; what the page shows is compared with what is s
 left out, as the page says. Where the page asks for answers in a browser, a Chromium gives them (Playwright has to be
 installed here), and `--pause` seconds (default 6) are added for each, which is the time a person thinks.
 
-Reading is counted at 200 words a minute, without code and output; nothing is read while a command runs. Beside the clock
-stands processor time, which other work on the machine does not change.
+Reading is counted at 200 words a minute, without code and output; nothing is read while a command runs. Beside the
+clock's time stands processor time, which other work on the machine does not change.
 """
 
 from __future__ import annotations

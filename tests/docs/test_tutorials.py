@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from page_annotator import annotate, right_answers
 from page_examples import Example, Reader, examples, marks, missing_lines, words
@@ -66,6 +67,24 @@ def test_a_tutorial(user: str, reader: Reader) -> None:
         pytest.importorskip(needed)
     for example in examples(TUTORIALS / f"{user}.md"):
         _follow(reader, example, user)
+
+
+@pytest.mark.slow
+def test_the_workflow_fails_where_the_gate_does(reader: Reader) -> None:
+    """The commands of the page's GitHub workflow, run where the page leaves its reader: the worse model is stopped."""
+    pytest.importorskip("model2vec")
+    for example in examples(TUTORIALS / "platform_team.md"):
+        if example.mark == "run":
+            reader.run(example)
+    workflow = yaml.safe_load((reader.where() / ".github" / "workflows" / "model.yml").read_text())
+    steps = [step["run"] for step in workflow["jobs"]["gate"]["steps"] if "run" in step]
+    assert steps.pop(0).startswith("pip install ")
+    summary = "export GITHUB_STEP_SUMMARY=summary.md\n"
+    codes = [reader.run(Example("run", "sh", f"rm -rf runs\n{summary}{steps[0]}", 0))]
+    codes.append(reader.run(Example("run", "sh", steps[1], 0)))
+    assert codes == [0, 1], reader.seen
+    assert "MISSED" in (reader.where() / "summary.md").read_text(encoding="utf-8")
+    assert "<failure" in (reader.where() / "gate.xml").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
