@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,30 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|false"), ["t", "f"])
+
+
+def line_of(path: Path, place: Sequence[str | int]) -> int:
+    """The line of a key or an entry of a file that `read_yaml` has read, or of the nearest that is there above it."""
+    node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Loader)
+    line = 1 if node is None else node.start_mark.line + 1
+    for part in place:
+        found = _child(node, part)
+        if found is None:
+            break
+        line, node = found
+    return line
+
+
+def _child(node: Any, part: str | int) -> tuple[int, Any] | None:
+    """The line of a key or an entry, and its value."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        child = node.value[part]
+        return child.start_mark.line + 1, child
+    return None
 
 
 def read_yaml(path: Path) -> Any:

@@ -31,7 +31,7 @@ def read_content(path: Path) -> bytes:
         content = _unpacked(path, content)
     if content.startswith(PARQUET):
         return content
-    if not content.strip():
+    if not content.removeprefix(_BOM).strip():
         raise DataError(
             "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
         )

@@ -92,7 +92,8 @@ def chosen_columns(
     for one that is missing."""
     found = {}
     for key, target in kind.targets.items():
-        names = (mapping.get(target, ""), *(kind.names if key == "value" else _NAMES[key]))
+        usual = kind.names if key == "value" else _NAMES[key]
+        names = (mapping[target], *usual) if target in mapping else usual
         name = next((one for one in names if one in columns), None)
         if name is None:
             near = nearest(mapping.get(target, target), columns) or "COLUMN"

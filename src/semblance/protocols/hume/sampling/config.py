@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from semblance.data.rows import nearest
-from semblance.data.yaml12 import read_yaml
+from semblance.data.yaml12 import line_of, read_yaml
 from semblance.errors import DataError, UsageError
 from semblance.protocols.hume.folder.formats import Scale
 from semblance.protocols.hume.sampling.request import LabelText, SampleRequest, TaskRequest
@@ -93,7 +93,7 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    where = f"{path}:{_line(path, place)}: " if path else ""
+    where = f"{path}:{line_of(path, place)}: " if path else ""
     see = "See docs/hume_sampling.md." if path else "`semblance hume sample --help` shows what can be given."
     if path is None:
         name = name.partition(".")[2]
@@ -113,28 +113,3 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
 def _model(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
     return _MODELS[str(names[-1])] if names else SampleRequest
-
-
-def _line(path: Path, place: Place) -> int:
-    """The line of the deepest key of `place` that the file has."""
-    import yaml
-
-    node: Any = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
-    line = int(node.start_mark.line) + 1
-    for part in place:
-        child = _child(node, part)
-        if child is None:
-            break
-        line, node = child
-    return line
-
-
-def _child(node: Any, part: str | int) -> tuple[int, Any] | None:
-    import yaml
-
-    if isinstance(node, yaml.MappingNode):
-        found = ((key.start_mark.line + 1, value) for key, value in node.value if key.value == str(part))
-        return next(found, None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part].start_mark.line + 1, node.value[part]
-    return None

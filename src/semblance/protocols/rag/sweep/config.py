@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from semblance.data.rows import nearest
-from semblance.data.yaml12 import read_yaml
+from semblance.data.yaml12 import line_of, read_yaml
 from semblance.errors import DataError, UsageError
 from semblance.protocols.rag.sweep.request import CUTOFFS, MEASURES, SEED, SweepRequest
 from semblance.protocols.rag.tradeoffs.efficiency import WEIGHTS
@@ -146,16 +146,7 @@ class _Where:
     def __call__(self, place: Sequence[str | int]) -> str:
         if self.path is None:
             return ""
-        import yaml
-
-        node: Any = yaml.compose(self.path.read_text("utf-8"), Loader=yaml.SafeLoader)
-        line = node.start_mark.line + 1
-        for part in place:
-            found = _child(node, part)
-            if found is None:
-                break
-            line, node = found
-        return f"{self.path}:{line}: "
+        return f"{self.path}:{line_of(self.path, place)}: "
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
@@ -164,20 +155,6 @@ class _Where:
             yield
         except UsageError as error:
             raise UsageError(f"{self(place)}{error.message}", mend=error.mend) from None
-
-
-def _child(node: Any, part: str | int) -> tuple[int, Any] | None:
-    """The line of a key or an entry, and its value."""
-    import yaml
-
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == str(part):
-                return key.start_mark.line + 1, value
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        child = node.value[part]
-        return child.start_mark.line + 1, child
-    return None
 
 
 def request_of(
@@ -197,8 +174,10 @@ def request_of(
 def _wrong(error: ValidationError, where: _Where) -> UsageError:
     """The first thing that is wrong, in one line."""
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    # Pydantic names the branch of a union among the keys.
-    place = [part for part in first["loc"] if part not in ("DatasetFile", "str") and "[" not in str(part)]
+    # Pydantic names the branch of a union among the keys; a key that is not known comes last, whatever it is called.
+    last = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
+    above = first["loc"][: len(first["loc"]) - len(last)]
+    place = [part for part in above if part not in ("DatasetFile", "str") and "[" not in str(part)] + [*last]
     name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
         known = _keys(place[:-1])
