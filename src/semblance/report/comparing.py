@@ -25,10 +25,16 @@ def render_pair(
     from rich.text import Text
 
     unit = numbers.unit_of(protocol)
-    parts = [Text("\n").join(folded(verdict(pair.contrasts[0], unit), width, unicode, "bold"))]
+    parts = [Text("\n").join(folded(verdict(leading(pair), unit), width, unicode, "bold"))]
     parts.append(render_table(*_pair_table(pair.contrasts, unit), width=width, wide=wide, unicode=unicode))
     lines = [line for note in _notes(pair, unit) for line in folded(f"- {note}", width, unicode)]
     return Text("\n\n").join([*parts, Text("\n").join(lines)])
+
+
+def leading(pair: PairOfSystems) -> Contrast:
+    """What the verdict is on: the first difference over datasets that has a value."""
+    known = [one for one in pair.contrasts if one.difference is not None]
+    return next((one for one in known if not one.dataset), (known or pair.contrasts)[0])
 
 
 def verdict(one: Contrast, unit: numbers.Unit) -> str:
@@ -68,7 +74,8 @@ def render_fields(
 
     unit = numbers.unit_of(protocol)
     parts = []
-    for one in found:
+    # An overall score that a run of few tasks has not must not come first.
+    for one in sorted(found, key=lambda one: not one.entrants):
         parts.append(Text("\n").join(folded(_headline(one), width, unicode, "bold")))
         if one.entrants:
             parts.append(render_table(*_field_table(one, unit), width=width, wide=wide, unicode=unicode))
@@ -76,8 +83,8 @@ def render_fields(
         parts += [Text("\n").join(lines)] if lines else []
     last = (
         "Ranks and groups are by paired bootstrap t tests, Holm within a table, alpha 0.05. In one group: no test "
-        "tells them apart, which is not being equal. Best: how likely a system is ahead of all, by resamples and by how "
-        "many items these are of."
+        "tells them apart, which is not being equal. Best: how likely a system is ahead of all, by resamples and "
+        "by how many items these are of."
     )
     parts.append(Text("\n").join(folded(last, width, unicode)))
     return Text("\n\n").join(parts)
@@ -119,7 +126,7 @@ def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str | Text]:
 
 
 def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
-    how = pair.contrasts[0].method
+    how = next(filter(None, (one.method for one in pair.contrasts)), "")
     test = f"{how}{_degrees(pair)}" if how else "no test"
     yield f"Differences are first less second; {test}. p is corrected by Holm over the rows."
     yield "Seen from: the least true difference that this data shows with 80% power at 5%."

@@ -1,0 +1,44 @@
+"""What a comparison says on a terminal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from semblance.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
+from semblance.report.comparing import leading, render_fields, render_pair
+
+NONE = Contrast(
+    "a", "b", "overall", "", "overall", None, None, None, reason="a: preference was not part of the run"
+)
+ON_SET = Contrast(
+    "a", "b", "sts", "one", "spearman", 0.8, 0.7, 0.1, 0.05, 0.15, 0.02, 0.001, 0.002, 0.06, 40,
+    "t test", df=39.0,
+)  # fmt: skip
+OVER = replace(ON_SET, dataset="", df=12.4)
+
+
+def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
+    """A run of few tasks has no overall score; that is said below, not in place of the finding."""
+    pair = PairOfSystems((NONE, ON_SET, OVER), (), Pairing(True))
+    assert leading(pair) is OVER
+    text = render_pair(pair, "sage").plain
+    assert text.startswith("a beats b on sts by 0.100")
+    assert "t test, 12 to 39 degrees of freedom" in " ".join(text.split())
+    assert "overall: a: preference was not part of the run." in text
+    alone = PairOfSystems((NONE,), (), Pairing(True))
+    assert render_pair(alone, "sage").plain.startswith("a and b cannot be compared overall: a: preference")
+
+
+def test_known_errors_have_no_degrees() -> None:
+    pair = PairOfSystems((replace(OVER, df=math.inf),), (), Pairing(True))
+    assert "degrees" not in render_pair(pair, "sage").plain
+
+
+def test_what_has_no_ranks_comes_last() -> None:
+    bare = Field(
+        "overall", "", "overall", "", (), (), (("a", "not run"),), "fewer than two systems with a value"
+    )
+    full = Field("sts", "", "sts", "", (Entrant("a", 0.5, 0.4, 0.6, 9, 1, 1, 0.99),))
+    text = render_fields([bare, full], "sage").plain
+    assert text.index("sts. a is first.") < text.index("overall. No ranks")
