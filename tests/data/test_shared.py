@@ -19,11 +19,16 @@ SIZES = {
     "biomedical": {"labelled": 4000},
     "cnn_dailymail": {"documents": 100, "summarised": 100},
     "cranfield": {"retrieval": 225},
+    "emotion": {"classification": 1421},
+    "mrpc": {"labelled_pairs": 1725},
     "scifact": {"retrieval": 300},
+    "sick_r": {"pairs": 5427},
     "squality": {"comparisons": 150},
+    "stsb": {"pairs": 1379},
     "summeval": {"ratings": 1600},
     "sumpubmed": {"summarised": 150},
     "sumpubmed_abstracts": {"documents": 150},
+    "wikiqa": {"reranking": 237},
 }
 
 pytestmark = [
