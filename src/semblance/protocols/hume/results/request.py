@@ -10,7 +10,7 @@ from semblance.protocols.hume.scoring.interval import OneAnnotator
 from semblance.protocols.hume.scoring.marked import AP_MODES, ApMode
 from semblance.protocols.hume.scoring.people import Aggregation
 
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 Models = Literal["study", "all"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from semblance.protocols import request
 from semblance.protocols.pteb.judging.options import JudgeOptions
 
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

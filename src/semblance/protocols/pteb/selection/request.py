@@ -10,7 +10,7 @@ from semblance.protocols import request
 from semblance.protocols.pteb.paraphrasing.generation import Generation
 from semblance.protocols.pteb.selection.options import SelectionOptions
 
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

@@ -10,7 +10,7 @@ from semblance.records import Result
 
 SYSTEM, LANG, DATASET = Column("system", "text"), Column("lang", "text"), Column("dataset", "text")
 CHANGE = ("change", "low", "high")
-INTERVALS = "Intervals are 95% percentile bootstrap over queries."
+INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for how few they are."
 
 
 class Rows:

@@ -10,7 +10,7 @@ from semblance.errors import UsageError
 from semblance.protocols.rag.probes.names.bundles import Lang
 from semblance.protocols.rag.probes.names.conditions import CONDITIONS
 
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 LANGS: tuple[Lang, ...] = get_args(Lang)
 BASE = "base"
