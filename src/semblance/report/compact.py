@@ -33,7 +33,7 @@ def tight(html: str) -> str:
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>", "", head)
     head = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", head)
     head = re.sub(r">\s+<", ">\n<", head)
-    head = re.sub(r"\s+(?=<(?:td|th|tr|tbody|dt|dd)[ >])", "", head)
+    head = re.sub(rf"\s+(?=</?(?:td|th|tr|tbody|thead|caption|li|dt|dd|summary|{BLOCKS})[ >])", "", head)
     head = re.sub(r'(?<==)"([\w.%#-]+)"/>', r"\1 />", head)
     return re.sub(r'(?<==)"([\w.,%#-]+)"(?=[\s>])', r"\1", head) + data + tail
 
@@ -69,7 +69,7 @@ def short_names(text: str) -> str:
     free = (name for name in letters if name not in kept)
     often = sorted((name for name in used if name not in kept), key=lambda name: (-used[name], name))
     short = dict(zip(often, free, strict=False))
-    return VARIABLE.sub(lambda one: "--" + short.get(one[1], one[1]), text)
+    return VARIABLE.sub(lambda one: f"--{short.get(one[1], one[1])}", text)
 
 
 def script(text: str) -> str:

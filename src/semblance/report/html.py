@@ -81,7 +81,7 @@ def json_block(value: Any) -> Markup:
 def packed(value: Any) -> str:
     """JSON compressed by gzip, in base64: for data that only the script reads."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode("ascii")
 
 
 def page_data(runs: Sequence[Run]) -> dict[str, Any]:
@@ -146,6 +146,7 @@ def environment() -> Environment:
         clipped=clipped,
         ended=ended,
         beside=beside,
+        quoted=quoted,
     )
     return made
 
@@ -172,6 +173,11 @@ def exact(value: Value | None) -> Markup:
 def clipped(text: str, most: int = 400) -> str:
     """A text of at most `most` characters, with an ellipsis where it was longer."""
     return text if len(text) <= most else text[:most].rstrip() + " …"
+
+
+def quoted(text: str) -> Markup:
+    """JSON as the value of an attribute between single quotes: its own double ones need no escape."""
+    return Markup(escape(text).replace(Markup("&#34;"), Markup('"')))
 
 
 def beside(text: str, interval: str) -> str:

@@ -13,8 +13,10 @@ from semblance.report.items.groups import Group
 BUDGET = 10_000_000
 SHARED = 190_000
 """The budget of a report of several runs: each run has a report of its own with more of its items."""
+SHORTEST = 180
+"""Characters of a text at most in a report of several runs; that of each run has more."""
 MOST = 4_000
-FEWEST, LEAST = 20, 6
+FEWEST, LEAST = 20, 5
 """Items that a group has at least, in a report of one run and of several."""
 BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.gathered import Run
-from semblance.report.items.choice import LEAST, SHARED, kept, rooms
+from semblance.report.items.choice import LEAST, SHARED, SHORTEST, kept, rooms
 from semblance.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
 from semblance.report.items.parts import PARTS, Source
 from semblance.report.items.texts import Excerpts, Judged, shortened
@@ -60,7 +60,8 @@ def items_of(runs: Sequence[Run]) -> ItemPage | None:
     if not found:
         return None
     groups = [group for _, group in found]
-    seed, excerpts = runs[0].record.arguments.get("seed") or 0, Excerpts()
+    seed = runs[0].record.arguments.get("seed") or 0
+    excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
     sizes = rooms(needs) if len(runs) == 1 else rooms(needs, SHARED, LEAST)
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]

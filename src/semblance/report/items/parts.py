@@ -15,8 +15,8 @@ from semblance.report.sage.curves import expected, is_linear
 from semblance.report.sage.page import SIZES
 from semblance.runs.folder import RunFolder
 
-MOST_MEMBERS = 200
-"""Texts of one clustering set that go into the page."""
+MOST_MEMBERS, FEW_MEMBERS = 200, 20
+"""Texts of one clustering set that go into the page of one run, and of several."""
 Part = dict[str, Any]
 
 
@@ -142,7 +142,7 @@ def _set(source: Source, members: Sequence[str], clusters: Sequence[dict[str, di
     """The first texts of one set, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}
     name = source.judged.text("set", members[0]) if members else ""
-    shown = sorted(members, key=lambda text: label[text])[:MOST_MEMBERS]
+    shown = sorted(members, key=lambda text: label[text])[: FEW_MEMBERS if source.excerpts.is_short else MOST_MEMBERS]
     return {
         "total": len(members),
         "ids": shown,

@@ -20,17 +20,19 @@ SHORT = 200
 
 
 class Excerpts:
-    """Excerpts by number; a text has one, as long as the longest that was asked for. `cut` holds the full length of
-    those that were shortened."""
+    """Excerpts by number; a text has one, as long as the longest that was asked for, but never over `longest`
+    characters. `cut` holds the full length of those that were shortened."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int = 10**9) -> None:
+        self.longest = longest
+        self.is_short = longest < min(LENGTHS.values())
         self.texts: list[str] = []
         self.cut: dict[int, int] = {}
         self._places: dict[str, int] = {}
 
     def add(self, text: str, most: int) -> int:
         """The number of the excerpt of `text`: at least its first `most` characters, or up to a space near there."""
-        excerpt = shortened(text, most)
+        excerpt = shortened(text, min(most, self.longest))
         place = self._places.setdefault(text, len(self.texts))
         if place == len(self.texts):
             self.texts.append("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,6 @@ from semblance.report.rag.stack_tables import (
 from semblance.report.rag.stage_bars import Bars, Forest, effect_forests, stage_bars
 from semblance.report.record import Record
 from semblance.report.verdict import Verdict
-from semblance.runs.files import to_json
 
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 ALL = "All datasets"
@@ -157,10 +157,11 @@ def _scope(part: Part, asked: Asked, place: int) -> Scope:
 
 def _data(plot: FrontierPlot, asked: Asked) -> str:
     """What the script chooses from again, as JSON."""
-    return to_json({
+    found = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
         "limits": [asked.sla_ms, asked.budget], "measure": asked.measure,
-    })  # fmt: skip
+    }  # fmt: skip
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _facts(findings: Findings) -> tuple[str, ...]:
