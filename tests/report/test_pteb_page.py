@@ -14,6 +14,7 @@ from semblance.protocols.numbers import POINTS
 from semblance.report.board import make_board
 from semblance.report.notes import notes_of
 from semblance.report.pteb.losses import Losses
+from semblance.report.pteb.notes import pteb_notes
 from semblance.report.pteb.page import PtebPage, pteb_page
 from semblance.report.pteb.tasks import TASKS
 from semblance.report.pteb.verdict import pteb_verdict
@@ -314,3 +315,16 @@ def test_changes_by_source_are_signed(make_pteb: MakePteb) -> None:
     table = page(make_pteb(labels=("by=a", "by=b"), lost=lost)).by_source
     assert table is not None
     assert {one.text[0] for line in table.lines[:4] for one in line.entries} == {"+"}
+
+
+def test_a_control_is_no_paraphrase(make_pteb: MakePteb) -> None:
+    """Where only a control reworded, heading, sentences and the first note say so."""
+    run = make_pteb(items=False)
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["paraphrases"]["sources"] = [{"paraphraser": "permuted", "label": ""}]
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    said = " ".join(sentences(verdict(run)))
+    assert "points when words change places" in said
+    assert "paraphrased" not in said
+    kinds = [kind for kind, *_ in pteb_notes(read_record(run))]
+    assert kinds[0] == "control"

@@ -18,7 +18,7 @@ MOST_WARNINGS = 3
 """Warnings of published tasks that are told one by one."""
 RAG = ("golden", "score", "sweep")
 """Runs whose notes stand in a record of their own."""
-GRAVITY = ("simulated", "left out", "failed", "not run", "partial", "lost", "truncated")
+GRAVITY = ("simulated", "control", "left out", "failed", "not run", "partial", "lost", "truncated")
 """The kinds of note that come first when those of several runs are put together."""
 
 

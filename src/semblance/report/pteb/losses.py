@@ -144,3 +144,10 @@ def controls(record: Record) -> set[str]:
         one.get("label", "") for one in sources if one.get("paraphraser", "").partition(":")[0] in CONTROLS
     }
     return labels if len(labels) < len(sources) else set()
+
+
+def only_control(record: Record) -> str:
+    """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    kinds = {one.get("paraphraser", "").partition(":")[0] for one in sources}
+    return kinds.pop() if len(kinds) == 1 and kinds <= set(CONTROLS) else ""

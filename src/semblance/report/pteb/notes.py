@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from semblance.protocols import numbers
 from semblance.protocols.pteb.paraphrasing.records import USABLE
-from semblance.report.pteb.losses import PARAPHRASE, controls
+from semblance.report.pteb.losses import PARAPHRASE, controls, only_control
 from semblance.report.record import Record
 
 Found = tuple[str, str, str, str]
@@ -17,6 +17,7 @@ COPIES = 0.01
 
 def pteb_notes(record: Record) -> Iterator[Found]:
     """All of them, the gravest first."""
+    yield from _control(record)
     yield from _without_score(record)
     yield from _outcomes(record)
     yield from _other_data(record)
@@ -34,6 +35,20 @@ def outcomes(record: Record) -> Counter[str]:
             for found in runs.values():
                 counts.update(found)
     return counts
+
+
+def _control(record: Record) -> Iterator[Found]:
+    """Nobody paraphrased."""
+    if found := only_control(record):
+        how = {"permuted": "stand in another order", "copied": "are as they were"}[found]
+        yield (
+            "control",
+            f"No text was paraphrased: the words of every text {how} (the control {found}).",
+            "Drops say how much a score owes to word order, and nothing about paraphrases."
+            if found == "permuted"
+            else "Drops are 0 but for texts that were left out.",
+            "Paraphrase with a language model: -p ollama:gemma3:27b.",
+        )
 
 
 def _without_score(record: Record) -> Iterator[Found]:

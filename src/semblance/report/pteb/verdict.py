@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from semblance.protocols import numbers
 from semblance.protocols.numbers import POINTS
 from semblance.report.board import Board
-from semblance.report.pteb.losses import Loss, Losses
+from semblance.report.pteb.losses import Loss, Losses, only_control
 from semblance.report.record import Record
 from semblance.report.verdict import Part, Sentence, Verdict, listed, name
 
 MOST_NAMES = 3
+_TEXTS = {
+    "": ("when texts are paraphrased", "paraphrased texts"),
+    "permuted": ("when words change places", "texts with their words in another order"),
+    "copied": ("when texts stay as they are", "copied texts"),
+}
+"""A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
 
 
 def pteb_verdict(record: Record, board: Board) -> Verdict:
@@ -22,7 +28,7 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
     if not found:
         return _partly(losses, board)
     lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
-    return Verdict(_heading(found), tuple(lede))
+    return Verdict(_heading(found, _TEXTS[only_control(record)][0]), tuple(lede))
 
 
 def kind_of(loss: Loss) -> str:
@@ -34,22 +40,22 @@ def kind_of(loss: Loss) -> str:
     return "loses" if row.ci_high < 0 else "gains" if row.ci_low > 0 else "changes"
 
 
-def _heading(found: Sequence[Loss]) -> Sentence:
+def _heading(found: Sequence[Loss], when: str) -> Sentence:
     kinds = [kind_of(one) for one in found]
     lost = kinds.count("loses")
     if len(found) == 1:
-        return _one(found[0], " when texts are paraphrased")
+        return _one(found[0], f" {when}")
     if lost == len(found):
         drops = sorted(-(one.drop or 0.0) for one in found)
         every = "Both systems lose" if lost == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
-        return (f"{every} points when texts are paraphrased: {span}",)
+        return (f"{every} points {when}: {span}",)
     if not lost:
         gained = kinds.count("gains")
         more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
-        return (f"No system is sure to lose points when texts are paraphrased{more}",)
+        return (f"No system is sure to lose points {when}{more}",)
     verb = "loses" if lost == 1 else "lose"
-    return (f"{lost} of {len(found)} systems {verb} points when texts are paraphrased",)
+    return (f"{lost} of {len(found)} systems {verb} points {when}",)
 
 
 def _one(loss: Loss, end: str = "") -> Sentence:
@@ -90,11 +96,12 @@ def _first(record: Record, board: Board) -> list[Sentence]:
     if not first or len(scope.systems) < 2:
         return []
     where = "of those ranked together " if board.apart else ""
+    texts = _TEXTS[only_control(record)][1]
     if len(first) > MOST_NAMES:
-        return [(f"{numbers.in_words(len(first)).capitalize()} systems may be first on paraphrased texts.",)]
+        return [(f"{numbers.in_words(len(first)).capitalize()} systems may be first on {texts}.",)]
     names: list[Part] = [name(row) for row in first]
     only = "only " if len(first) == 1 else ""
-    return [("On paraphrased texts ", where, only, *listed(names, "or"), " may be first.")]
+    return [(f"On {texts} ", where, only, *listed(names, "or"), " may be first.")]
 
 
 def _order(record: Record, board: Board) -> list[Sentence]:
