@@ -40,7 +40,7 @@ def serve() -> Iterator[Callable[..., Served]]:
 
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address and wait until the page is alive: visit(url, width=1232, alive=True, **options of the context)."""
+    """Open an address, wait until the page is alive: visit(url, width=1232, alive=True, **options of the context)."""
     contexts, complaints, hosts = [], [], set()
 
     def opened(url: str, *, width: int = 1232, height: int = 900, alive: bool = True, **options: Any) -> Any:

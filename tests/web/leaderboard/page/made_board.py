@@ -126,14 +126,17 @@ class Made:
             "2026-11-22T14:02:10+00:00", self.stamp, None,
             Verdict(
                 f"{len(firsts)} systems may be first",
-                f"{firsts[0]} {_of(part.cells['overall'][part.top['overall'][0]]):.3f} is ahead; the data cannot tell all of them apart.",
+                f"{firsts[0]} is ahead; the data cannot tell all of them apart.",
             ),
             (f"1 cell failed: {self.names[-2]} on retrieval has no value, so it has no rank.",),
             tuple(
                 Dataset(one.dataset, one.lang, one.n, "b3139b58d6994a30fccb51c660941328")
                 for one in self.columns if one.dataset and one.task == "retrieval"
             ),
-            (Run("own/sage", "live", "2026-11-22T14:02:10+00:00", 190, 210), Run("own/old", "done", "2026-11-20T08:00:00+00:00", 10, 10)),
+            (
+                Run("own/sage", "live", "2026-11-22T14:02:10+00:00", 190, 210),
+                Run("own/old", "done", "2026-11-20T08:00:00+00:00", 10, 10),
+            ),
             "overall", self.columns, systems,
             part.cells, part.ranks, part.best, part.top, {"overall": part.alike["overall"]}, ("sage-99aa00bb",),
             "Ranks are by paired bootstrap z tests, Holm over all pairs, alpha 0.05.",
@@ -156,11 +159,13 @@ class Made:
         size = sum(map(ord, name))
         facts = Facts() if kind != "embedding" else Facts(
             (256, 384, 768, 1024, 3072)[size % 5], 512, (8 + size % 600) * 1_000_000,
-            None if size % 7 == 0 else 0.01 * 3 ** (size % 6), None, None, 3.0 + size % 400, 12.0 + 9 * (size % 500), "Apache-2.0",
+            None if size % 7 == 0 else 0.01 * 3 ** (size % 6), None, None, 3.0 + size % 400,
+            12.0 + 9 * (size % 500), "Apache-2.0",
             HOSTILE if self.hostile else "An embedding model made up for a test.",
         )  # fmt: skip
         return SystemRow(
-            index, name, name.rpartition("/")[2] if len(name) > 28 else name, kind, "reference" if kind == "reference" else "",
+            index, name, name.rpartition("/")[2] if len(name) > 28 else name, kind,
+            "reference" if kind == "reference" else "",
             ranked, state, note, "own/sage", None, (), facts,
         )  # fmt: skip
 
@@ -187,7 +192,8 @@ class Made:
     def _contrast(self, column: Column, i: int, j: int) -> ContrastRow:
         p, q = self.values[column.key][i], self.values[column.key][j]
         facts = (
-            column.key, column.title, column.task, column.dataset, column.measure, "score", 1.0, 3, True, p.value, q.value,
+            column.key, column.title, column.task, column.dataset, column.measure, "score", 1.0, 3, True,
+            p.value, q.value,
         )  # fmt: skip
         if p.value is None or q.value is None:
             return ContrastRow(*facts, None, None, None, None, None, None, 0, (p.reason or q.reason))

@@ -67,7 +67,8 @@ def test_nothing_scrolls_sideways(served: Served, visit: Visit, width: int) -> N
         small[view] = page.evaluate("""() => [...document.querySelectorAll('button, select, input, summary')]
           .filter((e) => e.checkVisibility() && !e.closest('.check'))
           .map((e) => [e.textContent || e.dataset.key, e.getBoundingClientRect()])
-          .filter(([, box]) => box.height < 23.9 || box.width < 23.9).map(([text, box]) => `${text} ${box.width}x${box.height}`)""")
+          .filter(([, box]) => box.height < 23.9 || box.width < 23.9)
+          .map(([text, box]) => `${text} ${box.width}x${box.height}`)""")
     assert wide == {}
     assert {view: one for view, one in small.items() if one} == {}
     assert page.locator(".frame:not([tabindex='0'][aria-label])").count() == 0

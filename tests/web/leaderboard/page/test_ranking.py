@@ -147,8 +147,8 @@ def test_a_task_shows_its_own_ranking_and_datasets(served: Served, visit: Visit)
     choose(page, "Language", "German (de)")
     assert columns(page) == ["Retrieval", "Retrieval · data2"]
     choose(page, "Task", "All tasks")
-    assert columns(page) == ["Overall", *(f"{one.capitalize()} · data2" for one in
-                                         ("preference", "robustness", "sensitivity", "clustering", "retrieval"))]  # fmt: skip
+    tasks = ("Preference", "Robustness", "Sensitivity", "Clustering", "Retrieval")
+    assert columns(page) == ["Overall", *(f"{task} · data2" for task in tasks)]
     page.get_by_role("button", name="Back to all tasks").click()
     assert columns(page)[1] == "Preference"
 

@@ -10,7 +10,7 @@ import { intervalText, nameCell, printed } from "./table.js";
 
 const AXES = ["usd_per_thousand_queries", "usd_per_million_tokens", "p95_ms", "texts_per_second", "seconds", "dims", "parameters"];
 const DEARER = { usd_per_thousand_queries: "dearer", usd_per_million_tokens: "dearer", p95_ms: "slower", texts_per_second: "slower", seconds: "slower" };
-const LINE = 17, MOVES = [0, -1, 1, -2, 2, -3, 3], MOST_NAMES = 14;
+const LINE = 17, MOVES = [0, -1, 1, -2, 2, -3, 3, 4, 5], MOST_NAMES = 14;
 
 export function drawPareto(board, choice, act) {
   const box = $("#pareto > div"), axes = AXES.filter((fact) => board.systems.filter((one) => one.facts[fact] !== null).length > 1);
@@ -121,7 +121,7 @@ function labels(plot, lines, across, down) {
   return [...wanted].sort((p, q) => Boolean(q.place) - Boolean(p.place)).map((line) => {
     const left = across(line), back = left > 55, lift = line.place ? 12 : 0;
     const at = (down(line.y) / 100) * height - lift;
-    const isFree = (top) => taken.every((one) => Math.abs(one.top - top) >= LINE || Math.abs(one.left - left) > 45);
+    const isFree = (top) => top > 4 && top < height + 4 && taken.every((one) => Math.abs(one.top - top) >= LINE || Math.abs(one.left - left) > 45);
     const move = MOVES.find((step) => isFree(at + step * LINE));
     if (move === undefined && !line.place) return null;
     const top = at + (move || 0) * LINE;
