@@ -27,7 +27,7 @@ def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from semblance.protocols.rag.scoring.api import score
 
     top = tmp_path_factory.mktemp("interchange") / "runs"
-    systems: Sequence[str] = ("-s", "jaccard", "-s", "levenshtein")
+    systems: Sequence[str] = ("-s", "jaccard", "-s", "levenshtein", "--tokenizer", "words")
     carried_out(
         "sage", "run", *systems, "-d", "sample", "-t", "preference", "--limit", "12", "--out", top / "sage"
     )
@@ -44,5 +44,17 @@ def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     score(judged, found, out=top / "rag", resamples=100)
     study = scored_study(top.parent / "study", families=("sts", "classification"))
-    carried_out("hume", "score", study, "-s", "jaccard", "--resamples", "100", "--out", top / "hume")
+    carried_out(
+        "hume",
+        "score",
+        study,
+        "-s",
+        "jaccard",
+        "--tokenizer",
+        "words",
+        "--resamples",
+        "100",
+        "--out",
+        top / "hume",
+    )
     return top
