@@ -228,10 +228,10 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     error = float(np.std(draws[0] - draws[1], ddof=1))
     return {
         "t (ranks, compare, gate)": found.p < 0.05,
-        "z, as it was": t_test(found.difference or 0.0, error, 1.0)[1] < 0.05,
+        "z instead of t": t_test(found.difference or 0.0, error, 1.0)[1] < 0.05,
         "random swaps": items.randomization_p < 0.05, "Wilcoxon's ranks": items.wilcoxon_p < 0.05,
         "any of ten pairs, t, Holm": any(one != (1, TASKS) for one in ranges),
-        "any of ten pairs, z, Holm, as it was": any(one != (1, TASKS) for one in plain),
+        "any of ten pairs, z instead of t, Holm": any(one != (1, TASKS) for one in plain),
     }  # fmt: skip
 
 

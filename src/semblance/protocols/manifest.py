@@ -15,6 +15,9 @@ from semblance.runs.spending import Spending
 
 Plain = dict[str, Any]
 
+RESAMPLING = 2
+"""Raised when the same items would be drawn otherwise: runs of other rules are not paired."""
+
 
 def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]) -> Plain:
     """The manifest of a plan of which `records` (by cell key) have ended; `now` are the fields of the session."""
@@ -32,6 +35,7 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
         "datasets": [_dataset(one) for one in plan.datasets],
         "hardware": hardware(),
         "versions": versions(),
+        "resampling": RESAMPLING,
         "cells": [_cell(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
         "problems": {"failed_cells": sum(not record.done for record in records.values())},

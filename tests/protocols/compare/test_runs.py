@@ -133,4 +133,5 @@ def test_pairing_asks_for_the_same_items() -> None:
     run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
     assert pairing(run, json.loads(json.dumps(run))).paired
     assert "limit differs" in pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
+    assert "other rules" in pairing(run, {**run, "resampling": 2}).reason
     assert "protocol differs" in pairing(run, {**run, "protocol": "pteb"}).reason

@@ -27,6 +27,8 @@ def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
     """
     if first.get("protocol") != second.get("protocol"):
         return Pairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
+    if first.get("resampling") != second.get("resampling"):
+        return Pairing(False, "the runs drew their resamples by other rules, in two releases")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
