@@ -103,14 +103,14 @@ def manifest(
     """What the manifest of such a run says."""
     return {
         "semblance": "0.1.0", "protocol": "sage", "name": "r", "status": "partial" if failing else "finished",
-        "created": updated, "updated": updated, "command": "semblance sage run --out /home/someone/secret/runs",
+        "created": updated, "updated": updated, "command": "semblance sage run --out /srv/someone/secret/runs",
         "arguments": {"systems": list(systems), "datasets": ["sample"], "tasks": [], "seed": seed, "limit": None},
         "systems": [
             {"name": name, "kind": kinds.get(name, "embedding"), "identity": f"{name}/1", "facts": dict(facts or {})}
             for name in systems
         ],
         "datasets": [
-            {"name": "sample", "source": "/home/someone/secret/data", "lang": "en", "fingerprint": fingerprint,
+            {"name": "sample", "source": "/srv/someone/secret/data", "lang": "en", "fingerprint": fingerprint,
              "tasks": {task: {"n": ITEMS} for task in TASKS}},
         ],
         "cells": [

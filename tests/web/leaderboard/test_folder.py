@@ -77,6 +77,42 @@ def test_a_broken_run_is_named_and_breaks_nothing(tmp_path, name, content) -> No
     assert not library.view().boards.broken, "a mended run is read again"
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"datasets": [{"fingerprint": "x"}]}, {"datasets": "sample"}, {"datasets": [{"name": "a", "tasks": [1]}]},
+        {"systems": [{"name": "three", "kind": "embedding", "facts": "many"}]}, {"systems": [{"kind": "x"}]},
+        {"systems": {"three": 1}}, {"arguments": [1, 2]}, {"cells": [{"key": 1}]}, {"cells": {"a": 1}},
+        {"cells": [{"key": "k", "task": "preference", "dataset": "d", "system": "s", "status": "done", "counts": 7}]},
+        {"updated": {"a": 1}}, {"status": ["running"]}, {"kind": {"x": 1}}, {"semblance": None}, {"arguments": None},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_manifest_of_another_shape_breaks_nothing(tmp_path, changed) -> None:
+    """It is shown as far as it goes, or named; the other boards, and all their answers, are there."""
+    write_sage(tmp_path / "whole", {"one": 0.5, "two": 0.9}, fingerprint="w")
+    _change(write_sage(tmp_path / "odd", {"three": 0.5}), **changed)
+    library = Library(tmp_path)
+    library.refresh()
+    boards = library.view().boards
+    assert 2 in [line.systems for line in boards.boards]
+    assert len(boards.boards) + len(boards.broken) == 2
+    assert all(library.board(line.id) is not None for line in boards.boards)
+
+
+def test_what_is_not_finite_is_no_value(tmp_path) -> None:
+    """NaN and infinities of a file are told of, and never sent."""
+    write_sage(tmp_path / "r", {"one": 0.5, "two": 0.6})
+    path = tmp_path / "r" / "results.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["value"], rows[1]["ci_high"] = float("nan"), float("inf")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scores = _read(tmp_path / "r").scores
+    assert scores["preference", "sample", "human_preference"]["one"][0] is None
+    assert scores["preference", "sample", "human_preference"]["one"][4] == "written as nan"
+    assert scores["preference", "", "human_preference"]["one"][2] is None
+
+
 def test_damaged_replicates_cost_the_ranks_alone(tmp_path) -> None:
     """Values come from the rows."""
     write_sage(tmp_path / "hurt", {"one": 0.5, "two": 0.6})

@@ -13,7 +13,7 @@ from semblance.web.leaderboard.discretion import shown_name
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SCRIPT = "<img src=x onerror=alert(1)>"
-LOCAL = "st:/home/someone/models/own"
+LOCAL = "st:/srv/someone/models/own"
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_page_follows_its_board(tmp_path, serve, page) -> None:
     row.get_by_text(value).first.wait_for(timeout=60_000)
     assert page.locator("img[src=x]").count() == 0
     assert page.get_by_text(SCRIPT).count() > 0
-    assert "/home/someone" not in page.content()
+    assert "/srv/someone" not in page.content()
     board = server.board()["id"]
     for address in (
         f"b/{board}/",

@@ -14,7 +14,7 @@ import pytest
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 from semblance.web.leaderboard.discretion import shown_name
 
-LOCAL = "st:/home/someone/secret/models/own"
+LOCAL = "st:/srv/someone/secret/models/own"
 OWN = shown_name(LOCAL)
 SCRIPT = "<script>alert('x')</script>"
 
@@ -165,7 +165,7 @@ def test_no_answer_tells_where_the_folder_lies(folder, server) -> None:
         f"/api/boards/{name}/compare?a=good&b=bm25",
     ):  # fmt: skip
         text = server.get(path, accept="text/html").text
-        assert not re.search(f"{re.escape(str(folder.parent))}|/home/someone", text), path
+        assert not re.search(f"{re.escape(str(folder.parent))}|/srv/someone", text), path
 
 
 def test_script_in_a_name_stays_text(server) -> None:
@@ -308,7 +308,8 @@ def test_addresses_that_lack_or_name_too_much(server) -> None:
     for path, status in {
         f"{place}/compare?a=good": 400, f"{place}/compare?a=good&b=good": 404, f"{place}/compare?a=good&b=no": 404,
         f"{place}/cells": 400, f"{place}/cells?{many}": 404, f"{place}/system": 400, f"{place}/system?name=%ff%00": 404,
-        f"{place}/download.exe": 404, "/api/boards/none": 404, "/b/none/": 404, f"{place}/changes?since=%00": 200,
+        f"{place}/download.exe": 404, "/api/boards/none": 404, "/b/none/": 404, "/b/none": 404,
+        "/b/x%0d%0aset-cookie:y": 404, f"{place}/changes?since=%00": 200,
     }.items():  # fmt: skip
         assert server.get(path).status == status, path
     page = server.get("/b/none/", accept="text/html")

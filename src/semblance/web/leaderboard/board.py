@@ -53,11 +53,18 @@ class Made:
 
 
 def make_board(
-    joined: Joined, around: Around, replicates: Replicates, tests: Tests, *, later: bool = False
+    joined: Joined,
+    around: Around,
+    replicates: Replicates,
+    tests: Tests,
+    *,
+    later: bool = False,
+    values_only: bool = False,
 ) -> Made:
     """The board of the runs of one version. The same runs in the same state give the same board. With `later` only the
-    leading column is tested now: the pairs of hundreds of systems take seconds a column."""
-    standings = joined.standings(replicates, joined.overview)
+    leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
+    tested, and no replicates are read."""
+    standings = {} if values_only else joined.standings(replicates, joined.overview)
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, said = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)

@@ -13,7 +13,7 @@ _MARK = 4
 def without_paths(text: str) -> str:
     """The text with the folders of absolute paths left out.
 
-    >>> without_paths("No such file: '/home/ann/models/e5/config.json'"), without_paths("st:org/model")
+    >>> without_paths("No such file: '/srv/ann/models/e5/config.json'"), without_paths("st:org/model")
     ("No such file: '…/config.json'", 'st:org/model')
     """
     return _PATH.sub("…/", text)
@@ -25,8 +25,8 @@ def shown_name(system: str) -> str:
 
     >>> shown_name("st:org/model"), shown_name("openai:m?base_url=http://localhost:8000/v1")
     ('st:org/model', 'openai:m?base_url=http://localhost:8000/v1')
-    >>> shown_name("st:/home/ann/models/e5")
-    'st:…/e5 [e0d5]'
+    >>> shown_name("st:/srv/ann/models/e5")
+    'st:…/e5 [f45a]'
     """
     short = without_paths(system)
     if short == system:

@@ -168,15 +168,27 @@ def _unchanged(name: str, before: View, now: View) -> bool:
 
 
 def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
-    """A run, read only where its files are not what they were."""
+    """A run, read only where its files are not what they were; or why it cannot be shown."""
     if before is not None and folder.name in before.read:
         known = before.read[folder.name]
         if known[0].stamp == folder.stamp:
             return known
     try:
-        return folder, read_run(folder)
+        run = read_run(folder)
+        if run.kind in KINDS:
+            _try(run)
     except DataError as error:
         return folder, error.what
+    except Exception as error:  # whatever a file may hold, it must not end the other runs' boards
+        return folder, f"its files do not fit together ({type(error).__name__})"
+    return folder, run
+
+
+def _try(run: RunData) -> None:
+    """Show the run alone, without tests: what fails here would fail on its board."""
+    alone = joined([run])
+    history_of(run)
+    make_board(alone, Around({run.name: "done"}), Replicates(), Tests(), values_only=True)
 
 
 def _joined(runs: Iterable[RunData], before: View | None) -> dict[str, Joined]:

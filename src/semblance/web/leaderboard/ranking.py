@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from semblance.protocols.comparisons import ALPHA
 from semblance.protocols.estimates import DEFINED
 from semblance.protocols.standings import REFERENCE, Standing
-from semblance.stats import compare_replicates, holm
+from semblance.stats import best_shares, compare_replicates, freedom_of_difference, holm
 from semblance.stats.ranks import PairTest
 
 METHOD = (
@@ -150,7 +150,9 @@ def _said(those: _Field, p: NDArray[np.float64]) -> Tested:
     }
     first = those.tests((0, 1))[0]
     gap = (first.difference, first.low, first.high, float(adjusted[0, 1]))
-    best = dict(zip(names, _best(those.draws), strict=True))
+    strata = [one.headline.resampled for one in those.standings[:2]]
+    shares = best_shares(those.draws, those.values, freedom_of_difference(strata[0], strata[1]))
+    best = dict(zip(names, shares.tolist(), strict=True))
     return Tested(ranks, best, alike, (names[0], *alike[names[0]]), gap)
 
 
@@ -163,9 +165,3 @@ def _draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
     draws = np.stack([one.headline.replicates for one in known])
     defined = np.isfinite(draws).all(axis=0)
     return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
-
-
-def _best(draws: NDArray[np.float64]) -> list[float]:
-    """Ties are shared out."""
-    top = draws == draws.max(axis=0)
-    return [float(share) for share in (top / top.sum(axis=0)).mean(axis=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any
 
 from semblance.errors import DataError
 from semblance.records import Result
+from semblance.report.record import KINDS
 from semblance.runs.folder import RunFolder
 from semblance.web.leaderboard.discretion import shown_name, without_paths
 from semblance.web.leaderboard.finding import Folder
@@ -20,6 +22,7 @@ Place = tuple[str, str, str]
 Score = tuple[float | None, float | None, float | None, int, str]
 """Value, low, high, n, reason."""
 _KEPT = ("status", "updated", "created", "semblance", "protocol", "arguments", "systems", "datasets")
+_KNOWN = frozenset({*KINDS, "mteb"})
 _SMALL = 4096
 """A failed cell's record has no replicates, so it is small; a done one's need not be read."""
 
@@ -103,13 +106,16 @@ def read_run(folder: Folder) -> RunData:
             raise DataError("it has no manifest any more")
         if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
             raise DataError("its manifest names no protocol")
+        kind = kind_of(manifest)
+        if kind not in _KNOWN:
+            raise DataError(f"this version of Semblance knows no runs of {kind[:40]!r}")
         scores, langs = _scores(run.results, manifest.get("status") == "running")
         work = tuple(_work(run, manifest))
         kept = {name: manifest[name] for name in _KEPT if name in manifest}
         names = [str(one["name"]) for one in manifest.get("systems") or ()]
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
-            folder, kept, kind_of(manifest), scores, work, langs, _stacks(folder.path, manifest), written
+            folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written
         )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
@@ -136,10 +142,21 @@ def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], d
     for row in _rows(path, growing):
         if not row.variant and not row.subset:
             own = scores.setdefault((row.task, row.dataset, row.measure), {})
-            own[shown_name(row.system)] = row.value, row.ci_low, row.ci_high, row.n, without_paths(row.reason)
+            own[shown_name(row.system)] = _score(row)
             if row.dataset and row.lang:
                 langs[row.dataset] = row.lang
     return scores, langs
+
+
+def _score(row: Result) -> Score:
+    """The row's figures; what is not finite is no value."""
+    value, low, high = (None if one is None or not math.isfinite(one) else one for one in _figures(row))
+    reason = row.reason or ("" if value is not None or row.value is None else f"written as {row.value}")
+    return value, low, high, row.n, without_paths(reason)
+
+
+def _figures(row: Result) -> tuple[float | None, ...]:
+    return row.value, row.ci_low, row.ci_high
 
 
 def _rows(path: Path, growing: bool) -> Iterator[Result]:
@@ -159,7 +176,7 @@ def _rows(path: Path, growing: bool) -> Iterator[Result]:
 def _row(line: str) -> Result:
     row = Result(**json.loads(line))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
-    numbers = row.value, row.ci_low, row.ci_high, row.n
+    numbers = *_figures(row), row.n
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a text is none")
     if not all(number is None or isinstance(number, int | float) for number in numbers) or row.n is None:

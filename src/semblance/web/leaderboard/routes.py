@@ -61,9 +61,9 @@ class Routes:
         return _sent(request, self._service.page(None))
 
     def _to_page(self, board: str) -> Response:
-        return Response(
-            status_code=308, headers={"location": f"{board}/"} if board.isascii() else {"location": "../"}
-        )
+        if self._service.board(board) is None:
+            raise HTTPException(404)
+        return Response(status_code=308, headers={"location": f"{board}/"})
 
     def _page(self, request: Request, board: str) -> Response:
         return _sent(request, self._service.page(board))
