@@ -26,7 +26,7 @@ LEAKS = ("pa55word", "abcdef123", "sk-proj-abc", "hf_abcdef", "correct-horse", "
 
 
 def test_each_kind_is_hidden_and_the_rest_is_kept() -> None:
-    hidden = redacted(SECRETS, {"GATEWAY_TOKEN": "correct-horse-battery", "HOME": "/home/me"})
+    hidden = redacted(SECRETS, {"GATEWAY_TOKEN": "correct-horse-battery", "TERM": "xterm-256color"})
     text = json.dumps(hidden)
     assert not [leak for leak in LEAKS if leak in text]
     assert hidden["parameter"] == f"cohere:m?api_key={HIDDEN}&dimensions=256"
