@@ -29,7 +29,7 @@ class Target:
     made: Callable[[], bytes] | None = None
     """A seed that is written by our own code."""
     may_abort: bool = False
-    """Whether a library in machine code ends the whole process on some inputs (polars on damaged Parquet, which asks for
+    """Whether a library in machine code ends the process on some inputs (polars on damaged Parquet, which asks for
     exabytes): tests of this process leave such a target to the fuzzer, which has one of its own."""
 
     def all_seeds(self) -> tuple[bytes, ...]:
