@@ -1,5 +1,7 @@
 """Task 1: choices and ratings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -106,3 +108,29 @@ def test_intervals_contain_the_value(reads, context, score):
     for name in ("accuracy", "precision", "recall", "f1", "human_preference"):
         one = score(outcome, name)
         assert one.ci_low <= one.value <= one.ci_high
+
+
+def test_rows_of_one_source_are_drawn_together(reads, context, score):
+    """Ten sources of four ratings and choices: ten units, and the method says what was drawn."""
+    rng = np.random.default_rng(4)
+    rows = comparisons(list(zip(rng.random(40), rng.random(40), strict=True)), rng.integers(0, 2, 40))
+    rated = ratings(rng.random(40), fluency=rng.random(40))
+    sources = tuple(f"source {i // 4}" for i in range(40))
+    data = Preferences(replace(rows, sources=sources), replace(rated, sources=sources))
+    outcome = evaluate(reads, data, context())
+    assert {name: (part.n, part.units) for name, part in outcome.components.items()} == {
+        "comparisons": (40, 10), "ratings": (40, 10),
+    }  # fmt: skip
+    assert (
+        score(outcome, "accuracy").method == "cluster bootstrap over 10 groups of comparisons of one source"
+    )
+    alone = evaluate(reads, Preferences(rows, rated), context())
+    assert all(part.units is None for part in alone.components.values())
+
+
+def test_one_source_leaves_no_interval(reads, context, score):
+    """There is nothing to draw from."""
+    rows = comparisons([(0.1, 0.2), (0.4, 0.3), (0.5, 0.6)], [0, 1, 0])
+    outcome = evaluate(reads, Preferences(replace(rows, sources=("one",) * 3), None), context())
+    assert score(outcome, "accuracy").ci_low is None
+    assert score(outcome, "human_preference").value is not None

@@ -9,6 +9,7 @@ from semblance.protocols.estimates import interval
 from semblance.protocols.pteb.summary.layout import RunSource
 from semblance.protocols.pteb.summary.levels import on_dataset, over
 from semblance.protocols.pteb.summary.runs import Runs
+from semblance.stats.freedom import freedom
 
 
 def runs(scores, originals, *, label="", noise=None, n=50):
@@ -120,3 +121,20 @@ def test_coverage(case):
             hits[place] += low <= 0 <= high
     assert (hits / 400 >= 0.93).all()
     assert hits[0] / 400 <= 0.98
+
+
+def test_items_and_runs_are_what_was_resampled():
+    """Two strata: a hundred items do not lend their degrees of freedom to three runs that differ."""
+    noise = np.random.default_rng(0).normal(0, 1e-4, size=400)
+    found = level(runs([0.6, 0.7, 0.8], [0.9] * 3, noise=noise, n=100)).score
+    assert [one.units for one in found.resampled] == [100, 3]
+    assert freedom(found.resampled).df == pytest.approx(2, rel=0.01)
+    several = level(
+        runs([0.6, 0.7], [0.9] * 2, label="by=x", noise=noise),
+        runs([0.5, 0.6], [0.9] * 2, label="by=y", noise=noise),
+    ).score
+    assert [one.units for one in several.resampled] == [50, 2, 2]
+    over_both = over(
+        [("one", level(runs([0.6], [0.6], noise=noise))), ("two", level(runs([0.6], [0.6])))], "a", noun="d"
+    )
+    assert [one.units for one in over_both.score.resampled] == [50]
