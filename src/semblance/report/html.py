@@ -81,7 +81,7 @@ def json_block(value: Any) -> Markup:
 def packed(value: Any) -> str:
     """JSON compressed by gzip, in base64: for data that only the script reads."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
 
 
 def page_data(runs: Sequence[Run]) -> dict[str, Any]:
