@@ -211,6 +211,21 @@ def equals(setting: Setting) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(f"{100 * one / setting.worlds:.1f}%" for one in rejections) + " |"
 
 
+def pairs_of_systems(setting: Setting) -> Iterator[str]:
+    """The t test of two equal systems alone: cheap enough for more worlds."""
+    yield "| Test, alpha 0.05 | " + " | ".join(f"n = {n}" for n in SIZES) + " |"
+    yield "|---|" + "---:|" * len(SIZES)
+    shares = []
+    for n in SIZES:
+        rng, rejected = setting.rng("two", n), 0
+        for _ in range(setting.worlds):
+            values = rng.beta(0.8, 0.6, n) + rng.normal(0, 0.15, (2, n))
+            draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
+            rejected += _apart([Headline(f"s{i}", float(values[i].mean()), n, draws[i]) for i in range(2)])
+        shares.append(f"{100 * rejected / setting.worlds:.1f}%")
+    yield "| t | " + " | ".join(shares) + " |"
+
+
 def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
     """Five systems: the same difficulty of items, and noise of each system's own that has one law."""
     base = rng.beta(0.8, 0.6, n)
@@ -579,6 +594,7 @@ def clustered(setting: Setting) -> Iterator[str]:
 TABLES: dict[str, tuple[str, Callable[[Setting], Iterator[str]]]] = {
     "intervals": ("Intervals", coverage), "others": ("Other intervals", others),
     "clustered": ("Items that share a text", clustered), "tests": ("Equal systems", equals),
+    "two": ("Two equal systems", pairs_of_systems),
     "gates": ("Gates", gates),
 }  # fmt: skip
 
