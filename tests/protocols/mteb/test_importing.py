@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from published_sample import bundle, record, records, task_file
 from semblance.errors import DataError, UsageError
+from semblance.interchange import export
 from semblance.protocols.compare import compare_systems, read_values
 from semblance.protocols.mteb import bundle_of, import_results, read_originals
 from semblance.protocols.mteb.bundle import same
@@ -154,6 +160,54 @@ def test_a_subset_that_is_there_twice(tmp_path: Path) -> None:
     assert len(bundle_of(read_originals(done.folder))) == 2
 
 
+odd = st.text(max_size=4) | st.just("\ud800")
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | odd,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(odd, inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+entries = st.fixed_dictionaries(
+    {"main_score": st.floats() | anything},
+    optional={"hf_subset": st.just("en") | anything, "languages": st.just(["eng-Latn"]) | anything, "n_items": anything,
+              "mteb_version": anything, "\ud800": st.floats(), "x": anything, "big": st.just(10**400)},
+)  # fmt: skip
+blocks = anything | st.fixed_dictionaries(
+    {"rows": st.lists(st.fixed_dictionaries(dict.fromkeys(("n", "ci_low", "seed", "method"), anything)), max_size=2)},
+    optional={"main": anything | st.just([0]), "run": st.fixed_dictionaries({"task": anything}), "records": anything},
+)  # fmt: skip
+bodies = st.fixed_dictionaries(
+    {"task_name": st.just("T") | odd, "scores": st.dictionaries(st.just("test") | odd, st.lists(entries), max_size=2)},
+    optional={"dataset_revision": anything, "mteb_version": anything, "semblance": blocks},
+)  # fmt: skip
+
+
+@given(
+    st.lists(bodies, min_size=1, max_size=3),
+    st.dictionaries(st.sampled_from(["embed_dim", "name", "license"]), anything),
+)
+@settings(max_examples=40)
+def test_whatever_a_stranger_wrote_is_read_or_named(
+    found: list[dict[str, Any]], meta: dict[str, Any]
+) -> None:
+    """Never another error than ours; a run that comes of it can be read."""
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "src" / "org__model" / "rev"
+        place.mkdir(parents=True)
+        for number, body in enumerate(found):
+            (place / f"T{number}.json").write_text(json.dumps(body))
+        (place / "model_meta.json").write_text(json.dumps(meta))
+        try:
+            run = import_results(Path(folder) / "src", Path(folder) / "run").folder
+        except DataError:
+            return
+        rows = RunFolder(run).read_results()
+        assert all(row.reason for row in rows if row.value is None)
+        assert len(bundle_of(read_originals(run))) >= 0
+        with suppress(UsageError):  # a document may be without a single entry
+            export([run], "mteb", Path(folder) / "out.json")
+
+
+@pytest.mark.slow
 @pytest.mark.mteb
 def test_types_are_those_of_mteb() -> None:
     """The table agrees with the mteb installed, where both know a task."""

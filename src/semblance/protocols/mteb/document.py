@@ -53,10 +53,13 @@ def checked(document: Document, where: Any = None) -> Document:
             mend="Let mteb rewrite it: mteb.TaskResult.from_disk(path).to_disk(path).",
         )  # fmt: skip
     _check_name("task_name", body.get("task_name"), where)
+    if document.experiment:
+        _check_name("experiment", document.experiment, where)
     scores = body.get("scores")
     if not isinstance(scores, dict):
         raise _fault("There are no scores", where, scores)
     for split, entries in scores.items():
+        _check_name("split", split, where)
         if not isinstance(entries, list):
             raise _fault(f"The scores of {split!r} are no list", where, entries)
         for entry in entries:
@@ -81,18 +84,18 @@ def _check_entry(entry: Any, split: str, where: Any) -> None:
     if MAIN not in entry or (main is not None and number(main) is None):
         raise _fault(f"An entry of {split!r} has a main_score that is no number", where, main)
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
-    if not isinstance(subset, str) or not _is_name(subset):
+    if not isinstance(subset, str) or not is_name(subset):
         raise _fault(f"An entry of {split!r} has a hf_subset that is no name", where, subset)
-    if not isinstance(spoken, list) or not all(isinstance(one, str) and _is_name(one) for one in spoken):
+    if not isinstance(spoken, list) or not all(isinstance(one, str) and is_name(one) for one in spoken):
         raise _fault(f"An entry of {split!r} has languages that are no list of names", where, spoken)
 
 
 def _check_name(what: str, name: Any, where: Any) -> None:
-    if not isinstance(name, str) or not name or not _is_name(name):
+    if not isinstance(name, str) or not name or not is_name(name):
         raise _fault(f"The {what} is no name", where, name)
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
     """Printable: names are shown, and written to files."""
     return len(text) <= _LONGEST and text.isprintable()
 

@@ -100,7 +100,7 @@ def _write_rows(
 
 
 def _tell(reading: Reading, where: str, what: str) -> None:
-    reading.faults.append(Fault(where, what))
+    reading.faults.append(Fault.of(where, what))
 
 
 def _write_faults(path: Path, faults: Sequence[Fault]) -> None:

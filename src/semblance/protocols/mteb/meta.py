@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from semblance.protocols.mteb.document import is_name
 
 OWNER = "semblance"
 _UNKNOWN = (
@@ -39,14 +42,21 @@ def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an account says of a model, by our names: dims, max_tokens, parameters, licence, released."""
     size = meta.get("embed_dim")
     found = {
-        "dims": max(size, default=None) if isinstance(size, list) else size,
+        "dims": max((one for one in size if isinstance(one, int)), default=None)
+        if isinstance(size, list)
+        else size,
         "max_tokens": meta.get("max_tokens"),
         "parameters": meta.get("n_parameters"),
         "licence": meta.get("license"),
         "released": meta.get("release_date"),
     }
-    return {key: _plain(value) for key, value in found.items() if isinstance(value, int | float | str)}
+    return {key: plain for key, value in found.items() if (plain := _plain(value)) is not None}
 
 
-def _plain(value: float | str) -> float | str:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _plain(value: Any) -> float | str | None:
+    """A number or a name; None for what is neither."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return value if is_name(value) else None
+    return value if isinstance(value, int) else None

@@ -24,6 +24,12 @@ class Fault:
     path: str
     reason: str
 
+    @classmethod
+    def of(cls, path: str, reason: str) -> Fault:
+        """With a mark for what no encoding can write: a file may be called anything."""
+        path, reason = (text.encode("utf-8", "replace").decode() for text in (path, reason))
+        return cls(path, reason)
+
 
 @dataclass
 class Reading:
@@ -59,7 +65,7 @@ def read_documents(
         try:
             yield from _of_file(path, reading, meta_of, max_bytes)
         except DataError as error:
-            reading.faults.append(Fault(_below(path, source), error.message))
+            reading.faults.append(Fault.of(_below(path, source), error.message))
 
 
 def _of_file(
@@ -69,7 +75,7 @@ def _of_file(
     if isinstance(body, dict) and isinstance(body.get("results"), list):
         reading.head.update((key, value) for key, value in body.items() if key != "results")
         yield from documents_of(
-            body["results"], path, lambda fault: reading.faults.append(Fault(str(path), fault))
+            body["results"], path, lambda fault: reading.faults.append(Fault.of(str(path), fault))
         )
         return
     if not isinstance(body, dict):
@@ -91,7 +97,7 @@ def _meta(folder: Path, reading: Reading) -> Mapping[str, Any] | None:
         if not isinstance(meta, dict):
             raise DataError("This is no account of a model", path=path, found=repr(meta)[:60])
     except DataError as error:
-        reading.faults.append(Fault(str(path), error.message))
+        reading.faults.append(Fault.of(str(path), error.message))
         return None
     return meta
 

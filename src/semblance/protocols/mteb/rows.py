@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from semblance.protocols.mteb.document import BLOCK, MAIN, Document, Plain, languages, number
+from semblance.protocols.mteb.document import BLOCK, MAIN, Document, Plain, is_name, languages, number
 from semblance.protocols.mteb.survey import MANY, Survey
 from semblance.records import Result
 
@@ -60,11 +60,11 @@ def _values(
     names = [MAIN, *(name for name in entry if name not in _NOT_SCORES and name != MAIN)]
     for name in names:
         raw = entry.get(name)
-        if name != MAIN and (number(raw) is None or (wanted and name not in wanted)):
+        if name != MAIN and (number(raw) is None or not is_name(name) or (wanted and name not in wanted)):
             continue
         value, reason = _value(raw)
         if name == MAIN and own is not None:
-            yield _with_interval(where, value, own)
+            yield _with_interval(where, value, reason, own)
             continue
         yield Result(*where, name, value, n, method=method, reason=reason)
 
@@ -72,16 +72,23 @@ def _values(
 def _value(raw: Any) -> tuple[float | None, str]:
     if raw is None:
         return None, "published without a value"
-    value = float(raw)
+    try:
+        value = float(raw)
+    except OverflowError:
+        value = math.inf
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
 
 
-def _with_interval(where: Where, value: float | None, own: Mapping[str, Any]) -> Result:
-    """The main score of a run of ours, with what MTEB has no place for."""
+def _with_interval(where: Where, value: float | None, reason: str, own: Mapping[str, Any]) -> Result:
+    """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
+    n, seed = (one if isinstance(one := own.get(key), int) else None for key in ("n", "seed"))
+    low, high = (_value(number(own.get(key)))[0] for key in ("ci_low", "ci_high"))
+    method, said = (
+        one if isinstance(one := own.get(key), str) and is_name(one) else "" for key in ("method", "reason")
+    )
     return Result(
-        *where, MAIN, value, int(own.get("n") or 0), own.get("ci_low"), own.get("ci_high"),
-        str(own.get("method") or ""), own.get("seed"), str(own.get("reason") or ""),
-    )  # fmt: skip
+        *where, MAIN, value, n or 0, low, high, method, seed, said or reason if value is None else ""
+    )
 
 
 def _own_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
@@ -113,9 +120,13 @@ def _shared(mains: list[tuple[str, float | None, str]]) -> str:
 
 
 def _method(document: Document, entry: Plain) -> str:
-    version = entry.get("mteb_version") or document.body.get("mteb_version")
-    data = str(document.body.get("dataset_revision") or "unknown")
-    return f"as published by mteb {version or 'of an unknown version'} on data {data[:12]}; its items are not known"
+    version = _said(entry.get("mteb_version") or document.body.get("mteb_version"), "of an unknown version")
+    data = _said(document.body.get("dataset_revision"), "unknown")
+    return f"as published by mteb {version} on data {data[:12]}; its items are not known"
+
+
+def _said(name: Any, otherwise: str) -> str:
+    return name if isinstance(name, str) and name and is_name(name) else otherwise
 
 
 def _over_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from semblance.protocols.mteb.document import Document, languages
+from semblance.protocols.mteb.document import Document, is_name, languages
 from semblance.protocols.mteb.types import task_of
 
 MANY = "mul"
@@ -34,6 +34,11 @@ class TaskSurvey:
         return next(iter(self.langs), "") if len(self.langs) < 2 else MANY
 
 
+def _revision(document: Document) -> str:
+    name = document.body.get("dataset_revision")
+    return name if isinstance(name, str) and is_name(name) else ""
+
+
 @dataclass
 class Survey:
     """All documents, counted as they are read."""
@@ -48,7 +53,7 @@ class Survey:
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
         task = self.tasks.setdefault(document.task, TaskSurvey(task_of(document)))
-        task.revisions[str(document.body.get("dataset_revision") or "")] += 1
+        task.revisions[_revision(document)] += 1
         for split, entry in document.entries():
             task.splits[split] += 1
             task.langs.update(languages(entry))

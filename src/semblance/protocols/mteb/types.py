@@ -10,6 +10,7 @@ from importlib.resources import files
 from semblance.protocols.mteb.document import BLOCK, Document
 
 OTHER = "other"
+_LONGEST = 60
 
 
 @cache
@@ -28,7 +29,17 @@ def task_of(document: Document) -> str:
     block = block if isinstance(block, dict) else {}
     run = block.get("run")
     own = run.get("task") if isinstance(run, dict) else None
-    return _snake(str(own or task_types().get(document.task) or _category(block) or OTHER)) or OTHER
+    return (
+        _snake(
+            str(
+                (own if isinstance(own, str) else "")
+                or task_types().get(document.task)
+                or _category(block)
+                or OTHER
+            )
+        )
+        or OTHER
+    )
 
 
 def _category(block: Mapping[str, object]) -> object:
@@ -45,4 +56,4 @@ def _snake(name: str) -> str:
     ['pair_classification', 'sts', 'visual_sts_eng', 'any2any_retrieval']
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z][A-Za-z])", "_", name.replace("Any2Any", "any2any_"))
-    return re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:_LONGEST]
