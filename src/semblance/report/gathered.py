@@ -10,6 +10,7 @@ from semblance.report.board import Board, Row, make_board
 from semblance.report.found import Left, find_records
 from semblance.report.names import labels, run_names
 from semblance.report.record import KINDS, Record, System
+from semblance.report.tasks import PLACES
 
 TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "judge": "Judges", "paraphrasers": "Paraphrasers",
@@ -120,6 +121,14 @@ def _names(records: Iterable[Record]) -> list[str]:
 
 
 def _place(record: Record) -> tuple[bool, int, str, str]:
-    """Runs with results first, then by kind, then by folder."""
+    """Runs that have finished something first, then by kind, then by folder."""
     known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
-    return not record.rows, known, record.kind, str(record.path.absolute())
+    return not _has_results(record), known, record.kind, str(record.path.absolute())
+
+
+def _has_results(record: Record) -> bool:
+    """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
+    if record.kind not in PLACES:
+        return bool(record.rows)
+    ranked = {system.name for system in record.ranked_systems}
+    return any(not key[1] and key[4] in ranked and row.value is not None for key, row in record.rows.items())

@@ -21,17 +21,20 @@ MOST_ROWS = 300
 
 
 def together(runs: Sequence[Run]) -> Matrix | None:
-    """The table; None where fewer than two runs have a score of a system."""
+    """The table; None where fewer than two runs have a score of a system. Where some systems are in several runs, those
+    in one alone are left to the page of that run."""
     found = [(title, cells) for run in runs for title, cells in _columns(run) if cells]
     if len({title.partition(",")[0] for title, _ in found}) < 2:
         return None
     label = {system.name: name for system, name in systems_of(runs)}
     order = [row.system for row in rows_of(sorted(runs, key=lambda run: run.record.kind not in PLACES))]
     kinds = _kinds(runs)
+    counts = {one.name: sum(one.name in cells for _, cells in found) for one in order if one.name in kinds}
+    least = min(2, max(counts.values(), default=0))
     lines = tuple(
         Line(label[one.name], tuple(cells.get(one.name, NOTHING) for _, cells in found), kinds[one.name])
         for one in order
-        if one.name in kinds and any(one.name in cells for _, cells in found)
+        if counts.get(one.name, 0) >= max(1, least)
     )
     return Matrix("together", "Leading scores", "System", tuple(title for title, _ in found),
                   lines[:MOST_ROWS], digits=3)  # fmt: skip

@@ -9,7 +9,8 @@ from semblance.records import Result
 from semblance.report.board import Row
 from semblance.report.cards.findings import Finding, figure, finding, task_word
 from semblance.report.gathered import Run
-from semblance.report.pteb.losses import Loss, Losses
+from semblance.report.pteb.losses import Loss, Losses, only_control
+from semblance.report.pteb.verdict import TEXTS
 from semblance.report.verdict import listed, plain
 
 
@@ -18,7 +19,7 @@ def good(run: Run, row: Row) -> Iterator[Finding]:
     losses = Losses(run.record, run.board)
     change = losses.leading(row).delta
     if change is not None and change.value is not None and change.ci_high is not None and change.ci_high >= 0:
-        clause = f"loses nothing to paraphrasing that can be told from 0: {_changed(change)}"
+        clause = f"loses nothing {_when(run)} that can be told from 0: {_changed(change)}"
         yield finding(run, clause, weight=2, place="pteb-drops")
         return
     held = [
@@ -27,7 +28,7 @@ def good(run: Run, row: Row) -> Iterator[Finding]:
         if (loss := losses.on_task(row, task)).delta is not None and _held(loss)
     ]
     if held:
-        clause = f"loses nothing that can be told from 0 on {plain(listed(held[:4]))}"
+        clause = f"loses nothing {_when(run)} that can be told from 0 on {plain(listed(held[:4]))}"
         yield finding(run, clause, weight=1, place="pteb-drops")
 
 
@@ -36,7 +37,7 @@ def bad(run: Run, row: Row) -> Iterator[Finding]:
     losses = Losses(run.record, run.board)
     every = losses.leading(row)
     if _lost(every):
-        yield finding(run, f"loses {_points(every)} when texts are paraphrased", weight=5, place="pteb-drops")
+        yield finding(run, f"loses {_points(every)} {_when(run)}", weight=5, place="pteb-drops")
     worst = [
         loss
         for task in run.board.tasks
@@ -47,8 +48,13 @@ def bad(run: Run, row: Row) -> Iterator[Finding]:
         most = min(worst, key=lambda loss: loss.drop or 0.0)
         where = task_word(most.task) if most.task is not None else ""
         where += f" of {most.dataset}" if len({loss.dataset for loss in worst}) > 1 else ""
-        clause = f"loses most to paraphrasing on {where}, {_points(most)}"
+        clause = f"loses most {_when(run)} on {where}, {_points(most)}"
         yield finding(run, clause, weight=4, place="pteb-drops")
+
+
+def _when(run: Run) -> str:
+    """`when texts are paraphrased`, or what the run's only control does instead."""
+    return TEXTS[only_control(run.record)][0]
 
 
 def _held(loss: Loss) -> bool:

@@ -12,7 +12,7 @@ from semblance.report.record import Record
 from semblance.report.verdict import Part, Sentence, Verdict, listed, name
 
 MOST_NAMES = 3
-_TEXTS = {
+TEXTS = {
     "": ("when texts are paraphrased", "paraphrased texts"),
     "permuted": ("when words change places", "texts with their words in another order"),
     "copied": ("when texts stay as they are", "copied texts"),
@@ -28,7 +28,7 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
     if not found:
         return _partly(losses, board)
     lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
-    return Verdict(_heading(found, _TEXTS[only_control(record)][0]), tuple(lede))
+    return Verdict(_heading(found, TEXTS[only_control(record)][0]), tuple(lede))
 
 
 def kind_of(loss: Loss) -> str:
@@ -96,7 +96,7 @@ def _first(record: Record, board: Board) -> list[Sentence]:
     if not first or len(scope.systems) < 2:
         return []
     where = "of those ranked together " if board.apart else ""
-    texts = _TEXTS[only_control(record)][1]
+    texts = TEXTS[only_control(record)][1]
     if len(first) > MOST_NAMES:
         return [(f"{numbers.in_words(len(first)).capitalize()} systems may be first on {texts}.",)]
     names: list[Part] = [name(row) for row in first]
