@@ -82,7 +82,8 @@ def make_board(
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
     )  # fmt: skip
     whole = not any(found.reason == LATER for found in said.values())
-    return Made(replace(board, stamp=stamp_of(board)), joined, members, whole)
+    stamp = "" if values_only else stamp_of(board)
+    return Made(replace(board, stamp=stamp), joined, members, whole)
 
 
 def line_of(joined: Joined, around: Around) -> BoardLine:
