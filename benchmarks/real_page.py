@@ -87,6 +87,7 @@ def table(path: Path) -> Iterator[str]:
             apart.update(each.system for each in one.entrants)
         title = one.measure if path.name in MEASURES else one.task
         columns.setdefault(title, {}).update({each.system: cell(each, unit) for each in one.entrants})
+    columns = {title: column for title, column in columns.items() if column}
     yield f"| | {' | '.join(columns)} |"
     yield f"|---|{'---:|' * len(columns)}"
     for system in dict.fromkeys(name for column in columns.values() for name in column):
