@@ -94,3 +94,25 @@ def test_links_of_the_second_run_stay_on_its_page(make_run: MakeRun, tmp_path: P
     assert "reading-sage" in links
     assert "sage-paper" not in links
     assert re.search(r"<h1 id=sage-title-2>", second)
+
+
+def test_columns_without_a_shown_system_are_left_out(plain_run: Path, pteb_run: Path, tmp_path: Path) -> None:
+    """A study of other systems has its page, not a column of gaps."""
+    made = study()
+    others = tuple(
+        pair.model_copy(
+            update={
+                "models": tuple(one.model_copy(update={"system": f"x-{one.system}"}) for one in pair.models)
+            }
+        )
+        for pair in made.pairs
+    )
+    places = tuple(
+        one if one.kind == "human" else one.model_copy(update={"system": f"x-{one.system}"})
+        for one in made.places
+    )
+    hume = write_hume_run(tmp_path / "hume", made.model_copy(update={"pairs": others, "places": places}))
+    table = together(read_runs([plain_run, pteb_run, hume]))
+    assert table is not None
+    assert [title.partition(",")[0] for title in table.columns] == ["SAGE", "PTEB"]
+    assert not [line for line in table.lines if line.label.startswith("x-")]

@@ -30,14 +30,16 @@ def together(runs: Sequence[Run]) -> Matrix | None:
     order = [row.system for row in rows_of(sorted(runs, key=lambda run: run.record.kind not in PLACES))]
     kinds = _kinds(runs)
     counts = {one.name: sum(one.name in cells for _, cells in found) for one in order if one.name in kinds}
-    least = min(2, max(counts.values(), default=0))
+    least = min(2, max(counts.values(), default=0)) or 1
+    shown = [one.name for one in order if counts.get(one.name, 0) >= least][:MOST_ROWS]
+    columns = [(title, cells) for title, cells in found if any(name in cells for name in shown)]
     lines = tuple(
-        Line(label[one.name], tuple(cells.get(one.name, NOTHING) for _, cells in found), kinds[one.name])
-        for one in order
-        if counts.get(one.name, 0) >= max(1, least)
+        Line(label[name], tuple(cells.get(name, NOTHING) for _, cells in columns), kinds[name])
+        for name in shown
     )
-    return Matrix("together", "Leading scores", "System", tuple(title for title, _ in found),
-                  lines[:MOST_ROWS], digits=3)  # fmt: skip
+    return Matrix(
+        "together", "Leading scores", "System", tuple(title for title, _ in columns), lines, digits=3
+    )  # fmt: skip
 
 
 def _kinds(runs: Sequence[Run]) -> dict[str, Kind]:
