@@ -10,6 +10,7 @@ from semblance.web.leaderboard.contract import Board, Column, SystemRow
 
 MOST_ROWS = 300
 MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
+UNRANKED = "Not ranked"
 REFERENCES = "References, not ranked"
 UNVALUED = "No value"
 
@@ -64,7 +65,7 @@ def _scale(board: Board, column: Column | None) -> Scale:
     cells = board.cells.get(column.key, ())
     contenders = [cells[one.index] for one in board.systems if cells and one.kind != "reference"]
     pool = [end for cell in contenders or cells for end in cell[:3] if end is not None]
-    return scale_of(pool, within=(-1.0, 1.0) if column.factor != 1 else (0.0, 1.0), factor=column.factor)
+    return scale_of(pool, factor=column.factor)
 
 
 def ends(one: Scale) -> tuple[str, ...]:
@@ -73,19 +74,27 @@ def ends(one: Scale) -> tuple[str, ...]:
 
 
 def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
-    shown = board.systems[:MOST_ROWS]
-    missing = MISSING if lead is not None and not lead.dataset and lead.task == "overall" else UNVALUED
-    titles = ("", APART, missing, REFERENCES)
     rows: Sequence[list[SystemRow]] = ([], [], [], [])
-    for one in shown:
+    for one in board.systems[:MOST_ROWS]:
         rows[_place(board, one)].append(one)
+    is_overall = lead is not None and lead.task == "overall"
+    missing = MISSING if is_overall else UNVALUED
+    if any(_value(board, one) is not None for one in rows[2]):
+        missing = UNRANKED
+    titles = ("", APART, missing, REFERENCES)
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
 
 
 def _place(board: Board, system: SystemRow) -> int:
+    ranks = board.ranks.get(board.lead, ())
+    has_ranks = any(one is not None for one in ranks)
     if system.kind == "reference":
         return 3
-    cells = board.cells.get(board.lead, ())
-    if not cells or cells[system.index].value is None:
+    if _value(board, system) is None or (has_ranks and ranks[system.index] is None):
         return 2
-    return 1 if system.group == "classical" and system.ranked else 0
+    return 1 if has_ranks and system.group == "classical" else 0
+
+
+def _value(board: Board, system: SystemRow) -> float | None:
+    cells = board.cells.get(board.lead, ())
+    return cells[system.index].value if cells else None

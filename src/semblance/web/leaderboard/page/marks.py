@@ -20,7 +20,7 @@ _RANK_WIDE, _RANK_LEAST = 96, 8
 
 def sign(kind: str) -> str:
     """The class that draws the shape of a kind: circle, square, triangle, diamond, dash."""
-    return CLASSES.get(kind, "")
+    return CLASSES.get("human" if kind == "person" else kind, "")
 
 
 def interval(

@@ -16,7 +16,7 @@ STATES = {
 STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
-    "llm": "language model", "human": "people", "run": "stack",
+    "llm": "language model", "person": "people", "run": "stack",
 }  # fmt: skip
 
 

@@ -93,7 +93,8 @@ export function rowsOf(board, choice) {
   const rows = [[], [], [], []];
   for (const system of board.systems.filter(isShown(board, choice, score))) rows[groupOf(board, score, system, hasRanks)].push(system);
   const compare = order(board, choice, score);
-  const missing = score.key === board.lead && score.task === "overall" ? "Not ranked: a task is missing" : hasRanks ? "Not ranked" : "No value";
+  const isEmpty = rows[2].every((system) => board.value(score.key, system.index) === null);
+  const missing = !isEmpty ? "Not ranked" : score.key === board.lead && score.task === "overall" ? "Not ranked: a task is missing" : "No value";
   const groups = rows.map((list, i) => ({ title: i === 2 ? missing : GROUPS[i], rows: list.sort(compare) }));
   return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length };
 }

@@ -3,7 +3,7 @@
 import { el, svg } from "./dom.js";
 
 const THINNEST = 3, GAP_FROM = 16, RANK_WIDE = 96, RANK_LEAST = 8;
-const SIGNS = { embedding: "e", classical: "c", reference: "r", llm: "l", human: "n" };
+const SIGNS = { embedding: "e", classical: "c", reference: "r", llm: "l", human: "n", person: "n" };
 const percent = (value) => `${Math.round(value * 10) / 10}%`;
 const drawing = (classes, ...parts) => svg("svg", { class: classes.trim(), "aria-hidden": "true" }, ...parts);
 

@@ -83,7 +83,7 @@ function axisOf(values) {
 function fillPlot(plot, lines, score, fact) {
   if (!lines.length) return;
   const say = FACTS.get(fact)[1], x = axisOf(lines.map((line) => line.x));
-  const y = scaleOf(lines.flatMap((line) => [line.y, line.low, line.high]).filter((one) => one !== null), { within: score.factor === 1 ? [0, 1] : [-1, 1], factor: score.factor });
+  const y = scaleOf(lines.flatMap((line) => [line.y, line.low, line.high]).filter((one) => one !== null), { factor: score.factor });
   const across = (line) => x.at(line.x), down = (value) => 100 - y.at(value);
   const drawing = svg("svg", { "aria-hidden": "true" });
   for (const tick of y.ticks) drawing.append(svg("line", { class: "grid", x1: 0, x2: "100%", y1: `${down(tick)}%`, y2: `${down(tick)}%` }));

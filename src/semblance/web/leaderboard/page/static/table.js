@@ -45,7 +45,7 @@ function contextOf(board, score, keys) {
 export function scaleOfColumn(board, column) {
   const cells = board.cells[column.key] || [], contenders = cells.filter((_, i) => board.systems[i].kind !== "reference");
   const pool = (contenders.length ? contenders : cells).flatMap((cell) => cell.slice(0, 3)).filter((value) => value !== null);
-  return pool.length ? scaleOf(pool, { within: column.factor === 1 ? [0, 1] : [-1, 1], factor: column.factor }) : new Scale(0, 1, 0.5, column.factor);
+  return pool.length ? scaleOf(pool, { factor: column.factor }) : new Scale(0, 1, 0.5, column.factor);
 }
 
 export function titleOf(board, key) {
