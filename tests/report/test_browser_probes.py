@@ -42,7 +42,7 @@ def test_a_forest_at_a_time_on_screen_and_all_in_print(go: Go) -> None:
     shown = page.locator("table.forest:visible")
     assert shown.count() == 1
     first = shown.first.get_attribute("id")
-    page.get_by_label("System").last.select_option("bm25, French")
+    page.get_by_label("System", exact=True).last.select_option("bm25, French")
     assert shown.count() == 1
     assert shown.first.get_attribute("id") != first
     page.emulate_media(media="print")
