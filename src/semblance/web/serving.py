@@ -106,7 +106,7 @@ def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> A
     except ImportError as error:
         raise ModelError(
             f"{command} needs the package {error.name}, which is not installed.",
-            mend="Install it: pip install 'semblance[web]'",
+            mend="Install it: pip install 'semblance-eval[web]'",
         ) from error
     # No log of requests: paths may hold what is not for everybody.
     config = uvicorn.Config(

@@ -230,7 +230,7 @@ def test_without_the_extra(tmp_path, refused, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, said = refused("serve", small_study(tmp_path / "study", 3), "-a", "ann", "--port", "0")
     assert code == 3
-    assert "pip install 'semblance[web]'" in said
+    assert "pip install 'semblance-eval[web]'" in said
 
 
 def test_another_machine_may_reach_it_only_with_a_warning(tmp_path, start) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from semblance.data.rows import Origin, Row
 from semblance.errors import DataError, UsageError
 
-_EXTRA = "pip install 'semblance[hub]'"
+_EXTRA = "pip install 'semblance-eval[hub]'"
 
 
 @dataclass(frozen=True)

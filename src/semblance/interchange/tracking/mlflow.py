@@ -74,7 +74,7 @@ def _library() -> Any:
     except ImportError as error:
         raise UsageError(
             f"Logging to MLflow needs the package {error.name}, which is not installed.",
-            mend="Install it with: pip install 'semblance[mlflow]'",
+            mend="Install it with: pip install 'semblance-eval[mlflow]'",
         ) from error
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -42,7 +42,7 @@ def _library() -> Any:
     except ImportError as error:
         raise UsageError(
             f"Logging to Weights & Biases needs the package {error.name}, which is not installed.",
-            mend="Install it with: pip install 'semblance[wandb]'",
+            mend="Install it with: pip install 'semblance-eval[wandb]'",
         ) from error
     return wandb
 

@@ -49,7 +49,9 @@ def measured_groups(record: Record) -> Iterator[Group]:
     for pair in pairs:
         measures = _measures(record, pair)
         if measures:
-            title = TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
+            title = (
+                TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
+            )
             kind = Kind("values", pair.task, title, NOUNS.get(record.kind, "item"), measures)
             group = read_values(record, kind, pair.dataset, langs.get(pair.dataset, ""))
             if group is not None:

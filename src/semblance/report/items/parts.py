@@ -142,7 +142,9 @@ def _set(source: Source, members: Sequence[str], clusters: Sequence[dict[str, di
     """The first texts of one set, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}
     name = source.judged.text("set", members[0]) if members else ""
-    shown = sorted(members, key=lambda text: label[text])[: FEW_MEMBERS if source.excerpts.is_short else MOST_MEMBERS]
+    shown = sorted(members, key=lambda text: label[text])[
+        : FEW_MEMBERS if source.excerpts.is_short else MOST_MEMBERS
+    ]
     return {
         "total": len(members),
         "ids": shown,

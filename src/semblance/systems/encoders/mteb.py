@@ -129,4 +129,4 @@ def _task(library: Any, name: str) -> Any:
 
 
 def _library() -> Any:
-    return model_library("mteb", what="mteb's models", mend="Install it: pip install 'semblance[mteb]'")
+    return model_library("mteb", what="mteb's models", mend="Install it: pip install 'semblance-eval[mteb]'")

@@ -16,7 +16,7 @@ from semblance.systems.encoders.onnx_folder import OnnxFolder
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-_INSTALL = "Install it: pip install 'semblance[onnx]'"
+_INSTALL = "Install it: pip install 'semblance-eval[onnx]'"
 _EXPORT = "Export it: optimum-cli export onnx --model MODEL --task feature-extraction FOLDER."
 _PLAIN_BERT = {
     "model_type": "bert",

@@ -214,7 +214,7 @@ def _library() -> Any:
     return model_library(
         "sentence_transformers",
         what="sentence-transformers models",
-        mend="Install it: pip install 'semblance[torch]'; or use onnx:./folder, which needs no torch.",
+        mend="Install it: pip install 'semblance-eval[torch]'; or use onnx:./folder, which needs no torch.",
     )
 
 

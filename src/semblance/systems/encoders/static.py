@@ -86,6 +86,6 @@ def _library() -> Any:
     except ImportError as error:
         raise ModelError(
             f"static models need the package {error.name}, which is not installed.",
-            mend="Install it: pip install 'semblance[static]'",
+            mend="Install it: pip install 'semblance-eval[static]'",
         ) from error
     return model2vec

@@ -58,5 +58,5 @@ def _check_installed() -> None:
     if find_spec("openai") is None:
         raise ModelError(
             "OpenAI's models need the package openai, which is not installed.",
-            mend="pip install 'semblance[llm]'",
+            mend="pip install 'semblance-eval[llm]'",
         )

@@ -40,7 +40,7 @@ def check_installed() -> None:
     if find_spec("httpx") is None:
         raise ModelError(
             "Remote models need the package httpx, which is not installed.",
-            mend="pip install 'semblance[llm]'",
+            mend="pip install 'semblance-eval[llm]'",
         )
 
 

@@ -24,7 +24,7 @@ RERANKERS.add(
     "cross",
     "semblance.systems.rerankers.cross_encoder:CrossEncoder",
     "a cross-encoder of sentence-transformers: cross:ORG/MODEL or cross:./folder",
-    needs="semblance[torch]",
+    needs="semblance-eval[torch]",
 )
 RERANKERS.add(
     "maxsim",
@@ -35,25 +35,25 @@ RERANKERS.add(
     "cohere",
     "semblance.systems.rerankers.cohere:CohereReranker",
     "Cohere's service: cohere:rerank-v3.5",
-    needs="semblance[llm], COHERE_API_KEY",
+    needs="semblance-eval[llm], COHERE_API_KEY",
 )
 RERANKERS.add(
     "voyage",
     "semblance.systems.rerankers.voyage:VoyageReranker",
     "Voyage's service: voyage:rerank-2.5",
-    needs="semblance[llm], VOYAGE_API_KEY",
+    needs="semblance-eval[llm], VOYAGE_API_KEY",
 )
 RERANKERS.add(
     "jina",
     "semblance.systems.rerankers.jina:JinaReranker",
     "Jina's service, and servers that speak like it (vLLM, llama.cpp, Infinity) with base_url",
-    needs="semblance[llm], JINA_API_KEY",
+    needs="semblance-eval[llm], JINA_API_KEY",
 )
 RERANKERS.add(
     "llm",
     "semblance.systems.rerankers.listwise:Listwise",
     "a chat model that orders lists, in windows: llm:openai:gpt-5-mini",
-    needs="semblance[llm]",
+    needs="semblance-eval[llm]",
 )
 
 

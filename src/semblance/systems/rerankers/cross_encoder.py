@@ -83,7 +83,7 @@ def _check(target: str, revision: str | None, *, trust_remote_code: bool) -> Non
 
 def _library() -> Any:
     return model_library(
-        "sentence_transformers", what="Cross-encoders", mend="Install it: pip install 'semblance[torch]'"
+        "sentence_transformers", what="Cross-encoders", mend="Install it: pip install 'semblance-eval[torch]'"
     )
 
 

@@ -169,4 +169,4 @@ def test_without_the_extra(study, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModelError, match="psycopg") as told:
         open_store(study, "postgresql://localhost/x")
-    assert "semblance[pg]" in told.value.mend
+    assert "semblance-eval[pg]" in told.value.mend

@@ -369,4 +369,4 @@ def test_without_the_extra(corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "elasticsearch", None)
     with pytest.raises(ModelError, match="elasticsearch") as error:
         open_index("elasticsearch:http://localhost:9200", corpus)
-    assert "semblance[elastic]" in error.value.mend
+    assert "semblance-eval[elastic]" in error.value.mend

@@ -444,7 +444,7 @@ def test_without_the_extra(corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModelError, match="psycopg") as error:
         open_index("pgvector:postgresql://localhost/x", corpus)
-    assert "semblance[pg]" in error.value.mend
+    assert "semblance-eval[pg]" in error.value.mend
 
 
 def wordllama(texts):

@@ -36,7 +36,7 @@ JUDGES.add(
     "llm",
     "semblance.protocols.rag.judges.opening:llm",
     "a language model: llm:ollama:gemma3:27b, or ollama:gemma3:27b for short",
-    needs="semblance[llm]",
+    needs="semblance-eval[llm]",
 )
 JUDGES.add(
     "recorded",

@@ -27,7 +27,7 @@ REWRITERS.add(
     "llm",
     "semblance.protocols.rag.rewriting.llm:open_llm",
     "a language model states the core of the question: llm:ollama:gemma3:27b",
-    needs="semblance[llm]",
+    needs="semblance-eval[llm]",
 )
 
 

@@ -98,7 +98,7 @@ def asks_a_server(name: str, registry: Registry[Any]) -> bool:
     """Whether what is called so asks a server that may charge for it; Ollama charges nothing."""
     spec = registry.parse(name)
     needs = dict(registry.get(spec.name).facts).get("needs", "")
-    return "semblance[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
+    return "semblance-eval[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
 
 
 def _date(known: KnownModel) -> list[str]:

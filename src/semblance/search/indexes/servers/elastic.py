@@ -79,7 +79,7 @@ def _library() -> Any:
     except ImportError as error:
         raise ModelError(
             f"elasticsearch needs the package {error.name}, which is not installed.",
-            mend="Install it: pip install 'semblance[elastic]'",
+            mend="Install it: pip install 'semblance-eval[elastic]'",
         ) from error
     return elasticsearch
 

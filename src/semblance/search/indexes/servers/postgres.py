@@ -152,7 +152,7 @@ def _parameters(address: ServerAddress, client: str, needs: str) -> dict[str, An
     except ImportError as error:
         raise ModelError(
             f"{client} needs the package {error.name}, which is not installed.",
-            mend="Install it: pip install 'semblance[pg]'",
+            mend="Install it: pip install 'semblance-eval[pg]'",
         ) from error
     try:
         return {**_USUAL, **conninfo_to_dict(address.url)}
