@@ -10,7 +10,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "__version__", "data", "hume", "interchange", "measures", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
+    "__version__", "data", "hume", "interchange", "measures", "pteb", "rag", "report", "sage", "search", "stats",
+    "systems", "text",
 ]  # fmt: skip
 
 

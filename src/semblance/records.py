@@ -237,8 +237,8 @@ class Result:
 
 @dataclass(frozen=True)
 class Stratum:
-    """What was resampled by itself: the number of its `units` (items, groups of them, sets, runs), and what it adds to a
-    value in each of some resamples, (k,)."""
+    """What was resampled by itself: the number of its `units` (items, groups of them, sets, runs), and what it adds to
+    a value in each of some resamples, (k,)."""
 
     units: int
     draws: NDArray[np.float64]
