@@ -45,7 +45,7 @@ def test_rag_on_the_sample(
     # What the demo ends with: here of the one run that scores systems.
     show_headlines([tmp_path / "rag"])
     said = capsys.readouterr()
-    assert "RAG RA-nWG@10, 95%" in said.out
+    assert "RAG RA-nWG@5, 95%" in said.out
     assert all(f"\n{run['name']} " in said.out for run in score["runs"])
 
 

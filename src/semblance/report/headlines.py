@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semblance.protocols import numbers
-from semblance.protocols.compare import Entrant, RunValues, fields, read_values
+from semblance.protocols.compare import Entrant, fields, read_values
 from semblance.protocols.standings import OVERALL
 from semblance.report.textual import GAP, Column, folded, render_table
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-_LEADS = ("RA-nWG@10", "RA-nWG@5", "nDCG@10")
-"""What scored runs are told by, the first that they have."""
 _APART = "*"
 
 
@@ -47,7 +45,8 @@ class Headlines:
 def read_headlines(run: Path) -> Headlines:
     """The headline of a run of any protocol. DataError where there is none to read."""
     values = read_values(run)
-    task, measure = _leading(values)
+    # The first place is overall where there is one, and what scored runs are told by.
+    task, _, measure = values.places[0]
     found = list(fields(values, [task], measures=[measure]))
     # Over datasets where there is such a place, else on the only one.
     at = [field for field in found if not field.dataset] or found[:1]
@@ -58,16 +57,6 @@ def read_headlines(run: Path) -> Headlines:
         {one.system: one for field in at for one in field.entrants},
         frozenset(one.system for field in at if field.group for one in field.entrants),
     )
-
-
-def _leading(values: RunValues) -> tuple[str, str]:
-    """Task and measure of the headline: overall, a scored run's leading measure, or else the first there is."""
-    by_measure = {measure: task for task, _, measure in reversed(values.places)}
-    first, _, measure = values.places[0]
-    if first == OVERALL:
-        return first, measure
-    lead = next((name for name in _LEADS if by_measure.get(name) == "score"), measure)
-    return by_measure[lead], lead
 
 
 def render_headlines(found: Sequence[Headlines], *, width: int = 80, unicode: bool = True) -> Text:
