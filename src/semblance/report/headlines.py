@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from semblance.protocols import numbers
 from semblance.protocols.compare import Entrant, fields, read_values
 from semblance.protocols.standings import OVERALL
+from semblance.records import Result
 from semblance.report.textual import GAP, Column, folded, render_table
+from semblance.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -50,13 +52,24 @@ def read_headlines(run: Path) -> Headlines:
     found = list(fields(values, [task], measures=[measure]))
     # Over datasets where there is such a place, else on the only one.
     at = [field for field in found if not field.dataset] or found[:1]
+    printed = {
+        row.system: row
+        for row in RunFolder(run).read_results()
+        if (row.task, row.dataset, row.measure) == (task, at[0].dataset, measure)
+        and not (row.variant or row.subset)
+    }
     name = values.protocol.upper()
     return Headlines(
         f"{name}, 95%" if task == OVERALL else f"{name} {measure if task == 'score' else task}, 95%",
         numbers.unit_of(values.protocol),
-        {one.system: one for field in at for one in field.entrants},
+        {one.system: _as_printed(one, printed.get(one.system)) for field in at for one in field.entrants},
         frozenset(one.system for field in at if field.group for one in field.entrants),
     )
+
+
+def _as_printed(one: Entrant, row: Result | None) -> Entrant:
+    """With the interval that the run itself prints: scored runs have their protocol's own."""
+    return one if row is None else replace(one, low=row.ci_low, high=row.ci_high)
 
 
 def render_headlines(found: Sequence[Headlines], *, width: int = 80, unicode: bool = True) -> Text:
