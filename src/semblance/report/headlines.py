@@ -68,8 +68,8 @@ def read_headlines(run: Path) -> Headlines:
 
 
 def _as_printed(one: Entrant, row: Result | None) -> Entrant:
-    """With the interval that the run itself prints: scored runs have their protocol's own."""
-    return one if row is None else replace(one, low=row.ci_low, high=row.ci_high)
+    """With the interval that the run itself prints, where it does: scored runs have their protocol's own."""
+    return one if row is None or row.ci_low is None else replace(one, low=row.ci_low, high=row.ci_high)
 
 
 def render_headlines(found: Sequence[Headlines], *, width: int = 80, unicode: bool = True) -> Text:
