@@ -7,12 +7,15 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
 from semblance.protocols import numbers
+from semblance.records import Result
+from semblance.runs.folder import RunFolder
 from semblance.web.leaderboard.answers import Kept, is_known, pack
 from semblance.web.leaderboard.changes import MOST_BYTES, changes
 from semblance.web.leaderboard.contract import Cell, as_plain
@@ -157,3 +160,49 @@ def test_every_number_of_the_verdict_is_on_the_board(tmp_path) -> None:
     assert said[:2] == printed
     named = [name for name in levels if name in board.verdict.title]
     assert sorted(named) == sorted(first)
+
+
+@pytest.mark.parametrize(
+    ("simulated", "word", "label"),
+    [
+        (["s1", "s2"], "All", "simulated annotators"),
+        (["s1"], "Some", "simulated annotators"),
+        ([], "", "Human"),
+    ],
+)
+def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
+    """Where scripts answered a study, the row of people says so, and the first care notice."""
+    folder = RunFolder(tmp_path / "study")
+    folder.path.mkdir()
+    rows = [
+        Result("hume", "sts", "pairs", "", "eng", "", name, "spearman", value, 40)
+        for name, value in (("minilm", 0.8), ("Human", 0.9))
+    ]
+    folder.write_results(rows)
+    folder.write_manifest({
+        "protocol": "hume", "status": "finished", "arguments": {}, "cells": [], "datasets": [{"name": "pairs"}],
+        "systems": [{"name": "minilm", "kind": "embedding"}],
+        "study": {"annotators": ["s1", "s2"], "simulated": simulated},
+    })  # fmt: skip
+    library = Library(tmp_path)
+    library.refresh()
+    board = library.board(library.view().boards.boards[0].id).board
+    assert {one.name: one.label for one in board.systems}["Human"] == label
+    told = [one for one in board.care if "simulated" in one]
+    assert told == (
+        [f"{word} annotators are simulated: scripts answered. Their scores say nothing about people."]
+        * bool(word)
+    )
+    assert not word or board.care[0] == told[0]
+
+
+def test_a_study_of_another_shape_is_none(tmp_path):
+    """Whatever stands in a manifest's study, the board is shown."""
+    write_sage(tmp_path / "run", {"a": 0.5})
+    path = tmp_path / "run" / "manifest.json"
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "study": {"simulated": {"a": 1}, "annotators": 3}})
+    )
+    library = Library(tmp_path)
+    library.refresh()
+    assert len(library.view().boards.broken) == 1

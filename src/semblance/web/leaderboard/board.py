@@ -27,7 +27,7 @@ from semblance.web.leaderboard.ranking import METHOD, Tested
 from semblance.web.leaderboard.reading import RunData
 from semblance.web.leaderboard.replicates import Replicates
 from semblance.web.leaderboard.versions import language_of, title_of
-from semblance.web.leaderboard.wording import care, verdict
+from semblance.web.leaderboard.wording import care, simulated, verdict
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ def make_board(
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, said = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
-    label = labels([one.name for one in members])
+    label = dict(labels([one.name for one in members]))
+    if simulated(joined):
+        label |= {one.name: "simulated annotators" for one in members if one.kind == "person"}
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]

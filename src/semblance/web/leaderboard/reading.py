@@ -55,6 +55,8 @@ class RunData:
     """Of a sweep: what each stack costs and takes."""
     written: Mapping[str, str] = field(default_factory=dict)
     """By the name shown, the name in the files, where these differ."""
+    scripts: str = ""
+    """`All` or `Some` where annotators of a study are scripts."""
 
     def name_of(self, system: str) -> str:
         """What the run's files call a system."""
@@ -115,7 +117,8 @@ def read_run(folder: Folder) -> RunData:
         names = [str(one["name"]) for one in manifest.get("systems") or ()]
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
-            folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written
+            folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written,
+            _scripts(manifest.get("study")),
         )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
@@ -134,6 +137,13 @@ def kind_of(manifest: Mapping[str, Any]) -> str:
         return protocol
     step = str(manifest.get("kind") or manifest.get("step") or "run")
     return protocol if step == "run" else step
+
+
+def _scripts(study: Any) -> str:
+    """How many of a study's annotators are scripts, in a word."""
+    if not isinstance(study, dict) or not study.get("simulated"):
+        return ""
+    return "All" if set(study.get("annotators") or ()) <= set(study["simulated"]) else "Some"
 
 
 def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:

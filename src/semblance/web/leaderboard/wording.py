@@ -50,6 +50,11 @@ def care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken: 
     return tuple(_care(board, members, runs, broken))
 
 
+def simulated(board: Joined) -> str:
+    """`All` or `Some` where scripts stand in for people, else nothing."""
+    return next((run.scripts for run in board.runs if run.scripts), "")
+
+
 def _title(first: Sequence[str], ranked: int, on: str) -> str:
     if len(first) == 1:
         return f"Only {_cut(first[0])} may be first{on}"
@@ -85,6 +90,8 @@ def _unfinished(board: Joined) -> Verdict:
 
 
 def _care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken: int) -> Iterator[str]:
+    if scripts := simulated(board):
+        yield f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
     failed = [one for member in members for one in member.entrant.work if one.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"

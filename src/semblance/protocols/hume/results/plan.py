@@ -44,6 +44,9 @@ class Plan:
                 "name": study.name, "content": study.content, "guidelines_version": study.guidelines_version,
                 "answers": fingerprint(self.answered),
                 "annotators": sorted({name for one in self.answered for name in one.answers}),
+                "simulated": sorted({
+                    one.id for task in self.answered for one in task.workers if one.kind == "simulated"
+                }),
                 "llms": [{"model": one.model, "mode": one.mode, "rows": len(one.rows)} for one in self.llms],
             }
         }  # fmt: skip
