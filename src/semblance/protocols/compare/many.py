@@ -69,7 +69,7 @@ def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
     known.sort(key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
     missing = tuple((one.system, one.headline.reason) for one in standings if one.headline.value is None)
     entrants = tuple(_entrant(one) for one in known)
-    draws, reason = _draws(known)
+    draws, reason = shared_draws(known)
     if reason:
         return Field(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
@@ -89,7 +89,8 @@ def _entrant(one: Standing) -> Entrant:
     return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
 
 
-def _draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
+def shared_draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
+    """The replicates of systems, (systems, B), on the resamples where all are defined; or why they cannot be tested."""
     lengths = {len(one.headline.replicates) for one in known}
     if len(known) < 2:
         return np.empty((0, 0)), "fewer than two systems with a value"

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.protocols.compare.many import shared_draws
 from semblance.protocols.comparisons import ALPHA
-from semblance.protocols.estimates import DEFINED
 from semblance.protocols.standings import REFERENCE, Standing
 from semblance.stats import best_shares, compare_replicates, freedom_of_difference, holm
 from semblance.stats.ranks import PairTest
@@ -86,7 +86,7 @@ def _group(
 ) -> Tested:
     sign = 1.0 if higher else -1.0
     ordered = sorted(standings, key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
-    draws, reason = _draws(ordered)
+    draws, reason = shared_draws(ordered)
     if reason:
         return Tested(reason=reason)
     those = _Field(
@@ -154,14 +154,3 @@ def _said(those: _Field, p: NDArray[np.float64]) -> Tested:
     shares = best_shares(those.draws, those.values, freedom_of_difference(strata[0], strata[1]))
     best = dict(zip(names, shares.tolist(), strict=True))
     return Tested(ranks, best, alike, (names[0], *alike[names[0]]), gap)
-
-
-def _draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
-    lengths = {len(one.headline.replicates) for one in known}
-    if len(known) < 2:
-        return np.empty((0, 0)), "fewer than two systems with a value"
-    if len(lengths) != 1 or lengths == {0}:
-        return np.empty((0, 0)), "no interval: there is nothing to resample"
-    draws = np.stack([one.headline.replicates for one in known])
-    defined = np.isfinite(draws).all(axis=0)
-    return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
