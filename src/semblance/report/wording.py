@@ -107,7 +107,7 @@ WORDINGS["names"] = replace(
     "the closer of two impostors on the topic; topic margin: less that to the author’s passage on another topic. Mean "
     "over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of the "
     "rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
-    intervals="95%, percentile bootstrap over queries, each with all its runs.",
+    intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
     pages="docs/probes.md",
     files=FILES.replace("comparisons.json, ", ""),
 )

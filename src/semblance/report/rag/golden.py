@@ -106,7 +106,7 @@ def verdict_of(golden: Golden) -> Verdict:
         lede.append((f"{left} failed and {'is' if left == 1 else 'are'} not in the set.",))
     good = golden.labels.get("grade4plus5_count_median")
     if done and good is not None:
-        lede.append((f"The median question has {good:g} passages of grade 4 or 5.",))
+        lede.append((f"The median question has {good:g} passage{'' if good == 1 else 's'} of grade 4 or 5.",))
     lede += [(text,) for text in (_cost(golden), _sure(golden)) if text]
     return Verdict((heading,), tuple(lede))
 

@@ -68,7 +68,7 @@ def names_page(record: Record, _: Board) -> NamesPage:
         links=links(
             where, HEADLINE, (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
         ),
-        how=f"95%, percentile bootstrap over queries with all their runs, "
+        how=f"95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
         f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}",
     )
 

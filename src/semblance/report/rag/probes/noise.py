@@ -48,7 +48,7 @@ def noise_page(record: Record, _: Board) -> NoisePage:
         links=links(
             where, COSINE, ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
         ),
-        how=f"95%, percentile bootstrap over queries with all their runs, "
+        how=f"95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
         f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}",
     )
 
