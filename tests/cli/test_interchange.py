@@ -82,4 +82,4 @@ def test_a_tracker_that_is_not_installed(semblance, tmp_path, form):
     done = semblance(
         "export", "run", "--to", form, "--out", "x", check_code=2, env={"PYTHONPATH": str(hidden)}
     )
-    assert f"pip install 'semblance[{form}]'" in done.stderr
+    assert f"pip install 'semblance-eval[{form}]'" in done.stderr

@@ -15,6 +15,7 @@ DESCRIPTIONS = sorted((ROOT / "benchmarks" / "datasets").glob("*.yaml"))
 SIZES = {
     "20newsgroups": {"labelled": 2000},
     "banking77": {"labelled": 3080},
+    "banking77_intents": {"classification": 3080},
     "billsum": {"documents": 50, "summarised": 50},
     "biomedical": {"labelled": 4000},
     "cnn_dailymail": {"documents": 100, "summarised": 100},

@@ -29,13 +29,16 @@ def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     from semblance.measures import MEASURES
     from semblance.protocols import pteb, sage
     from semblance.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+    from semblance.search.indexes import INDEXES
     from semblance.systems import SYSTEMS
     from semblance.systems.chat import CHAT_MODELS
     from semblance.systems.rerankers import RERANKERS
     from semblance.text import PERTURBATIONS, TOKENIZERS
 
-    models = (SYSTEMS, RERANKERS, CHAT_MODELS, PARAPHRASERS)
-    for registry in (DATASETS, MEASURES, PERTURBATIONS, TOKENIZERS, sage.TASKS, pteb.TASKS, *models):
+    parts = (SYSTEMS, RERANKERS, CHAT_MODELS, PARAPHRASERS, INDEXES)
+    for registry in (DATASETS, MEASURES, PERTURBATIONS, TOKENIZERS, sage.TASKS, pteb.TASKS, *parts):
+        # First whatever is read when it is first asked for: else it would be gone with the copy, and never read again.
+        list(registry)
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
 
 

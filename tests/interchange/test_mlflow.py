@@ -101,5 +101,5 @@ def test_a_store_that_is_none(run: Path, tmp_path: Path) -> None:
 
 def test_without_the_extra(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(UsageError, match=r"needs the package mlflow.*semblance\[mlflow\]"):
+    with pytest.raises(UsageError, match=r"needs the package mlflow.*semblance-eval\[mlflow\]"):
         log_to_mlflow([run], "store")

@@ -114,5 +114,5 @@ def test_values_configuration_files_and_once_only(
 
 def test_without_the_extra(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UsageError, match=r"needs the package wandb.*semblance\[wandb\]"):
+    with pytest.raises(UsageError, match=r"needs the package wandb.*semblance-eval\[wandb\]"):
         log_to_wandb([run], tmp_path / "out")

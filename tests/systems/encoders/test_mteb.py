@@ -181,5 +181,5 @@ def test_a_model_that_cannot_be_loaded(registered, monkeypatch):
 def test_a_missing_extra_says_how_to_get_it(monkeypatch):
     """Before anything is loaded."""
     monkeypatch.setitem(sys.modules, "mteb", None)
-    with pytest.raises(ModelError, match=r"pip install 'semblance\[mteb\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[mteb\]'"):
         Mteb(RANDOM)

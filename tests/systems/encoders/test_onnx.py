@@ -281,4 +281,4 @@ class TestWhatIsMissing:
 
     def test_extra(self, tiny, monkeypatch):
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        self.refused(r"needs the package onnxruntime.*semblance\[onnx\]", tiny)
+        self.refused(r"needs the package onnxruntime.*semblance-eval\[onnx\]", tiny)

@@ -193,5 +193,5 @@ def test_a_failure_while_encoding(encoder, monkeypatch):
 def test_a_missing_extra_says_how_to_get_it(monkeypatch, tmp_path):
     """Before anything is loaded."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ModelError, match=r"pip install 'semblance\[torch\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[torch\]'"):
         SentenceTransformer(str(tmp_path))

@@ -74,5 +74,5 @@ def test_what_cannot_be(folder, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="must not be negative"):
         Static(str(folder), max_length=-1)
     monkeypatch.setitem(sys.modules, "model2vec", None)
-    with pytest.raises(ModelError, match=r"pip install 'semblance\[static\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[static\]'"):
         Static(str(folder))

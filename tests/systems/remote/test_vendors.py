@@ -60,5 +60,7 @@ def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
 def test_without_httpx_the_extra_is_named(monkeypatch):
     """Before a key is asked for."""
     monkeypatch.setattr(http, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"httpx, which is not installed. pip install 'semblance\[llm\]'"):
+    with pytest.raises(
+        ModelError, match=r"httpx, which is not installed. pip install 'semblance-eval\[llm\]'"
+    ):
         Connection.of(COHERE, Server())
