@@ -23,7 +23,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(made) if made else tmp_path_factory.mktemp("demo") / "out"
     command = [sys.executable, "-m", "semblance", "demo", "--out", str(folder)]
     subprocess.run(command, check=True, capture_output=True, timeout=1_800)
-    return folder / "report.html"
+    return (folder / "report.html").absolute()
 
 
 @pytest.fixture
