@@ -25,16 +25,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from page_annotator import CHROMIUM, annotate, right_answers  # noqa: E402
+import chromium  # noqa: E402
+from page_annotator import annotate, right_answers  # noqa: E402
 from page_examples import Example, Reader, examples, missing_lines, words  # noqa: E402
 
 TUTORIALS = ROOT / "docs" / "tutorials"
@@ -140,23 +138,9 @@ def in_browser(reader: Reader) -> int:
     links = dict(re.findall(r"^(ann|bob) +(http\S+)$", reader.seen, re.MULTILINE))
     known = right_answers(reader.where() / "study")
     labels = sum(isinstance(gold, str) for gold in known.values())
-    with chromium() as browser:
+    with chromium.opened() as browser:
         given = annotate(browser, links["ann"], known)
         return given + annotate(browser, links["bob"], known, lambda place: place < labels and place % 2 == 0)
-
-
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """A browser, that of SEMBLANCE_CHROMIUM or the first on the path."""
-    from playwright.sync_api import sync_playwright
-
-    path = (
-        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
-        yield browser
-        browser.close()
 
 
 def checkout(target: Path) -> None:

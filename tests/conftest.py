@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -12,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import chromium
+
 ROOT = Path(__file__).parents[1]
 
 # A shared machine can be slow at any moment; a slow example is no finding.
@@ -19,15 +19,6 @@ settings.register_profile("semblance", deadline=None)
 settings.load_profile("semblance")
 
 _numbers = count()
-CHROMIUM = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 @pytest.fixture(scope="session")
@@ -47,13 +38,8 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def browser() -> Iterator[Any]:
     """A Chromium; tests are skipped where there is none. Not for the session: while it is open its driver keeps an
     event loop running, and no other test of the process could start one."""
-    path = (
-        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
-    if path is None:
+    if chromium.executable() is None:
         pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=list(CHROMIUM))
-        yield opened
-        opened.close()
+    pytest.importorskip("playwright.sync_api")
+    with chromium.opened() as one:
+        yield one

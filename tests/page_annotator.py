@@ -8,13 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-)
 Known = dict[tuple[str, ...], Any]
 
 

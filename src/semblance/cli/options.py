@@ -48,6 +48,13 @@ MaxCost = Annotated[
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")]
 Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table gets.")]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", help="A name that the server answers to beside its own. Repeatable."),
+]
+ProxyHeaders = Annotated[
+    bool, typer.Option("--proxy-headers", help="Believe X-Forwarded-For of a proxy on this machine.")
+]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from semblance.cli.options import AllowHost, ProxyHeaders
+
 
 def serve(
     folder: Annotated[
@@ -18,13 +20,8 @@ def serve(
         str,
         typer.Option("--root-path", metavar="/PATH", help="The prefix that a proxy puts before every path."),
     ] = "",
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", help="A name that the server answers to beside its own. Repeatable."),
-    ] = None,
-    proxy_headers: Annotated[
-        bool, typer.Option("--proxy-headers", help="Believe X-Forwarded-For of a proxy on this machine.")
-    ] = False,
+    allow_host: AllowHost = None,
+    proxy_headers: ProxyHeaders = False,
     stale_after: Annotated[
         float, typer.Option("--stale-after", min=0.1, help="Minutes without news after which a run is stale.")
     ] = 15.0,

@@ -32,6 +32,17 @@ def escape(text: str) -> str:
     return "".join(gap + _letter(letter) for gap, letter in zip(apart, plain, strict=True))
 
 
+def value_with_interval(
+    value: float, low: float | None, high: float | None, unit: Unit, *, bold: bool
+) -> str:
+    """A value in its unit, with its interval small beside it where there is one."""
+    text = escape(unit.text(value))
+    text = rf"\textbf{{{text}}}" if bold else text
+    return (
+        text if low is None or high is None else rf"{text} {{\scriptsize {escape(unit.interval(low, high))}}}"
+    )
+
+
 def latex_table(table: Wide) -> str:
     r"""The table of a run, in parts where it has many columns; to be read with `\input`, needs booktabs and graphicx.
 
@@ -103,11 +114,7 @@ def _value(row: Result | None, best: bool, unit: Unit) -> str:
         return "--"
     if row.value is None:
         return "n/a"
-    text = escape(unit.text(row.value))
-    text = rf"\textbf{{{text}}}" if best else text
-    if row.ci_low is None or row.ci_high is None:
-        return text
-    return rf"{text} {{\scriptsize {escape(unit.interval(row.ci_low, row.ci_high))}}}"
+    return value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
 
 
 def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:

@@ -159,13 +159,7 @@ class Record:
     @cached_property
     def kind(self) -> str:
         """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
-        if self.manifest.get("protocol") == "hume":
-            return "hume"
-        if "kind" in self.manifest:
-            return str(self.manifest["kind"])
-        step = self.manifest.get("step", "run")
-        protocol: str = self.manifest.get("protocol") or self.protocols[0]
-        return protocol if step == "run" else step
+        return kind_of({**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]})
 
     def find(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""
@@ -216,6 +210,19 @@ class Record:
         for cell in self.cells:
             found.setdefault((cell.task, cell.system), []).append(cell)
         return {key: tuple(cells) for key, cells in found.items()}
+
+
+def kind_of(manifest: Mapping[str, Any]) -> str:
+    """The protocol, or for PTEB and RAG the command that made the run.
+
+    >>> kind_of({"protocol": "sage"}), kind_of({"protocol": "rag", "kind": "score"})
+    ('sage', 'score')
+    """
+    protocol = str(manifest["protocol"])
+    if protocol in ("hume", "mteb"):
+        return protocol
+    step = str(manifest.get("kind") or manifest.get("step") or "run")
+    return protocol if step == "run" else step
 
 
 def read_record(path: Path) -> Record:

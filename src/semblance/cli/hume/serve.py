@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from semblance.cli.options import AllowHost, ProxyHeaders
+
 if TYPE_CHECKING:
     from semblance.web.annotation.service import ServeOptions, Service
 
@@ -56,13 +58,8 @@ def serve(
         str | None,
         typer.Option("--public-url", metavar="URL", help="How people reach the server, for their links."),
     ] = None,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", help="A name that the server answers to beside its own. Repeatable."),
-    ] = None,
-    proxy_headers: Annotated[
-        bool, typer.Option("--proxy-headers", help="Believe X-Forwarded-For of a proxy on this machine.")
-    ] = False,
+    allow_host: AllowHost = None,
+    proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: Json = False,

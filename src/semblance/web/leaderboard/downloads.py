@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from semblance.interchange.latex import escape
+from semblance.interchange.latex import escape, value_with_interval
 from semblance.protocols import numbers
 from semblance.protocols.numbers import SCORE, Unit
 from semblance.web.leaderboard.board import Made
@@ -78,12 +78,9 @@ def _value(made: Made, column: Column, index: int) -> str:
     if cell.value is None:
         return escape({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
     unit = Unit(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
-    text = escape(unit.text(cell.value))
-    if index in made.board.top[column.key]:
-        text = rf"\textbf{{{text}}}"
-    if cell.low is not None and cell.high is not None:
-        text += rf" {{\scriptsize {escape(unit.interval(cell.low, cell.high))}}}"
-    return text
+    return value_with_interval(
+        cell.value, cell.low, cell.high, unit, bold=index in made.board.top[column.key]
+    )
 
 
 def _entries(made: Made) -> Iterator[tuple[int, Member, Column, Cell]]:

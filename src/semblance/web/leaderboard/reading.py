@@ -12,7 +12,7 @@ from typing import Any
 
 from semblance.errors import DataError
 from semblance.records import Result
-from semblance.report.record import KINDS
+from semblance.report.record import KINDS, kind_of
 from semblance.runs.folder import RunFolder
 from semblance.web.leaderboard.discretion import shown_name, without_paths
 from semblance.web.leaderboard.finding import Folder
@@ -22,7 +22,7 @@ Place = tuple[str, str, str]
 Score = tuple[float | None, float | None, float | None, int, str]
 """Value, low, high, n, reason."""
 _KEPT = ("status", "updated", "created", "semblance", "protocol", "arguments", "systems", "datasets")
-_KNOWN = frozenset({*KINDS, "mteb"})
+_KNOWN = frozenset(KINDS)
 _SMALL = 4096
 """A failed cell's record has no replicates, so it is small; a done one's need not be read."""
 
@@ -124,19 +124,6 @@ def read_run(folder: Folder) -> RunData:
         raise DataError(_without_place(error, folder)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"its files do not fit together ({type(error).__name__})") from None
-
-
-def kind_of(manifest: Mapping[str, Any]) -> str:
-    """The protocol, or for PTEB and RAG the command that made the run.
-
-    >>> kind_of({"protocol": "sage"}), kind_of({"protocol": "rag", "kind": "score"})
-    ('sage', 'score')
-    """
-    protocol = str(manifest["protocol"])
-    if protocol == "hume" or protocol == "mteb":
-        return protocol
-    step = str(manifest.get("kind") or manifest.get("step") or "run")
-    return protocol if step == "run" else step
 
 
 def _scripts(study: Any) -> str:
