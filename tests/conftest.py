@@ -21,6 +21,26 @@ settings.load_profile("semblance")
 _numbers = count()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `-n --dist loadgroup` tests that share something costly go to one worker, which makes it once: libraries of
+    some GB, what a folder's tests share, what a module's share (a Chromium among it)."""
+    for item in items:
+        if group := _shared(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _shared(item: pytest.Item) -> str | None:
+    if item.get_closest_marker("torch") or item.get_closest_marker("mteb"):
+        return "torch"
+    found = getattr(item, "_fixtureinfo", None)
+    used = [one for some in found.name2fixturedefs.values() for one in some] if found else []
+    folders = [one.baseid for one in used if one.scope == "session" and one.baseid not in ("", "tests")]
+    if folders:
+        return max(folders, key=len)
+    return str(item.path) if any(one.scope == "module" and one.baseid for one in used) else None
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

@@ -12,7 +12,21 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "semblance"
-ROOT_MODULES = {"records", "contracts", "errors", "spec", "registry", "randomness", "compiled"}
+ROOT_MODULES = {
+    *(
+        "records",
+        "contracts",
+        "errors",
+        "spec",
+        "registry",
+        "randomness",
+        "compiled",
+        "limits",
+        "bounded",
+        "parquet",
+    ),
+    *("accelerator", "folders"),
+}
 PARTS = {"measures", "stats", "text", "search", "data", "runs"}
 BELOW_PROTOCOLS = ROOT_MODULES | PARTS | {"systems"}
 MAY_IMPORT = {

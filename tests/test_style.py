@@ -82,7 +82,9 @@ def test_nothing_of_a_machine() -> None:
         f"{path.relative_to(ROOT)}:{number}: {line[:120]}"
         for path in _tracked()
         if path.suffix in TEXT
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1
+        )
         if ELSEWHERE.search(line)
     ]
     assert not found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,34 @@ from semblance.errors import TextRefused
 Role = Literal["query", "document"]
 Kind = Literal["embedding", "classical", "reference", "llm"]
 """What a row of results is of; `llm` is a language model that judges or paraphrases."""
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Spread(Protocol):
+    """Where the parts of one cell are done: in this process, or on the machines of a cluster. What it gives does not
+    depend on where that is."""
+
+    def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """`work` of each item, in the order of the items, which are read as they are wanted: a bounded number is in
+        work or waits to be taken. `work`, items and what comes of them can be pickled, and `work` of an item may be
+        done again where a machine is lost."""
+        ...
+
+    def encoder(self, encoder: Encoder, made: Callable[[], Encoder]) -> Encoder:
+        """An encoder of the same name, identity and vectors; `made` makes `encoder` on another machine."""
+        ...
+
+    def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder | None:
+        """The encoder that `made` makes, opened where the work is done and not here; `accelerated` says whether it can
+        use a GPU. None where that is this process, which then makes it, and asks `encoder`."""
+        ...
+
+    def cache(self, opened: Callable[[], A], /) -> A:
+        """The cache that `opened` opens on the machine that began the run, wherever the parts are done."""
+        ...
 
 
 class Tokenizer(Protocol):
@@ -29,7 +57,7 @@ class Tokenizer(Protocol):
     def identity(self) -> str: ...
 
     def encode(self, text: str) -> list[int]:
-        """Token ids; equal ids mean equal tokens within one process."""
+        """Token ids; equal ids mean equal tokens, in every process."""
         ...
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -145,10 +173,18 @@ class Similarity(Protocol):
         ...
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order, with scores comparable across shards: collection statistics
-        (bm25) are those of all shards together. Indices are local to the shard."""
+        (bm25) are those of all shards together. Indices are local to the shard.
+
+        A shard may make its texts when they are looked at, so each is held one at a time, and is looked at where
+        `spread` says; without it, in this process."""
         ...
 
 

@@ -5,7 +5,7 @@ All are frozen and column-wise: position i of every column of a record belongs t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -17,11 +17,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, and their summaries where the dataset has them (as many as texts, or None)."""
+    """Texts, and their summaries where the dataset has them (as many as texts, or None).
 
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    summaries: tuple[str, ...] | None = None
+    Columns are read-only; those of a large corpus lie in a file and are read from there.
+    """
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    summaries: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from semblance.contracts import Completion, Usage
+from semblance.data import open_dataset
+from semblance.data.streamed import gathering
 from semblance.runs.answer_cache import AnswerCache
 from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.runs.pair_cache import PairCache
@@ -70,4 +72,26 @@ def test_indexes_are_shown_and_cleared_by_themselves(semblance, filled, tmp_path
     assert "1 of kind hnsw-f32" in semblance("cache", "info", env=filled).stdout
     assert "MB freed" in semblance("cache", "clear", "--indexes", env=filled).stdout
     assert "0 indexes, 0.0 MB" in semblance("cache", "info", env=filled).stdout
+    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+
+
+def test_corpora_are_shown_and_cleared_by_themselves(semblance, filled, tmp_path, monkeypatch):
+    """By file, damaged ones too, with what a killed process left; what else is kept stays."""
+    monkeypatch.setenv("SEMBLANCE_CACHE", filled["SEMBLANCE_CACHE"])
+    monkeypatch.setattr(gathering, "IN_MEMORY", 100)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text("text\n" + "".join(f"{name} {n}\n" for n in range(50)))
+        open_dataset(str(tmp_path / f"{name}.csv")).load("documents")
+    folder = tmp_path / "caches" / "corpora"
+    next(folder.glob("*/texts")).write_bytes(b"")
+    (folder / ".killed.part").mkdir()
+    (folder / ".killed.part" / "texts").write_bytes(b"half")
+    out = semblance("cache", "info", env=filled).stdout
+    assert "2 corpora" in out
+    assert out.count("50 documents of ") == out.count("MB damaged") == 1
+    told = json.loads(semblance("cache", "info", "--json", env=filled).stdout)["corpora"]
+    assert sorted(one["documents"] or 0 for one in told["corpora"]) == [0, 50]
+    assert "MB freed" in semblance("cache", "clear", "--corpora", env=filled).stdout
+    assert not list(folder.glob("**/texts"))
+    assert "0 corpora, 0.0 MB" in semblance("cache", "info", env=filled).stdout
     assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})

@@ -63,6 +63,25 @@ def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch)
     assert lines.share == pytest.approx(1)
 
 
+def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, capsys):
+    """A cell that was forecast to take a hundredth of the run, and has taken as long for its half as all before."""
+    now = [0.0]
+    monkeypatch.setattr("semblance.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines()
+    lines.planned(Plan, CELLS[1:], {"key1": 99.0, "key2": 1.0})
+    lines.started(CELLS[1])
+    now[0] = 1000.0
+    lines.advanced(CELLS[1], 90)
+    lines.ended(CELLS[1], failed(CELLS[1], "", 1000.0))
+    lines.started(CELLS[2])
+    assert lines.left() == "7 s to 15 s left"
+    now[0] = 2000.0
+    lines.advanced(CELLS[2], 5)
+    assert lines.left() == "12 min to 25 min left"
+    lines.ended(CELLS[2], failed(CELLS[2], "", 1000.0))
+    assert lines.left() == "1 s left"
+
+
 def test_a_stage_counts_in_its_own_unit(capsys):
     """Its title and total at once; of unknown length, the title alone; what comes before any stage breaks nothing."""
     from semblance.cli.progress import Lines

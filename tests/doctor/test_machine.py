@@ -8,8 +8,9 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from semblance import accelerator
 from semblance.doctor import machine
-from semblance.doctor.machine import look
+from semblance.doctor.machine import chosen_device, look
 
 
 @pytest.fixture
@@ -59,3 +60,24 @@ def test_accelerators_are_what_the_driver_says(tmp_path: Path, monkeypatch: pyte
     assert look(tmp_path).accelerators == ("NVIDIA H100, 81559 MiB",) * 2
     program.write_text("#!/bin/sh\necho broken driver\nexit 9\n")
     assert look(tmp_path).accelerators == ()
+
+
+def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card, the processor with the reason, or nothing with the mend."""
+    monkeypatch.delenv(accelerator.VARIABLE, raising=False)
+    monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
+    monkeypatch.setattr(accelerator, "_missing", lambda _: "")
+    assert chosen_device(["NVIDIA H100"]) == ("cuda", "cuda")
+    monkeypatch.setattr(accelerator, "_missing", lambda _: "torch finds no CUDA card")
+    device, said = chosen_device(["NVIDIA H100"])
+    assert device == "cpu"
+    assert "though there is a card: torch for CUDA is not installed" in said
+    assert chosen_device([]) == ("cpu", "the processor: there is no CUDA card")
+    monkeypatch.setenv(accelerator.VARIABLE, "cpu")
+    assert chosen_device(["NVIDIA H100"]) == ("cpu", "the processor, as SEMBLANCE_DEVICE says")
+    for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "no device")):
+        monkeypatch.setenv(accelerator.VARIABLE, asked)
+        device, said = chosen_device([])
+        assert device is None
+        assert why in said
+        assert "cpu" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fuzz.targets import Target
+from fuzz.target import Target
 
 Edit = tuple[str, float, float, bytes]
 """What is done, where it begins and ends (shares of the length), and what is put there."""

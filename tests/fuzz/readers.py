@@ -9,20 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from fuzz.target import Read, text_of
 from semblance.errors import SemblanceError
-
-Read = Callable[[bytes, Path], object]
 
 
 def _file(content: bytes, folder: Path, name: str) -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
-
-
-def _text(content: bytes) -> str:
-    """Any text, lone surrogates left out: no answer of a server and no argument has them."""
-    return content.decode("utf-8", "replace")
 
 
 def table(suffix: str) -> Read:
@@ -192,7 +186,7 @@ def spec(style: str) -> Read:
         from semblance import spec
 
         chosen = getattr(spec, style)
-        text = _text(content)
+        text = text_of(content)
         parsed = chosen.parse(text)
         if chosen.parse(chosen.format(parsed)) != parsed:
             raise AssertionError(
@@ -206,13 +200,13 @@ def spec(style: str) -> Read:
 def system(content: bytes, folder: Path) -> object:
     from semblance.systems import SYSTEMS
 
-    return SYSTEMS.parse(_text(content))
+    return SYSTEMS.parse(text_of(content))
 
 
 def measure(content: bytes, folder: Path) -> object:
     from semblance.measures import MEASURES
 
-    return MEASURES.build(_text(content))
+    return MEASURES.build(text_of(content))
 
 
 def small_texts(content: bytes, folder: Path) -> object:
@@ -220,7 +214,7 @@ def small_texts(content: bytes, folder: Path) -> object:
     from semblance.data import grade_map, parse_mapping
     from semblance.protocols.gate.bar import read_bar
 
-    text, made = _text(content), []
+    text, made = text_of(content), []
     for read in (parse_mapping, grade_map, read_bar):
         try:
             made.append(read(text))  # type: ignore[operator]
@@ -236,7 +230,7 @@ def answers(content: bytes, folder: Path) -> object:
     from semblance.protocols.pteb.judging.rating import NoRating, rating_of
     from semblance.protocols.rag.judges import reading as judges
 
-    text, names = _text(content), ["A", "B", "C"]
+    text, names = text_of(content), ["A", "B", "C"]
     labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]
     tried: list[Callable[[], Any]] = [
         lambda: judges.grade_of(text), lambda: judges.order_of(text, names),

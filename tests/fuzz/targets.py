@@ -7,47 +7,9 @@ made of: both make a fuzzer reach further.
 from __future__ import annotations
 
 import gzip
-import json
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from fuzz import readers
-from semblance.errors import SemblanceError
-
-
-@dataclass(frozen=True)
-class Target:
-    """`read` gets the input and an empty folder of its own; SemblanceError is all that it may raise."""
-
-    name: str
-    read: readers.Read
-    seeds: tuple[bytes, ...] = ()
-    words: tuple[str, ...] = ()
-    made: Callable[[], bytes] | None = None
-    """A seed that is written by our own code."""
-    may_abort: bool = False
-    """Whether a library in machine code ends the process on some inputs (polars on damaged Parquet, which asks for
-    exabytes): tests of this process leave such a target to the fuzzer, which has one of its own."""
-
-    def all_seeds(self) -> tuple[bytes, ...]:
-        """Inputs that are read without a refusal."""
-        return self.seeds if self.made is None else (*self.seeds, self.made())
-
-    def __call__(self, content: bytes) -> None:
-        """Read `content`; what is refused is well."""
-        with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-            try:
-                self.read(content, Path(folder))
-            except SemblanceError:
-                return
-
-
-def _lines(*rows: Any) -> bytes:
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
+from fuzz import of_runs, of_servers, of_texts, readers
+from fuzz.target import JSON, YAML, Target, lines
 
 _COLUMNS = (
     "id",
@@ -62,50 +24,17 @@ _COLUMNS = (
     "positive",
     "negative",
 )
-_ROWS = _lines(
+_ROWS = lines(
     {"id": "1", "text": "One fox.", "label": "a", "summary": "Fox.", "score": 1.5},
     {"id": "2", "text": "Two foxes.", "label": "b", "summary": "Foxes.", "score": 3},
 )
-_JSON = (
-    "{",
-    "}",
-    "[",
-    "]",
-    ":",
-    ",",
-    '"',
-    "null",
-    "NaN",
-    "1e999",
-    "true",
-    "\\ud800",
-    "\\u0000",
-    "-0.0",
-    "\ufeff",
-)
-_YAML = (
-    ": ",
-    "- ",
-    "\n",
-    "  ",
-    "&a ",
-    "*a",
-    "!!python/object:os.system ",
-    "!!binary ",
-    "{",
-    "}",
-    "|",
-    "~",
-    "yes",
-    "1_0",
-)
 
-TARGETS: tuple[Target, ...] = (
+_OF_USERS: tuple[Target, ...] = (
     Target(
         "jsonl",
         readers.table(".jsonl"),
-        (_ROWS, _lines({"query": "q", "positive": ["a"], "negative": []})),
-        (*_JSON, *_COLUMNS),
+        (_ROWS, lines({"query": "q", "positive": ["a"], "negative": []})),
+        (*JSON, *_COLUMNS),
     ),
     Target(
         "csv",
@@ -117,17 +46,17 @@ TARGETS: tuple[Target, ...] = (
         "tsv", readers.table(".tsv"), (b"id\ttext\tlabel\n1\tOne fox.\ta\n",), (*_COLUMNS, '"', "\t", "\n")
     ),
     Target("gzip", readers.table(".jsonl.gz"), (), (), lambda: gzip.compress(_ROWS, mtime=0)),
-    Target("parquet", readers.table(".parquet"), (), ("PAR1",), readers.parquet, may_abort=True),
+    Target("parquet", readers.table(".parquet"), (), ("PAR1",), readers.parquet),
     Target(
         "beir",
         readers.beir,
         (
-            _lines({"_id": "d1", "text": "A fox."})
+            lines({"_id": "d1", "text": "A fox."})
             + b"\n--\n"
-            + _lines({"_id": "q1", "text": "fox?"})
+            + lines({"_id": "q1", "text": "fox?"})
             + b"\n--\nquery-id\tcorpus-id\tscore\nq1\td1\t1\n",
         ),
-        (*_JSON, "_id", "\n--\n", "\t", "title"),
+        (*JSON, "_id", "\n--\n", "\t", "title"),
     ),
     Target(
         "trec run",
@@ -138,8 +67,8 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "json run",
         readers.judged("run", "run.jsonl"),
-        (_lines({"query_id": "q", "doc_id": "d", "score": 1}),),
-        _JSON,
+        (lines({"query_id": "q", "doc_id": "d", "score": 1}),),
+        JSON,
     ),
     Target("qrels", readers.judged("qrels", "qrels.txt"), (b"q1 0 d1 3\nq1 0 d2 0\n",), (" 0 ", "\t", "-1")),
     Target(
@@ -152,25 +81,25 @@ TARGETS: tuple[Target, ...] = (
         "description",
         readers.description,
         (b"name: mine\ntables:\n  - file: rows.jsonl\n    shapes: [labelled]\n",),
-        (*_YAML, "name", "map", "tables", "where", "join"),
+        (*YAML, "name", "map", "tables", "where", "join"),
     ),
     Target(
         "sweep",
         readers.sweep,
         (b"datasets: sample\nencoder: wordllama\ndims: [64, full]\nk: [20, 50]\n",),
-        (*_YAML, "encoder", "dims", "index"),
+        (*YAML, "encoder", "dims", "index"),
     ),
     Target(
         "sampling",
         readers.sampling,
         (b"name: s\ntasks:\n  - data: sample\n    n: 10\n",),
-        (*_YAML, "tasks", "data", "n"),
+        (*YAML, "tasks", "data", "n"),
     ),
     Target(
         "mteb results",
         readers.mteb,
         (
-            _lines(
+            lines(
                 {
                     "n": 1,
                     "results": [
@@ -187,7 +116,7 @@ TARGETS: tuple[Target, ...] = (
                 }
             ),
         ),
-        (*_JSON, "results", "model", "task", "main_score", "scores", "lang"),
+        (*JSON, "results", "model", "task", "main_score", "scores", "lang"),
     ),
     Target(
         "annotations csv",
@@ -198,21 +127,21 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "annotations jsonl",
         readers.annotations("jsonl", ".jsonl"),
-        (_lines({"item_id": "mood-00", "annotator_id": "ann", "value": 1}),),
-        (*_JSON, "item_id", "annotator_id", "value", "mood-00"),
+        (lines({"item_id": "mood-00", "annotator_id": "ann", "value": 1}),),
+        (*JSON, "item_id", "annotator_id", "value", "mood-00"),
     ),
     Target(
         "label studio",
         readers.annotations("label-studio", ".json"),
         (),
-        (*_JSON, "data", "annotations", "result", "completed_by", "value", "choices"),
+        (*JSON, "data", "annotations", "result", "completed_by", "value", "choices"),
         lambda: readers.exported("label-studio"),
     ),
     Target(
         "argilla",
         readers.annotations("argilla", ".json"),
         (
-            _lines(
+            lines(
                 [
                     {
                         "id": "mood-00",
@@ -223,34 +152,34 @@ TARGETS: tuple[Target, ...] = (
                 ]
             ),
         ),
-        (*_JSON, "responses", "values", "user_id", "status", "label", "id"),
+        (*JSON, "responses", "values", "user_id", "status", "label", "id"),
     ),
     Target(
         "guessed annotations",
         readers.annotations(None, ".json"),
         (),
-        _JSON,
+        JSON,
         lambda: readers.exported("label-studio"),
     ),
     Target(
         "study",
         readers.study_file("study.json"),
         (),
-        (*_JSON, "tasks", "family", "labels", "scale"),
+        (*JSON, "tasks", "family", "labels", "scale"),
         lambda: readers.study_files()["study.json"],
     ),
     Target(
         "study items",
         readers.study_file("items.jsonl"),
         (),
-        (*_JSON, "payload", "task", "id"),
+        (*JSON, "payload", "task", "id"),
         lambda: readers.study_files()["items.jsonl"],
     ),
     Target(
         "study gold",
         readers.study_file("gold.jsonl"),
         (),
-        (*_JSON, "item_id", "value"),
+        (*JSON, "item_id", "value"),
         lambda: readers.study_files()["gold.jsonl"],
     ),
     Target(
@@ -263,21 +192,21 @@ TARGETS: tuple[Target, ...] = (
         "manifest",
         readers.run_folder("manifest.json"),
         (),
-        (*_JSON, "systems", "cells", "protocol", "datasets"),
+        (*JSON, "systems", "cells", "protocol", "datasets"),
         lambda: readers.run_files()["manifest.json"],
     ),
     Target(
         "results",
         readers.run_folder("results.jsonl"),
         (),
-        (*_JSON, "value", "measure", "system"),
+        (*JSON, "value", "measure", "system"),
         lambda: readers.run_files()["results.jsonl"],
     ),
     Target(
         "comparisons",
         readers.run_folder("comparisons.json"),
-        (_lines({"scopes": {}}),),
-        (*_JSON, "scopes", "pairs", "best"),
+        (lines({"scopes": {}}),),
+        (*JSON, "scopes", "pairs", "best"),
     ),
     Target(
         "headlines",
@@ -285,7 +214,6 @@ TARGETS: tuple[Target, ...] = (
         (),
         ("PAR1",),
         lambda: readers.run_files()["headlines.parquet"],
-        may_abort=True,
     ),
     Target(
         "spec of a system",
@@ -329,6 +257,8 @@ TARGETS: tuple[Target, ...] = (
             b'{"score": 3.5}',
             b'{"label": "Joy"}',
         ),
-        (*_JSON, "```", "order", "label", "rating", "marks"),
+        (*JSON, "```", "order", "label", "rating", "marks"),
     ),
 )
+
+TARGETS = (*_OF_USERS, *of_runs.TARGETS, *of_servers.TARGETS, *of_texts.TARGETS)

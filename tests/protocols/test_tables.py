@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semblance.protocols.spreadsheets import inert, meant
 from semblance.protocols.tables import Column, ColumnTable, csv_text
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
@@ -44,5 +45,7 @@ def test_csv_has_every_digit_and_markdown_two():
 
 @given(st.lists(st.lists(text, min_size=2, max_size=2), min_size=1))
 def test_csv_is_read_as_it_was_written(rows):
-    """Commas, quotes and line ends in names included."""
-    assert list(csv.reader(io.StringIO(csv_text(rows), newline=""))) == rows
+    """Commas, quotes and line ends in names included; what a spreadsheet would compute is kept from it."""
+    read = list(csv.reader(io.StringIO(csv_text(rows), newline="")))
+    assert [[meant(cell) for cell in row] for row in read] == [[meant(cell) for cell in row] for row in rows]
+    assert read == [[inert(cell) for cell in row] for row in rows]

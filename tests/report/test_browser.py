@@ -58,10 +58,10 @@ def opened(browser: Any) -> Iterator[Open]:
 
 
 def shown(page: Any) -> list[str]:
-    """The views that can be seen."""
+    """The views whose content is drawn: those that a style or an attribute hides have none."""
     found: list[str] = page.eval_on_selector_all(
-        ".view", "views => views.filter(view => view.checkVisibility({contentVisibilityAuto: true}) "
-        "&& !view.hasAttribute('hidden')).map(view => view.id)",
+        ".view", "views => views.filter(view => view.firstElementChild.getBoundingClientRect().height "
+        "&& view.firstElementChild.checkVisibility({contentVisibilityAuto: true})).map(view => view.id)",
     )  # fmt: skip
     return found
 

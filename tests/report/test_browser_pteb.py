@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from semblance.report import write_report
+from semblance.report.gathered import read_runs
+from semblance.report.pteb.dumbbells import dumbbells
+from semblance.report.pteb.losses import Losses
 
 pytestmark = pytest.mark.browser
 VIEWS = ("overview", "sage", "pteb", "systems", "items", "method")
@@ -54,9 +57,31 @@ def test_long_and_hostile_names_do_nothing(go: Go, make_pteb: Callable[..., Path
         assert go(view, file=file, width=390).evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_system_is_chosen_for_its_changes(go: Go) -> None:
-    """One chart at a time; the others are found by the browser's search."""
+@pytest.fixture(scope="module")
+def alone(pteb_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the PTEB run alone, which has every chart."""
+    return write_report(pteb_run, out=tmp_path_factory.mktemp("alone") / "report.html")
+
+
+def test_first_systems_stand_side_by_side(go: Go, pteb_run: Path) -> None:
+    """In a report of several runs: a column each, every change with original, paraphrased score and interval."""
     page = go("pteb")
+    heads = page.locator("#drops thead th").all_inner_texts()
+    [run] = read_runs([pteb_run])
+    charts = dumbbells(Losses(run.record, run.board))
+    assert [head.split()[0] for head in heads[1:]] == [one.title for one in charts[:3]]
+    for place, chart in enumerate(charts[:3]):
+        for one in chart.rows:
+            row = page.locator("#drops tbody tr").filter(has=page.locator(f"th:has-text('{one.name}')"))
+            text = row.filter(has_text=one.sub).locator("td").nth(place).inner_text()
+            if one.loss.drop is not None:
+                assert text.startswith(one.loss.drop_text)
+                assert f"{one.loss.before.text} to {one.loss.after.text} {one.loss.spread}" in text
+
+
+def test_a_system_is_chosen_for_its_changes(go: Go, alone: Path) -> None:
+    """One chart at a time; the others are found by the browser's search."""
+    page = go("pteb", file=alone)
     assert page.locator("#drops-0").is_visible()
     page.get_by_label("System", exact=True).select_option("birch-base")
     assert page.locator("#drops-1").is_visible()
@@ -115,7 +140,7 @@ def test_without_a_script_everything_follows(go: Go) -> None:
     """All views stand one after the other."""
     page = go("", java_script_enabled=False)
     assert all(page.locator(f"#{view}").is_visible() for view in VIEWS)
-    assert page.locator("#drops-1").is_visible()
+    assert page.locator("#drops").is_visible()
 
 
 def test_print_shows_everything_on_a4(go: Go) -> None:
@@ -123,7 +148,7 @@ def test_print_shows_everything_on_a4(go: Go) -> None:
     page = go("items", width=703, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert all(page.locator(f"#{view} h1").is_visible() for view in VIEWS)
-    assert page.locator("#drops-2").is_visible()
+    assert page.locator("#drops").is_visible()
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 38)"
     assert page.evaluate("document.documentElement.scrollWidth") <= 703
 

@@ -168,10 +168,10 @@ def test_it_can_be_used_by_keys_alone(see: See) -> None:
 
     tab_to("Skip to content")
     page.keyboard.press("Enter")
-    tab_to("Overall")
+    tab_to("SAGE, overall")
     page.keyboard.press("Enter")
-    assert page.locator("#board [aria-sort=descending]").count() == 1
-    assert page.evaluate(focused) == "Overall"
+    assert page.locator("#together [aria-sort=descending]").count() == 1
+    assert page.evaluate(focused) == "SAGE, overall"
     page.reload()
     tab_to("Items")
     page.keyboard.press("Enter")

@@ -1,54 +1,80 @@
-"""Every system's headline in each run, in one table that hides nothing."""
+"""What runs say first of every system: one record for terminal, overview and cards, in a table that hides nothing."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from semblance.errors import DataError
-from semblance.protocols.compare import Entrant
+from semblance.protocols.hume.summary.record import read_summary
 from semblance.protocols.numbers import POINTS, SCORE
-from semblance.report.headlines import Headlines, read_headlines, render_headlines
-from written_runs import write_run
+from semblance.records import Result
+from semblance.report.board import Value
+from semblance.report.cards import cards_of
+from semblance.report.gathered import Run, read_runs
+from semblance.report.headlines import cells, render_headlines
+from semblance.report.html import render
+from semblance.report.leading import Leader, Leading, leading, leading_of
+from semblance.report.together import together
 
-SAGE = Headlines(
-    "SAGE, 95%", SCORE,
+from .hume_run import write_hume_run
+
+
+def _leader(
+    value: float, low: float | None, high: float | None, unit: object = SCORE, **more: object
+) -> Leader:
+    row = Result("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
+    return Leader("embedding", Value("value", row, unit=unit), **more)  # type: ignore[arg-type]
+
+
+SAGE = Leading(
+    "SAGE", "overall", SCORE,
     {
-        "a-long-name": Entrant("a-long-name", 0.4561, 0.4321, 0.4772, 5, 1, 1),
-        "b": Entrant("b", 0.4, 0.35, 0.45, 5, 2, 2),
+        "a-long-name": _leader(0.4561, 0.4321, 0.4772, rank=(1, 1)),
+        "b": _leader(0.4, 0.35, 0.45, rank=(2, 2)),
     },
 )  # fmt: skip
-HUME = Headlines(
-    "HUME, 95%",
-    POINTS,
-    {"b": Entrant("b", 0.855, 0.8, 0.9, 72, 1, 2), "people": Entrant("people", 0.7, None, None, 1)},
-    frozenset({"b"}),
-)
+HUME = Leading(
+    "HUME", "mean of 3 pairs", POINTS,
+    {
+        "b": _leader(0.855, 0.8, 0.9, POINTS, rank=(1, 2), apart=True),
+        "a-long-name": _leader(0.7, None, None, POINTS),
+    },
+    "people 81.0, place 1 of 2 by the mean",
+)  # fmt: skip
 
 
 def test_values_carry_intervals_and_ranks() -> None:
-    """Each run in its own unit; a dash where a system is not in a run, or has no interval to rank by."""
+    """Each run in its own unit; a dash where there is nothing to rank by. People stand in a note."""
     text = str(render_headlines([SAGE, HUME], width=100))
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in text.splitlines() if line}
-    assert rows["a-long-name"] == "0.456 0.432–0.477 1 – –"
+    assert rows["a-long-name"] == "0.456 0.432–0.477 1 70.00 –"
     assert rows["b"] == "0.400 0.350–0.450 2 85.50 80.00–90.00 1–2*"
-    assert rows["people"] == "– – 70.00 –"
     assert "HUME: points" in text
     assert "* ranked by themselves" in text
+    assert "HUME: mean of 3 pairs; people 81.0, place 1 of 2 by the mean." in text
 
 
 def test_runs_that_do_not_fit_stand_below_one_another() -> None:
-    """No column is dropped and no line is wider than the screen; a table has rows only for systems of its runs."""
+    """No column is dropped and no line is wider than the screen."""
     text = str(render_headlines([SAGE, HUME] * 2, width=80))
     tables, lines = text.split("\n\n")[:-1], text.splitlines()
     assert len(tables) == 2
     assert max(map(cell_len, lines)) <= 80
     assert text.count("0.456") == 2
-    narrow = str(render_headlines([SAGE, HUME], width=40)).split("\n\n")
-    assert "people" not in narrow[0]
-    assert "a-long-name" not in narrow[1]
+
+
+def test_a_system_of_one_run_alone_is_counted_not_shown() -> None:
+    """The tables keep to what can be set side by side, and say that there is more."""
+    more = replace(SAGE, leaders={**SAGE.leaders, "c": _leader(0.2, 0.1, 0.3)})
+    text = str(render_headlines([HUME, more], width=100))
+    assert "\nc " not in text
+    assert "1 system of one later run alone" in text
+    assert "\nc " in str(render_headlines([more, HUME], width=100))
 
 
 def test_ascii() -> None:
@@ -58,19 +84,71 @@ def test_ascii() -> None:
 
 def test_one_system_alone_has_no_rank() -> None:
     """Nothing is said of tests where there are none."""
-    alone = Headlines("SAGE, 95%", SCORE, {"b": Entrant("b", 0.4, 0.35, 0.45, 5)})
-    text = str(render_headlines([alone]))
+    text = str(render_headlines([Leading("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})]))
     assert "No ranks" in text
     assert "points" not in text
 
 
-def test_read_from_a_run(tmp_path: Path) -> None:
-    """The headline over all, with the ranks that `compare` gives; a folder without a run is refused."""
-    good, poor = [0.8, 0.9, 0.7, 0.85] * 10, [0.3, 0.2, 0.4, 0.25] * 10
-    found = read_headlines(write_run(tmp_path / "run", {"good": good, "poor": poor}))
-    assert found.title == "SAGE, 95%"
-    value, rank = found.cells("good")
-    assert value.startswith("0.812 0.")
-    assert (rank, found.cells("poor")[1]) == ("1", "2")
-    with pytest.raises(DataError, match="no run here"):
-        read_headlines(tmp_path / "nothing")
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    """As by the report."""
+    with pytest.raises(DataError):
+        read_runs([tmp_path / "nothing"])
+
+
+@pytest.fixture(scope="module")
+def runs(
+    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Run, ...]:
+    """One run of each protocol."""
+    return read_runs(
+        [plain_run, pteb_run, score_run, write_hume_run(tmp_path_factory.mktemp("runs") / "hume")]
+    )
+
+
+def test_terminal_overview_and_cards_agree(runs: tuple[Run, ...]) -> None:
+    """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
+    found, table, cards = list(leading_of(runs)), together(runs), cards_of(runs)
+    assert table is not None
+    assert cards is not None
+    assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]
+    page = _texts(render(runs))
+    on_cards = {card.row.label: [one for run in card.standings for one in run.scores] for card in cards}
+    ranked = 0
+    for line in table.lines:
+        name = next(one.name for run in runs for one in run.record.systems if one.index == line.index)
+        for run, leader in zip(found, (run.leaders.get(name) for run in found), strict=True):
+            if leader is None or leader.value.value is None:
+                continue
+            value, rank = cells(run, name)
+            said = leader.value.interval or "no interval"
+            said += f" rank {rank.rstrip('*')}" + " of its kind" * leader.apart if leader.rank else ""
+            assert f"{leader.value.text} {said}" in page[line.label], (line.label, run.run)
+            assert value == f"{leader.value.text} {leader.value.interval}".strip()
+            ranked += leader.rank is not None
+            if line.kind != "reference":
+                assert (leader.value.text, leader.value.interval, leader.placed) in [
+                    (one.value.text, one.value.interval, one.rank) for one in on_cards[line.label]
+                ]
+    assert ranked >= 8
+
+
+def test_ranks_are_those_of_the_run_itself(runs: tuple[Run, ...]) -> None:
+    """Of a scoring by the measure it leads with; people of a study have a place by the mean, and no rank."""
+    score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
+    of_score = leading(score)
+    assert of_score is not None
+    scope = score.record.scope("score")
+    assert {name: one.rank for name, one in of_score.leaders.items()} == dict(scope.ranges)
+    assert of_score.measure.startswith("RA-nWG@")
+    of_hume = leading(hume)
+    human = next(one for one in read_summary(hume.record.path).places if one.kind == "human")
+    assert of_hume is not None
+    assert f"place {human.rank} of " in of_hume.people
+    assert human.system not in of_hume.leaders
+
+
+def _texts(page: str) -> dict[str, str]:
+    """The rows of the overview's table as texts, by their system."""
+    table = page.split("id=together")[1].split("</table>")[0].split("<tbody>")[1]
+    rows = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.split(r"<tr[^>]*>", table)[1:]]
+    return {row.split(" ")[0]: row for row in rows}

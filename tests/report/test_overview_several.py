@@ -10,7 +10,7 @@ from semblance.protocols.hume.summary.record import read_summary
 from semblance.report import write_report
 from semblance.report.gathered import read_runs
 from semblance.report.overview import overview, run_verdict
-from semblance.report.together import together
+from semblance.report.together import Together, together
 from semblance.report.verdict import plain
 
 from .hume_run import study, write_hume_run
@@ -46,26 +46,32 @@ def test_few_runs_are_named_and_many_counted(
 def test_every_system_stands_once_with_its_leading_scores(
     plain_run: Path, pteb_run: Path, tmp_path: Path
 ) -> None:
-    """Values, ranks and bold are those of the boards; people of the study stand in the heading of its column."""
+    """Values, ranks and bold are those of the boards; people of the study stand under the table."""
     made = study()
     runs = read_runs([plain_run, pteb_run, write_hume_run(tmp_path / "hume", made)])
     table = together(runs)
     assert table is not None
-    assert [title.partition(",")[0] for title in table.columns] == ["SAGE", "PTEB", "HUME"]
+    assert titles(table) == ["SAGE", "PTEB", "HUME"]
     human = next(one for one in read_summary(tmp_path / "hume").places if one.kind == "human")
-    assert f"(scripts {100 * (human.mean.value or 0):.1f})" in table.columns[2]
+    assert table.people[0].startswith(
+        f"HUME: simulated annotators {100 * (human.mean.value or 0):.1f}, place"
+    )
     names = [line.label for line in table.lines]
     assert len(set(names)) == len(names)
-    assert "constant" not in names
+    assert names[-2:] == ["constant", "random"]
     for line in table.lines:
-        for run, entry in zip(runs[:2], line.entries, strict=False):
+        for run, leader in zip(runs[:2], line.leaders, strict=False):
             row = next((one for one in run.board.rows if one.label == line.label), None)
             if row is None:
-                assert entry.text == "not run"
+                assert leader is None
                 continue
-            assert entry.text == row.lead.text
-            assert (f"rank {row.rank}" in entry.small) == bool(row.rank)
-            assert entry.bold == (row.lead.value is not None and row.lead.best)
+            assert leader is not None
+            assert (leader.value, leader.placed) == (row.lead, row.rank)
+
+
+def titles(table: Together) -> list[str]:
+    """What its columns begin with."""
+    return [one.title.partition(",")[0] for one in table.columns]
 
 
 def test_one_run_has_no_such_table(plain_run: Path) -> None:
@@ -80,7 +86,7 @@ def test_two_runs_of_one_kind_stand_side_by_side(make_run: MakeRun, tmp_path: Pa
     make_run(name="two", datasets=("other",)).rename(tmp_path / "sage-two")
     table = together(read_runs([tmp_path]))
     assert table is not None
-    assert table.columns == ("SAGE (one), overall", "SAGE (two), overall")
+    assert [one.title for one in table.columns] == ["SAGE (one), overall", "SAGE (two), overall"]
 
 
 def test_links_of_the_second_run_stay_on_its_page(make_run: MakeRun, tmp_path: Path) -> None:
@@ -114,5 +120,5 @@ def test_columns_without_a_shown_system_are_left_out(plain_run: Path, pteb_run: 
     hume = write_hume_run(tmp_path / "hume", made.model_copy(update={"pairs": others, "places": places}))
     table = together(read_runs([plain_run, pteb_run, hume]))
     assert table is not None
-    assert [title.partition(",")[0] for title in table.columns] == ["SAGE", "PTEB"]
+    assert titles(table) == ["SAGE", "PTEB"]
     assert not [line for line in table.lines if line.label.startswith("x-")]

@@ -144,8 +144,9 @@ def test_a_damaged_record_is_said_so(score_run: Path, tmp_path: Path) -> None:
 def test_runs_are_no_systems_of_the_board(score_run: Path, plain_run: Path, tmp_path: Path) -> None:
     """In a report with a SAGE run they stand on their own page alone, and have no model card."""
     text = write_report([plain_run, score_run], out=tmp_path / "both.html").read_text("utf-8")
-    board = re.search(r"<table class=board.*?</table>", text, re.DOTALL)
-    assert board is not None
-    assert not any(run in board.group(0) for run in ("hybrid", "dense"))
+    table = re.search(r"<table [^>]*id=together.*?</table>", text, re.DOTALL)
+    assert table is not None
+    assert "aster-large" in table.group(0)
+    assert not any(run in table.group(0) for run in ("hybrid", "dense"))
     assert "3 retrieval runs" in text
     assert len(re.findall(r"<article class=\"card model\"", text)) == 6

@@ -12,7 +12,7 @@ from semblance.report import write_report
 from semblance.report.citing import PAPERS, PROTOCOLS, citations
 from semblance.report.gathered import TITLES, read_runs
 from semblance.report.licences import OWN, SAMPLE, licence_of
-from semblance.report.method import methods_of
+from semblance.report.methods import methods_of
 from semblance.report.overview import QUESTIONS
 from semblance.report.reading import reading_of
 from semblance.report.record import KINDS

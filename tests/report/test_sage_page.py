@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from semblance.report.board import make_board
 from semblance.report.record import Record, read_record
 from semblance.report.sage import curves
 from semblance.report.sage.page import BY_POSITION, RETAINED, SIDES, SagePage, sage_page
+from semblance.report.tasks import present
 
 MakeRun = Callable[..., Path]
 
@@ -163,3 +165,26 @@ def test_a_run_of_one_task_has_only_its_figures(make_run: MakeRun) -> None:
     _, page = page_of(make_run(tasks=("clustering",)))
     assert len(page.panels) == 1
     assert not [*page.shares, *page.curves, *page.retained, *page.preference]
+
+
+def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -> None:
+    """In the methods and above the table of retrieval; a run of all says 18."""
+
+    def said(record: Record) -> tuple[str, str]:
+        page = sage_page(record, make_board(record))
+        assert page is not None
+        return page.copies, next(task.how for task in present(record) if task.name == "retrieval")
+
+    whole = read_record(plain_run)
+    copies, how = said(whole)
+    assert copies == "18 perturbed copies"
+    assert how.startswith("Each document has 18 perturbed copies.")
+    chosen = ("replaced:capitalize", "replaced:delete10")
+    rows = {
+        key: row
+        for key, row in whole.rows.items()
+        if not row.variant.startswith("replaced:") or row.variant in chosen
+    }
+    copies, how = said(replace(whole, rows=rows))
+    assert copies == "2 of the paper's 18 perturbed copies (capitalize, delete10)"
+    assert how.startswith(f"Each document has {copies}.")

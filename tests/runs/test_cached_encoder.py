@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, TextRefused
+from semblance.errors import ModelError, TextRefused, UsageError
 from semblance.runs.cached_encoder import CachedEncoder, chunk_key
 from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.promise import promised
 from semblance.systems.encoders.minilm import MiniLM
 from semblance.systems.encoders.wordllama import WordLlama
 
@@ -271,3 +274,18 @@ def test_what_is_refused_beforehand_is_found_by_its_call(cache):
     assert np.isnan(vectors[1]).all()
     assert np.isfinite(vectors[[0, 2, 3]]).all()
     assert list(cached.failures) == ["b!"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell")
+def test_vectors_that_would_break_a_promise_are_not_made(cache):
+    """Whatever asks for them: the figure and the mend, before the encoder is asked."""
+
+    class Wide:
+        name = identity = "wide"
+        dim, max_tokens = 2**26, None
+
+        def encode(self, texts, *, role=None):
+            raise AssertionError
+
+    with promised(2**30), pytest.raises(UsageError, match=r"4 GiB for the vectors of 8 texts(.|\n)*--memory"):
+        CachedEncoder(Wide(), cache).encode(list("abcdefgh"))

@@ -9,7 +9,7 @@ import pytest
 from semblance.errors import BudgetExceeded, ModelError
 from semblance.records import Component, Score, TaskOutcome
 from semblance.runs.cells import Cell
-from semblance.runs.execution import execute
+from semblance.runs.execution import Crew, execute
 from semblance.runs.folder import RunFolder
 
 
@@ -46,6 +46,11 @@ def cells(*jobs):
     return [Cell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(jobs)]
 
 
+def done(jobs, path, workers, ear):
+    folder = RunFolder(path)
+    return execute(jobs, work, folder, crew=Crew(workers, folder), listener=ear)
+
+
 @pytest.fixture(autouse=True)
 def _importable(root, monkeypatch):
     """A spawned worker imports this module by name."""
@@ -57,10 +62,7 @@ def test_every_cell_ends_with_a_record(tmp_path, workers):
     """Finished cells have scores and items on disk, failed ones a reason in words and a log; the rest goes on."""
     ear = Ear()
     jobs = cells("1", "model", "bug", "memory", "5")
-    records = {
-        record.key: record
-        for record in execute(jobs, work, RunFolder(tmp_path), workers=workers, listener=ear)
-    }
+    records = {record.key: record for record in done(jobs, tmp_path, workers, ear)}
     assert [records[f"key{i}"].status for i in range(5)] == ["done", "failed", "failed", "failed", "done"]
     assert records["key1"].reason == "The model broke. Mend it."
     assert records["key2"].reason == "ZeroDivisionError: division by zero"
@@ -74,12 +76,7 @@ def test_every_cell_ends_with_a_record(tmp_path, workers):
 @pytest.mark.slow
 def test_a_killed_worker_costs_its_cell_only(tmp_path):
     """The cell that kills its worker fails with a reason; cells that ran beside it are done."""
-    records = {
-        record.key: record
-        for record in execute(
-            cells("1", "die", "3", "4"), work, RunFolder(tmp_path), workers=2, listener=Ear()
-        )
-    }
+    records = {record.key: record for record in done(cells("1", "die", "3", "4"), tmp_path, 2, Ear())}
     assert {key: record.status for key, record in records.items()} == {
         "key0": "done", "key1": "failed", "key2": "done", "key3": "done",
     }  # fmt: skip
@@ -96,7 +93,8 @@ def test_cells_of_a_server_come_last_and_stay_here(tmp_path):
 
     jobs = [replace(cell, remote=cell.job in ("1", "2")) for cell in cells("1", "3", "2", "4")]
     folder = RunFolder(tmp_path)
-    ended = [record.system for record in execute(jobs, work, folder, workers=2, listener=Ear(), remote=paid)]
+    crew = Crew(2, folder)
+    ended = [record.system for record in execute(jobs, work, folder, crew=crew, listener=Ear(), remote=paid)]
     assert set(ended[:2]) == {"s1", "s3"}
     assert ended[2:] == ["s0", "s2"]
     assert done == [("1", os.getpid()), ("2", os.getpid())]
@@ -110,7 +108,7 @@ def test_the_end_of_the_money_ends_the_run(tmp_path):
 
     jobs = [replace(cell, remote=cell.job != "3") for cell in cells("1", "2", "3")]
     folder = RunFolder(tmp_path)
-    steps = execute(jobs, work, folder, workers=1, listener=Ear(), remote=paid)
+    steps = execute(jobs, work, folder, crew=Crew(1, folder), listener=Ear(), remote=paid)
     assert next(steps).system == "s2"
     with pytest.raises(BudgetExceeded):
         next(steps)

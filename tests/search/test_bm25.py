@@ -44,6 +44,33 @@ def test_scores_are_those_of_the_formula(texts, query):
     )
 
 
+@given(TEXTS, st.lists(st.lists(st.sampled_from(["ein", "zwei", "drei", "fremd"]), max_size=4), min_size=1))
+def test_an_index_for_known_queries_gives_the_same_bits(texts, queries):
+    """It has their words alone, and documents are as long and words as rare as they are."""
+    ids = [f"d{number}" for number in range(len(texts))]
+    documents, asked = [" ".join(text) for text in texts], [" ".join(query) for query in queries]
+    whole, made = BM25Index.of(ids, documents), BM25Index.of(ids, documents, asked=asked)
+    for query in asked:
+        assert made.search(query, 20) == whole.search(query, 20)
+        assert made.scores(query, ids).tobytes() == whole.scores(query, ids).tobytes()
+
+
+def test_an_index_for_known_queries_refuses_others():
+    """It would not find what it left out."""
+    index = BM25Index.of(["a", "b"], ["one two", "three"], asked=["one"])
+    assert [hit.id for hit in index.search("one", 5)] == ["a"]
+    with pytest.raises(UsageError, match="without the word 'three'"):
+        index.search("one three", 5)
+
+
+def test_where_a_document_stands():
+    """In the order in which texts were given, not of ids."""
+    index = BM25Index.of(["c", "a", "b"], ["x", "y", "z"])
+    assert [index.place(one) for one in "abc"] == [1, 2, 0]
+    with pytest.raises(UsageError, match="no document 'd'"):
+        index.place("d")
+
+
 def test_ties_go_to_the_lower_id_whatever_the_order_of_the_file():
     """Equal texts have equal scores, and the first k are the lowest ids."""
     for ids in (["c", "a", "b"], ["b", "c", "a"]):

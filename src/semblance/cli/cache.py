@@ -1,4 +1,4 @@
-"""`semblance cache`: what the caches of embeddings, answers and scores hold, and emptying them."""
+"""`semblance cache`: what the caches of embeddings, answers, scores, indexes and corpora hold, and emptying them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from semblance.runs.store import Store
 
 app = typer.Typer(
-    help="The caches of embeddings, of language models' answers, of rerankers' scores and of indexes.",
+    help="The caches of embeddings, language models' answers, rerankers' scores, indexes and large corpora.",
     no_args_is_help=True, rich_markup_mode=None,
 )  # fmt: skip
 
@@ -24,6 +24,8 @@ def info(json: Json = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
+    from semblance.data.streamed.kept import kept_corpora
+    from semblance.folders import corpus_folder
     from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
     from semblance.runs.pair_cache import PairCache
@@ -32,11 +34,11 @@ def info(json: Json = False) -> None:
 
     indexes = kept_indexes(index_folder())
     found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
-    pairs = PairCache.open(None).info()
+    pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
     if json:
-        all_of_them = (found, answers, pairs, indexes)
-        told, *others = ({**asdict(one), "path": str(one.path)} for one in all_of_them)
-        typer.echo(dumps({**told, "answers": others[0], "pairs": others[1], "indexes": others[2]}))
+        others: dict[str, Any] = {"answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora}
+        told = {name: _plain(asdict(one)) for name, one in others.items()}
+        typer.echo(dumps({**_plain(asdict(found)), **told}))
         return
     _show(found, "chunks", "texts", found.encoders)
     _show(answers, "answers", "answers", answers.models)
@@ -44,6 +46,14 @@ def info(json: Json = False) -> None:
     typer.echo(f"{indexes.path}\n{sum(indexes.kinds.values()):,} indexes, {indexes.bytes / 1e6:,.1f} MB")
     for kind, count in sorted(indexes.kinds.items()):
         typer.echo(f"  {count:>12,} of kind {kind}")
+    typer.echo(f"{corpora.path}\n{len(corpora.corpora):,} corpora, {corpora.bytes / 1e6:,.1f} MB")
+    for one in corpora.corpora:
+        held = "damaged" if one.documents is None else f"{one.documents:,} documents of {one.source}"
+        typer.echo(f"  {one.bytes / 1e6:>9,.1f} MB {held}")
+
+
+def _plain(about: dict[str, Any]) -> dict[str, Any]:
+    return {**about, "path": str(about["path"])}
 
 
 def _show(found: Any, entries: str, of: str, owners: Any) -> None:
@@ -60,8 +70,13 @@ def clear(
     indexes: Annotated[
         bool, typer.Option("--indexes", help="Only the indexes that sweeps have built.")
     ] = False,
+    corpora: Annotated[
+        bool, typer.Option("--corpora", help="Only the texts of large corpora that have been read.")
+    ] = False,
 ) -> None:
     """Empty the caches; runs that are finished keep their results."""
+    from semblance.data.streamed.kept import clear_corpora
+    from semblance.folders import corpus_folder
     from semblance.runs.answer_cache import AnswerCache
     from semblance.runs.embedding_cache import EmbeddingCache
     from semblance.runs.pair_cache import PairCache
@@ -74,7 +89,7 @@ def clear(
         ("reranker", reranker, PairCache),
     ]
     chosen = [one for one in asked if one[1] is not None]
-    everything = not chosen and not indexes
+    everything = not chosen and not indexes and not corpora
     if everything:
         chosen = asked
     opened = [(option, name, cache.open(None)) for option, name, cache in chosen]
@@ -83,6 +98,8 @@ def clear(
     freed = sum(store.clear(name) for _, name, store in opened)
     if indexes or everything:
         freed += clear_indexes(index_folder())
+    if corpora or everything:
+        freed += clear_corpora(corpus_folder())
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 

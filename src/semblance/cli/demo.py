@@ -74,11 +74,13 @@ def demo(
 def show_headlines(runs: Sequence[Path]) -> None:
     """Print every system's headline in each run, with its interval and ranks."""
     from semblance.cli.terminal import screen, show
-    from semblance.report.headlines import read_headlines, render_headlines
+    from semblance.report.gathered import read_runs
+    from semblance.report.headlines import render_headlines
+    from semblance.report.leading import leading_of
 
     here = screen()
     typer.echo("")
-    show(render_headlines([read_headlines(run) for run in runs], width=here.width, unicode=here.unicode))
+    show(render_headlines([*leading_of(read_runs(runs))], width=here.width, unicode=here.unicode))
 
 
 def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:

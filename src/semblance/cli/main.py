@@ -25,6 +25,7 @@ from semblance.cli import (
     sage,
     serve,
 )
+from semblance.cli.controls import only_visible
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -74,15 +75,33 @@ def main(
 
 def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
+    with only_visible():
+        _run()
+
+
+def _run() -> None:
     try:
         app()
     except SemblanceError as error:
         if _debug:
-            raise
-        typer.echo(f"semblance: {error.message}", err=True)
-        if error.mend:
-            typer.echo(f"           {error.mend}", err=True)
+            _show_traceback(error)
+        else:
+            typer.echo(f"semblance: {error.message}", err=True)
+            if error.mend:
+                typer.echo(f"           {error.mend}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except Exception as error:  # a mistake of ours keeps its traceback
+        _show_traceback(error)
+        sys.exit(1)
+
+
+def _show_traceback(error: Exception) -> None:
+    """Without the keys that were read: what a server or a driver says may repeat them."""
+    import traceback
+
+    from semblance.systems.remote.keys import redacted
+
+    typer.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+
+from semblance.errors import UsageError
+
+if TYPE_CHECKING:
+    from semblance.runs.engines.contract import Ray
 
 Systems = Annotated[
     list[str], typer.Option("--system", "-s", help="A system: see `semblance list systems`. Repeatable.")
@@ -56,6 +61,81 @@ ProxyHeaders = Annotated[
     bool, typer.Option("--proxy-headers", help="Believe X-Forwarded-For of a proxy on this machine.")
 ]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]
+
+
+class EngineName(StrEnum):
+    """Where cells are done."""
+
+    local = "local"
+    ray = "ray"
+
+
+Engine = Annotated[
+    EngineName, typer.Option("--engine", help="Where cells are done: on this machine, or on a Ray cluster.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address", metavar="HOST:PORT",
+        help="The Ray cluster to join; auto for the one of this machine. Default: one started for the run.",
+    ),
+]  # fmt: skip
+
+
+def crew(workers: int, engine: EngineName, address: str | None) -> int | Ray:
+    """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
+    if engine is EngineName.local:
+        if address is not None:
+            raise UsageError("--address is of a Ray cluster.", mend="Add --engine ray, or leave it out.")
+        return workers
+    if workers != 1:
+        raise UsageError(
+            "--workers is of --engine local: a cluster does as many cells at a time as it has CPUs.",
+            mend="Leave --workers out.",
+        )
+    from semblance.runs.cluster.address import check_address
+    from semblance.runs.cluster.library import library
+    from semblance.runs.engines.contract import Ray
+
+    library()
+    if address is not None:
+        check_address(address)
+    return Ray(address)
+
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="SIZE",
+        help="Hold no more memory than this (4GiB, 512MiB, 2GB), all processes of the run together: a cell that does "
+        "not fit fails with the reason. Never changes a value.",
+    ),
+]  # fmt: skip
+
+
+def within_memory(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --memory: it is carried out under the promise, and a broken one is said on stderr."""
+
+    def wrapped(memory: str | None = None, **arguments: Any) -> Any:
+        if memory is None:
+            return command(**arguments)
+        from semblance.runs.promise import kept, promised, size, warning
+
+        with promised(size(memory)):
+            try:
+                return command(**arguments)
+            finally:
+                if said := warning(kept()):
+                    typer.echo(said, err=True)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
+    every = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in signature.parameters.values()]
+    place = next((i for i, one in enumerate(every) if one.name == "out"), len(every))
+    wrapped.__signature__ = signature.replace(parameters=[*every[:place], own, *every[place:]])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in (*every, own)}
+    wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
+    return wrapped
 
 
 def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:

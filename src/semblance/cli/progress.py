@@ -26,9 +26,16 @@ def listener() -> Silent:
 
 def time_left(elapsed: float, share: float) -> str:
     """Time left as a range once a tenth is done: cells differ, so one figure would promise too much."""
-    if share < 0.1:
-        return ""
-    left = elapsed * (1 - share) / share
+    left = remaining(elapsed, share)
+    return "" if left is None else _range(left)
+
+
+def remaining(elapsed: float, share: float) -> float | None:
+    """Seconds left at the pace so far; None before a tenth is done."""
+    return elapsed * (1 - share) / share if share >= 0.1 else None
+
+
+def _range(left: float) -> str:
     low, high = in_words(left * 0.7), in_words(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
@@ -50,6 +57,8 @@ class _Tally(Silent):
         self.weights: dict[str, float] = {}
         self.running: dict[str, int] = {}
         self.parts: dict[str, float] = {}
+        self.begun: dict[str, float] = {}
+        self.shares: dict[str, float] = {}
         self.start = time.monotonic()
         self.asked, self.answered, self.title, self.unit, self.asking = 0, 0, "", "texts", self.start
 
@@ -87,14 +96,18 @@ class _Tally(Silent):
 
     def started(self, cell: Cell) -> None:
         self.running[cell.key] = 0
+        self.begun[cell.key] = time.monotonic()
 
     def advanced(self, cell: Cell, texts: int) -> None:
         self.running[cell.key] = min(self.running.get(cell.key, 0) + texts, cell.units)
-        self.parts[cell.key] = self.running[cell.key] / max(1, cell.units) * self.weights.get(cell.key, 1)
+        self.shares[cell.key] = self.running[cell.key] / max(1, cell.units)
+        self.parts[cell.key] = self.shares[cell.key] * self.weights.get(cell.key, 1)
 
     def ended(self, cell: Cell, record: CellRecord) -> None:  # noqa: ARG002 - what a listener hears
         self.running.pop(cell.key, None)
         self.parts.pop(cell.key, None)
+        self.begun.pop(cell.key, None)
+        self.shares.pop(cell.key, None)
         self.done += self.weights.get(cell.key, 1)
         self.ended_cells += 1
 
@@ -105,8 +118,14 @@ class _Tally(Silent):
         return weighed if self.timed else min(weighed, (self.ended_cells + 0.99) / max(1, self.cells))
 
     def left(self) -> str:
-        """Time left in words."""
-        return time_left(time.monotonic() - self.start, self.share)
+        """Time left in words: by the forecast's weights, and never less than a cell in work needs at its own pace: a
+        forecast may be far off for one system."""
+        now = time.monotonic()
+        whole = remaining(now - self.start, self.share)
+        if whole is None:
+            return ""
+        own = (remaining(now - begun, self.shares.get(key, 0.0)) or 0.0 for key, begun in self.begun.items())
+        return _range(max(whole, *own, 0.0))
 
 
 class Lines(_Tally):

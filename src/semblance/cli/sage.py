@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from semblance.cli import options as given
-from semblance.cli.options import column_map, default_out, settings
+from semblance.cli.options import column_map, default_out, settings, within_memory
 from semblance.protocols.sage.options import SageOptions
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def group() -> None:
 
 
 @app.command("run")
+@within_memory
 @settings(SageOptions)
 def run(
     system: given.Systems,
@@ -41,6 +42,8 @@ def run(
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
     workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -59,7 +62,8 @@ def run(
     if dry_run:
         plan_sage(request, display)
     else:
-        run_sage(request, out, display, workers=workers, max_usd=max_cost)
+        crew = given.crew(workers, engine, address)
+        run_sage(request, out, display, workers=crew, max_usd=max_cost)
 
 
 def run_sage(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:

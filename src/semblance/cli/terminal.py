@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from semblance.cli.controls import same_width, unfiltered, visible
+
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
 
@@ -28,10 +31,8 @@ def screen() -> Screen:
 
 def show(text: Any) -> None:
     """Print a rendered text on stdout, coloured only where that is a terminal."""
-    from rich.console import Console
-
     # Lines are folded to the screen already; a path or a wide table must stay whole.
-    Console(soft_wrap=True, highlight=False).print(text)
+    _console(sys.stdout, soft_wrap=True, highlight=False).print(text)
 
 
 def show_table(
@@ -51,14 +52,41 @@ def show_table(
 
 def progress_bars() -> Progress:
     """Bars on stderr with a description and a state, rewritten at most four times a second, gone at the end."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task
+    from rich.text import Text
+
+    class Plain(ProgressColumn):
+        """A field as it is: a name in brackets is no markup."""
+
+        def __init__(self, field: str) -> None:
+            super().__init__()
+            self._field = field
+
+        def render(self, task: Task) -> Text:
+            return Text(visible(task.fields.get(self._field, task.description)))
 
     return Progress(
-        TextColumn("{task.description}"),
+        Plain("description"),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[state]}"),
-        console=Console(stderr=True),
+        Plain("state"),
+        console=_console(sys.stderr),
         refresh_per_second=4,
         transient=True,
     )
+
+
+def _console(stream: Any, **options: Any) -> Console:
+    """A console that draws on a stream, and shows texts only as texts: no markup in a string, and no control
+    characters in what is printed while bars are drawn, which comes this way too."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class Harmless(Console):
+        def print(self, *objects: Any, **how: Any) -> None:
+            shown = [Text(one) if isinstance(one, str) else one for one in objects]
+            for one in shown:
+                if isinstance(one, Text):
+                    one.plain = same_width(one.plain)
+            super().print(*shown, **how)
+
+    return Harmless(file=unfiltered(stream), **options)

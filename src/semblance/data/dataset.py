@@ -182,7 +182,7 @@ class Dataset:
         """
         if missing := self.missing(shape):
             raise self._lacking(shape, missing)
-        intake = Intake()
+        intake = Intake({**self.settings, "format": _FORMAT})
         if shape == "retrieval":
             data: Any = retrieval_set(self.parts, self.gains, intake, limit, seed)
         else:

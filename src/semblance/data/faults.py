@@ -30,3 +30,8 @@ def collecting(collect: Callable[[DataError], None]) -> Iterator[None]:
         yield
     finally:
         _collect.reset(token)
+
+
+def is_collecting() -> bool:
+    """Whether faults are collected, so that rows may be left out."""
+    return _collect.get() is not None

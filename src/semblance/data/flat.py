@@ -9,8 +9,9 @@ import numpy as np
 from semblance.data.cells import choice_of, label_of, number_of
 from semblance.data.intake import Intake, columns_of, nothing_usable
 from semblance.data.rows import Row, Source
-from semblance.data.sampling import Draw, draw_stratified
+from semblance.data.sampling import Draw, check_limit, draw_stratified
 from semblance.data.shapes import axis_columns
+from semblance.data.streamed.reading import limited, read_corpus, recorded
 from semblance.data.unrolled import unrolled
 from semblance.errors import UsageError
 from semblance.records import Comparisons, Documents, LabelledTexts, Ratings
@@ -18,13 +19,14 @@ from semblance.records import Comparisons, Documents, LabelledTexts, Ratings
 
 def documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
     """Texts; rows without one are skipped."""
+    check_limit(limit)
+    corpus = read_corpus(source, _text, intake, "texts, blank ones left out")
+    return recorded(limited(corpus, limit, seed), intake)
 
-    def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        return intake.texts(row, key, "text")
 
-    ids, (texts,) = columns_of(intake.read(source, ["text"], parse, Draw(limit, seed)), 1)
-    intake.note_texts(ids, texts)
-    return Documents(ids, texts)
+def _text(row: Row, key: str, intake: Intake) -> str | None:
+    texts = intake.texts(row, key, "text")
+    return texts[0] if texts else None
 
 
 def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:

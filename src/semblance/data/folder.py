@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from semblance.bounded import bounded_entries
 from semblance.data.assembly import assembled
 from semblance.data.dataset import Dataset
 from semblance.data.grades import Gains
@@ -81,7 +82,11 @@ def _qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
     """The qrels file, and whether a split is a column of it rather than its name."""
     if not (folder / "qrels").is_dir():
         return _only(folder, "qrels", _QRELS), True
-    files = {_stem(path): path for path in sorted((folder / "qrels").iterdir()) if path.name.endswith(_QRELS)}
+    files = {
+        _stem(path): path
+        for path in sorted(bounded_entries((folder / "qrels").iterdir(), folder))
+        if path.name.endswith(_QRELS)
+    }
     chosen = split or ("test" if "test" in files else next(iter(files)) if len(files) == 1 else "")
     if chosen not in files:
         near = nearest(chosen, files)
@@ -100,7 +105,7 @@ def _only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    found = sorted(path.name for path in folder.iterdir())
+    found = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
     raise DataError(
         f"the folder has no {stem} file",
         path=folder,

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from semblance.data.cells import key_of, label_of, text_of
 from semblance.data.faults import fault
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw
+from semblance.data.streamed.oddities import LONG_TEXT
+from semblance.data.streamed.seen import SeenIds
 from semblance.data.tally import Tally
-from semblance.data.views import distinct, repeated
+from semblance.data.views import distinct
 from semblance.errors import DataError
 from semblance.records import Skipped
 
 T = TypeVar("T")
-LONG_TEXT = 1_000_000
-"""Characters over which a text gets a warning."""
 
 
 class Intake:
     """Reads sources, and remembers what was left out, what is odd, and the languages seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """`settings` is what besides the bytes decides what is read: see `Dataset`."""
+        self.settings = settings
         self.tally = Tally()
         self.langs: set[str] = set()
 
@@ -38,27 +41,34 @@ class Intake:
         A source without ids numbers its rows from 1. DataError for an id that is there twice and when no row
         is usable.
         """
+        seen, usable = SeenIds(), 0
+        for key, item in self.usable(source, columns, parse, seen):
+            usable += 1
+            draw.offer(key, (key, item))
+        if not usable:
+            raise nothing_usable(source, seen.count, self.tally.skipped())
+        return draw.taken()
+
+    def usable(
+        self, source: Source, columns: Iterable[str], parse: Callable[[Row, str], T | None], seen: SeenIds
+    ) -> Iterator[tuple[str, T]]:
+        """The (id, parsed row) of all rows for which `parse(row, id)` gives something, in file order.
+
+        Ids are noted in `seen`, and the languages of these rows in `langs`.
+        """
         has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
         wanted = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
-        seen: dict[str, int] = {}
-        usable = 0
         for number, row in enumerate(source.rows(wanted), 1):
             try:
                 key = key_of(row, "id") if has_ids else str(number)
-                if key in seen:
-                    raise repeated(row, "id", key, seen[key])
-                seen[key] = row.line
+                seen.add(number, key, row)
                 item = parse(row, key)
             except DataError as error:
                 fault(error)
                 continue
             if item is not None:
-                usable += 1
-                draw.offer(key, (key, item))
                 self.see_lang(row)
-        if not usable:
-            raise nothing_usable(source, len(seen), self.tally.skipped())
-        return draw.taken()
+                yield key, item
 
     def drawn(
         self,

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
+from semblance.bounded import bounded_lines, unpacking
 from semblance.data.faults import fault
 from semblance.errors import DataError
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Line number (from 1) and line, ended as in the file: by \n, \r\n or \r, mixed as they come.
 
     A UTF-8 byte order mark is dropped. DataError for an empty file, a gzip file that is cut, damaged or not
-    one, bytes that are not UTF-8 and NUL bytes.
+    one, one that unpacks to far more than text does, lines longer than LINE, bytes that are not UTF-8 and NUL bytes.
     """
     number = 0
     for block in _blocks(path):
-        # Iteration cuts after \n only; what remains inside a block are lone \r.
-        for line in block.splitlines(keepends=True):
+        # Blocks are cut after \n only; what remains inside one are lone \r, as many as it has bytes.
+        for line in (match[0] for match in _LINE.finditer(block)) if b"\r" in block else (block,):
             number += 1
             yield number, _decoded(path, number, line)
     if number == 0:
@@ -37,11 +40,13 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 def _blocks(path: Path) -> Iterator[bytes]:
     try:
         with opened(path) as stream:
-            first = stream.readline()
+            lines = bounded_lines(stream, path)
+            first = next(lines, b"")
             if first.startswith(_UTF16):
                 raise DataError("the file is UTF-16", path=path, expected="UTF-8", mend="Save it as UTF-8.")
-            yield first.removeprefix(_BOM)
-            yield from stream
+            if first := first.removeprefix(_BOM):
+                yield first
+            yield from lines
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             "the gzip file is cut off or damaged",
@@ -66,7 +71,7 @@ def opened(path: Path) -> IO[bytes]:
         found = "no gzip header" if named else "a gzip header"
         mend = "Rename it without .gz, or pack it." if named else "Add .gz to its name."
         raise DataError("the file is not what its name says", path=path, found=found, mend=mend)
-    return cast(IO[bytes], gzip.open(path)) if named else path.open("rb")
+    return unpacking(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
 
 
 def _decoded(path: Path, number: int, line: bytes) -> str:

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from semblance.data.tables import FORMATS, known_suffix, table
 from semblance.errors import UsageError
 
 _DESCRIPTIONS = (".yaml", ".yml")
+_COMPARED = 1000
+"""Names of a folder that a wrong one is compared with."""
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -93,7 +96,9 @@ def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
 def _unknown(spec: str, path: Path) -> UsageError:
     names = [entry.name for entry in DATASETS]
     folder = path.parent
-    files = [str(folder / entry.name) for entry in folder.iterdir()] if folder.is_dir() else []
+    files = (
+        [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []
+    )
     near = [
         *get_close_matches(spec, names, n=2, cutoff=0.5),
         *get_close_matches(str(path), files, n=2, cutoff=0.7),

@@ -11,6 +11,7 @@ from semblance.data.grades import Gains
 from semblance.data.intake import Intake, nothing_usable
 from semblance.data.rows import Row, Source
 from semblance.data.sampling import Draw, check_limit
+from semblance.data.streamed.reading import limited, read_corpus, recorded
 from semblance.errors import DataError
 from semblance.records import Documents, RetrievalSet
 
@@ -29,12 +30,15 @@ def retrieval_set(
     queries = _queries(parts["queries"], intake, seed)
     judged = _judgements(parts["qrels"], gains, queries, intake)
     relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
-    known, corpus = _corpus(parts["corpus"], judged, intake, Draw(limit, seed, relevant))
+    whole = read_corpus(parts["corpus"], _text, intake, "texts, blank ones empty")
+    wanted = {doc for grades in judged.values() for doc in grades}
+    known = wanted.intersection(whole.ids)
     _note_unknown(parts["qrels"], judged, known, intake)
     kept = [query for query in queries if _is_answerable(query, judged, known, intake)]
     if not kept:
         raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
-    present = set(corpus.ids)
+    corpus = recorded(limited(whole, limit, seed, relevant), intake)
+    present = known if limit is None else known.intersection(corpus.ids)
     return RetrievalSet(
         corpus,
         Documents(tuple(kept), tuple(queries[query] for query in kept)),
@@ -75,25 +79,8 @@ def _judgements(source: Source, gains: Gains, queries: Container[str], intake: I
     return judged
 
 
-def _corpus(
-    source: Source, judged: Judgements, intake: Intake, draw: Draw[tuple[str, str]]
-) -> tuple[set[str], Documents]:
-    """The judged documents that exist, and the documents drawn."""
-    wanted = {doc for grades in judged.values() for doc in grades}
-    known: set[str] = set()
-
-    def parse(row: Row, key: str) -> str:
-        if key in wanted:
-            known.add(key)
-        return text_of(row, "text") or ""
-
-    taken = intake.read(source, ["text"], parse, draw)
-    corpus = Documents(tuple(key for key, _ in taken), tuple(text for _, text in taken))
-    for key, text in taken:
-        if not text:
-            intake.tally.note("empty documents in the corpus", key)
-    intake.note_texts(corpus.ids, corpus.texts)
-    return known, corpus
+def _text(row: Row, _key: str, _intake: Intake) -> str:
+    return text_of(row, "text") or ""
 
 
 def _note_unknown(source: Source, judged: Judgements, known: Container[str], intake: Intake) -> None:

@@ -6,10 +6,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from semblance.errors import DataError
+
+_LARGE = 2**24
+"""Bytes from which on a file is not read again for its digest while its size, times and inode stay."""
 
 
 class Row(NamedTuple):
@@ -45,9 +49,22 @@ class File:
         return str(self.path)
 
     def digest(self) -> bytes:
-        """SHA-256 of its bytes."""
-        with self.path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
+        """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
+        found = self.path.stat()
+        if found.st_size < _LARGE:
+            return _digest(self.path)
+        stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
+        return _remembered_digest(self.path.absolute(), stamp)
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
+
+
+@lru_cache(maxsize=64)
+def _remembered_digest(path: Path, _stamp: tuple[int, ...]) -> bytes:
+    return _digest(path)
 
 
 class Source(Protocol):

@@ -6,6 +6,9 @@ import heapq
 from collections.abc import Container, Sequence
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from semblance.errors import UsageError
 from semblance.randomness import random_bytes
 
@@ -54,6 +57,22 @@ def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
     for position, key in enumerate(ids):
         chosen.offer(key, position)
     return chosen.taken()
+
+
+def drawn_places(
+    ids: Sequence[str], limit: int, seed: int, required: Container[str] = ()
+) -> NDArray[np.int64]:
+    """Positions of what `Draw` takes of the ids, ascending, in 9 bytes an id."""
+    check_limit(limit)
+    ranks, kept = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
+    for place, key in enumerate(ids):
+        ranks[place], kept[place] = _rank(key, seed), key in required
+    room = max(limit - int(kept.sum()), 0)
+    others = np.flatnonzero(~kept)
+    if room < len(others):
+        # Of equal ranks the first: a stable order.
+        others = others[np.argsort(ranks[others], kind="stable")[:room]]
+    return np.sort(np.concatenate([np.flatnonzero(kept), others]))
 
 
 def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None, seed: int) -> list[int]:

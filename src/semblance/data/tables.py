@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +16,12 @@ from semblance.data.faults import fault
 from semblance.data.lines import opened, text_lines
 from semblance.data.rows import File, Origin, Row, Source, nearest
 from semblance.errors import DataError
+from semblance.limits import COLUMNS, LINE
+from semblance.parquet import parquet_batches, parquet_columns
 
 _PEEKED = 1000
-_LONGEST_FIELD = 2**31 - 1
+_BATCH = 16_384
+"""Rows of Parquet that are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,16 @@ class JsonLines:
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
-        peeked = islice(self._objects(), _PEEKED)
-        names = tuple(dict.fromkeys(key for _, cells in peeked for key in cells))
+        names: dict[str, None] = {}
+        for number, cells in islice(self._objects(), _PEEKED):
+            names.update(dict.fromkeys(cells))
+            if len(names) > COLUMNS.most:
+                raise COLUMNS.exceeded(self.path, number)
         if not names:
             raise DataError(
                 "no line holds anything.", path=self.path, mend="Check that the file was written."
             )
-        return names
+        return tuple(names)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows with these columns."""
@@ -107,8 +114,10 @@ class Delimited:
                 "the file has no header", path=self.path, line=1,
                 expected="a first line with the names of the columns", mend="Put it at the top.",
             )  # fmt: skip
-        for name in header:
-            if header.count(name) > 1:
+        if len(header) > COLUMNS.most:
+            raise COLUMNS.exceeded(self.path, 1)
+        for name, often in Counter(header).items():
+            if often > 1:
                 raise DataError(
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
                     mend="Give every column a name of its own.",
@@ -131,11 +140,12 @@ class Delimited:
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         # The module's own limit is 131,072 characters a field; documents are longer.
-        csv.field_size_limit(_LONGEST_FIELD)
-        lines = (line for _, line in text_lines(self.path))
-        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        csv.field_size_limit(LINE.most)
+        rows = _RowLines(self.path)
+        reader = csv.reader(rows, delimiter=self.delimiter, strict=True)
         start = 1
         while True:
+            rows.begin(start)
             try:
                 fields = next(reader)
             except StopIteration:
@@ -150,6 +160,29 @@ class Delimited:
             if fields:
                 yield start, fields
             start = reader.line_num + 1
+
+
+class _RowLines:
+    """The lines of a file of rows; a row may go on over many, which together are no longer than a line may be."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lines = path, text_lines(path)
+        self._most = LINE.most
+        self.begin(1)
+
+    def begin(self, number: int) -> None:
+        """The next line, of this number, begins a row."""
+        self._start, self._left = number, self._most
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        _, line = next(self._lines)
+        self._left -= len(line)
+        if self._left < 0:
+            raise LINE.exceeded(self._path, self._start)
+        return line
 
 
 @dataclass(frozen=True)
@@ -168,31 +201,21 @@ class Parquet:
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
-        import polars as pl
-
         with opened(self.path):
-            frame = pl.scan_parquet(str(self.path), glob=False)
-        return tuple(self._checked(lambda: frame.collect_schema().names()))
+            pass  # which says why where it cannot be
+        names = parquet_columns(self.path)
+        if len(names) > COLUMNS.most:
+            raise COLUMNS.exceeded(self.path)
+        return names
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows with these columns; no other column is read."""
-        import polars as pl
-
         own = [column for column in columns if column in self.columns()]
-        frame = self._checked(lambda: pl.scan_parquet(str(self.path), glob=False).select(own).collect())
-        for number, values in enumerate(frame.iter_rows(), 1):
-            yield Row(self.path, number, dict(zip(own, values, strict=True)))
-
-    def _checked(self, read: Callable[[], Any]) -> Any:
-        from polars.exceptions import PanicException, PolarsError
-
-        try:
-            return read()
-        except (PolarsError, PanicException, OSError) as error:
-            raise DataError(
-                "the Parquet file is damaged or not one", path=self.path, found=str(error).partition("\n")[0],
-                mend="Copy or write it again.",
-            ) from error  # fmt: skip
+        number = 0
+        for frame in parquet_batches(self.path, own, rows=_BATCH):
+            for values in frame.iter_rows():
+                number += 1
+                yield Row(self.path, number, dict(zip(own, values, strict=True)))
 
 
 FORMATS: dict[str, Callable[[Path], Source]] = {

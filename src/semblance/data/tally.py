@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from semblance.records import Skipped
 
 EXAMPLES = 3
@@ -22,6 +24,14 @@ class Tally:
     def note(self, reason: str, item: str) -> None:
         """Count `item` as kept, but worth a warning."""
         self._add(self._noted, reason, item)
+
+    def take(self, skipped: Iterable[Skipped] = (), noted: Iterable[Skipped] = ()) -> None:
+        """Count what was counted before: items left out, and items kept with a warning."""
+        for kind, counted in ((self._skipped, skipped), (self._noted, noted)):
+            for one in counted:
+                self._counts[one.reason] = self._counts.get(one.reason, 0) + one.count
+                examples = kind.setdefault(one.reason, [])
+                examples.extend(one.examples[: EXAMPLES - len(examples)])
 
     def skipped(self) -> tuple[Skipped, ...]:
         """What was left out."""

@@ -15,6 +15,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "mteb": "models of mteb's registry",
     "hub": "datasets of the Hugging Face hub",
     "llm": "chat models and embeddings behind a server",
+    "ray": "runs on a cluster (--engine ray)",
     "ann": "approximate indexes",
     "pg": "indexes and studies in PostgreSQL",
     "elastic": "indexes in Elasticsearch",

@@ -6,8 +6,13 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from semblance.accelerator import VARIABLE, card
+from semblance.errors import UsageError
+from semblance.runs.provenance import memory
 
 _GROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
@@ -16,7 +21,8 @@ _UNLIMITED = 1 << 60
 @dataclass(frozen=True)
 class Machine:
     """Cores that this process may use of those there are; memory in bytes, `free` what could be had now, both within
-    the limit of a container; the accelerators that NVIDIA's driver names; the cache folder and the bytes free on its
+    the limit of a container; the accelerators that NVIDIA's driver names; the `device` that a run would use (`cuda`,
+    `cuda:1`, `cpu`), in `device_words` with the reason; the cache folder and the bytes free on its
     disk. What cannot be found is None."""
 
     python: str
@@ -26,6 +32,8 @@ class Machine:
     memory: int | None
     free: int | None
     accelerators: tuple[str, ...]
+    device: str | None
+    device_words: str
     cache: Path
     disk_free: int | None
 
@@ -34,10 +42,32 @@ def look(cache: Path) -> Machine:
     """Look at this machine; `cache` need not exist yet."""
     total, free = _memory()
     built_in = os.cpu_count() or 1
+    accelerators = _accelerators()
+    device, words = chosen_device(accelerators)
     return Machine(
         platform.python_version(), f"{platform.system()} {platform.machine()}", _cores(built_in), built_in,
-        total, free, _accelerators(), cache, _disk_free(cache),
+        total, free, accelerators, device, words, cache, _disk_free(cache),
     )  # fmt: skip
+
+
+def chosen_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
+    """What vectors would be made and searched on, and why; None, with the mend, where what is asked for is not there.
+    `accelerators` are those that the driver names."""
+    asked = os.environ.get(VARIABLE, "").strip()
+    try:
+        found = card()
+    except UsageError as error:
+        return None, f"none, and every run with vectors stops. {error}"
+    if found is not None:
+        return found, f"{found}{f', as {VARIABLE} says' if asked else ''}"
+    if asked.lower() == "cpu":
+        return "cpu", f"the processor, as {VARIABLE} says"
+    if accelerators:
+        return (
+            "cpu",
+            "the processor, though there is a card: torch for CUDA is not installed, or does not find it",
+        )
+    return "cpu", "the processor: there is no CUDA card"
 
 
 def _cores(built_in: int) -> int:
@@ -49,10 +79,10 @@ def _cores(built_in: int) -> int:
 
 
 def _memory() -> tuple[int | None, int | None]:
-    """Of /proc, less where a container allows less."""
+    """What is built in, and what /proc calls available; less where a container allows less."""
     rows = (line.split() for line in _read(Path("/proc/meminfo")).splitlines())
-    kept = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) > 1 and row[1].isdigit()}
-    total, free = kept.get("MemTotal"), kept.get("MemAvailable")
+    available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
+    total, free = memory(), int(available) * 1024 if available.isdigit() else None
     limit = _number(_GROUP / "memory.max") or _number(_GROUP / "memory" / "memory.limit_in_bytes")
     if total is None or limit is None or limit >= min(total, _UNLIMITED):
         return total, free

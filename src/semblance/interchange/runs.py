@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import bounded_entries, read_bounded
 from semblance.errors import DataError
 from semblance.protocols.standings import OVERALL, read_standings
 from semblance.records import Result
@@ -111,7 +112,7 @@ def _below(folder: Path) -> Iterator[Path]:
     if _is_run(folder):
         yield folder
     elif folder.is_dir():
-        for path in sorted(folder.iterdir()):
+        for path in sorted(bounded_entries(folder.iterdir(), folder)):
             # What a link leads to may be above it.
             if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
                 yield from _below(path)
@@ -120,10 +121,10 @@ def _below(folder: Path) -> Iterator[Path]:
 def _is_run(folder: Path) -> bool:
     """A stage inside a golden set has a manifest too, but of no protocol."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+        manifest = json.loads(read_bounded(folder / "manifest.json"))
     except OSError:
         return False
-    except ValueError:
+    except (DataError, ValueError, RecursionError):
         return True
     return isinstance(manifest, dict) and "protocol" in manifest
 
@@ -132,8 +133,8 @@ def _scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        scopes = json.loads(path.read_text("utf-8")).get("scopes", {})
-    except (ValueError, AttributeError) as error:
+        scopes = json.loads(read_bounded(path)).get("scopes", {})
+    except (ValueError, AttributeError, RecursionError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
             mend="Run the same command again: it rebuilds them from the finished cells.",

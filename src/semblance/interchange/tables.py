@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from semblance.interchange.runs import Run
 from semblance.interchange.wide import Wide
+from semblance.protocols.spreadsheets import csv_row, inert
 from semblance.records import Result
 
 if TYPE_CHECKING:
@@ -72,6 +72,4 @@ def _cell(row: Result | None) -> tuple[Any, ...]:
 
 
 def _csv(lines: Sequence[Sequence[Any]]) -> str:
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer, lineterminator="\n").writerows(lines)
-    return buffer.getvalue()
+    return "".join(csv_row(map(inert, line)) for line in lines)

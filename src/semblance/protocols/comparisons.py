@@ -22,6 +22,16 @@ METHOD = (
 )
 
 
+def untold(low: float, high: float) -> str:
+    """What is said of two systems that no test tells apart, after the interval (low, high) of their difference. One
+    without 0 in it seems to say otherwise: it is of one pair, the test is corrected for all.
+
+    >>> untold(-0.1, 0.2), untold(0.1, 0.2)
+    ('cannot be told apart', 'cannot be told apart when all pairs are tested (Holm)')
+    """
+    return "cannot be told apart" + (" when all pairs are tested (Holm)" if low * high > 0 else "")
+
+
 @dataclass(frozen=True)
 class Headline:
     """One system's value for a task (or overall) with its replicates, or the reason why there is none. `strata` are

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Tokenizer
+from semblance.contracts import Spread, Tokenizer
 from semblance.randomness import generator
+from semblance.runs.spread import HERE
 from semblance.stats import resample_means
 
 Columns = NDArray[np.float64]
@@ -25,6 +26,8 @@ class Context(ABC):
     seed: int = 1337
     groups: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Item -> name of the group that it is drawn with; empty where every item is drawn by itself."""
+    spread: Spread = field(default=HERE, kw_only=True, compare=False)
+    """Where the parts of the work are done."""
 
     @property
     @abstractmethod

@@ -14,6 +14,8 @@ from semblance.errors import ModelError
 from semblance.protocols.opening import describe, open_cache
 from semblance.protocols.planning import PlannedSystem
 from semblance.runs.forecast import Forecast, Need, Needs, remote_seconds, tokens_of
+from semblance.runs.memory import resident
+from semblance.runs.promise import Footprint
 from semblance.runs.rehearsal import Hear
 
 Probe = list[str]
@@ -28,7 +30,8 @@ class Work:
     `rehearse` tells of the calls of an encoder, or gives False where there are too many to count: then `texts` and
     `tokens` stand for them. `again` are the calls of one further round on other texts, which is done `rounds` times.
     A system without vectors takes time by `kind`: for every text a pair; for every two texts (`distances`); or for
-    every text and each of `queries` (`search`). `examples` are texts to measure its speed on.
+    every text and each of `queries` (`search`). `examples` are texts to measure its speed on. `footprint` says what a
+    system will hold in memory beside what it takes itself.
     """
 
     task: str
@@ -42,6 +45,7 @@ class Work:
     kind: Literal["pairs", "distances", "search"] = "pairs"
     again: Callable[[Hear], bool] | None = None
     rounds: int = 0
+    footprint: Callable[[Similarity], Footprint] | None = None
 
 
 class Forecaster:
@@ -103,7 +107,10 @@ class Forecaster:
         }
 
     def _cell(self, work: Work, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
-        head = Forecast(work.task, work.dataset, system.name, work.items, work.texts, work.tokens)
+        head = Forecast(
+            work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
+            memory_bytes=self._memory(work, system),
+        )  # fmt: skip
         if (need := needs.get(system.name)) is None:
             seconds = self._seconds(self.systems[system.name], work)
             return replace(head, seconds=None if seconds is None else seconds * (1 + work.rounds))
@@ -126,6 +133,13 @@ class Forecaster:
             seconds=remote_seconds(system.remote, need.chunks, need.tokens),
             assumed=True,
         )
+
+    def _memory(self, work: Work, system: PlannedSystem) -> int:
+        """What this process would hold at most if it did the work; 0 where that is not estimated."""
+        opened = self.systems.get(system.name)
+        if work.footprint is None or opened is None:
+            return 0
+        return (resident() or 0) + work.footprint(opened).bytes
 
     def _speed(self, name: str, work: Work) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""

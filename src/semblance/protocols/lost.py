@@ -76,10 +76,10 @@ class Lost:
             texts = (column[row] for column in columns)
             self._note(row, texts, "its similarity is not a number")
 
-    def see_texts(self, texts: Sequence[str]) -> None:
-        """Note the items whose text could not be encoded."""
+    def see_texts(self, texts: Iterable[str], first: int = 0) -> None:
+        """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""
         failures = _failures(self._system)
-        for row, text in enumerate(texts) if failures else ():
+        for row, text in enumerate(texts, first) if failures else ():
             if text in failures:
                 self._note(row, (text,), "")
 

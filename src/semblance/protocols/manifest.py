@@ -10,6 +10,7 @@ from typing import Any, Literal
 from semblance import __version__
 from semblance.protocols.planning import Plan, PlannedDataset, facts_of
 from semblance.runs.cells import Cell, CellRecord
+from semblance.runs.promise import kept
 from semblance.runs.provenance import hardware, versions
 from semblance.runs.spending import Spending
 
@@ -38,6 +39,7 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
         "resampling": RESAMPLING,
         "cells": [_cell(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
+        **({} if (memory := kept()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 

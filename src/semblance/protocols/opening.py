@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from semblance.contracts import Encoder, Role, Similarity, Tokenizer
+from semblance.contracts import Encoder, Role, Similarity, Spread, Tokenizer
 from semblance.data import Dataset, open_dataset
 from semblance.protocols.request import DatasetRequest
 from semblance.runs.cached_encoder import CachedEncoder
@@ -16,8 +16,10 @@ from semblance.runs.embedding_cache import EmbeddingCache
 from semblance.runs.rehearsal import Hear
 from semblance.runs.remembered_encoder import RememberedEncoder
 from semblance.runs.spending import Spending, Spent
+from semblance.runs.spread import HERE
 from semblance.systems import open_system
 from semblance.systems.remote import Ledger
+from semblance.text import open_tokenizer
 
 
 @lru_cache(maxsize=8)
@@ -39,6 +41,18 @@ def describe(text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None =
     return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger)
 
 
+def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
+    """The encoder that a spec string names, before any transform of its vectors."""
+    found: list[Encoder] = []
+
+    def kept(encoder: Encoder) -> Encoder:
+        found.append(encoder)
+        return encoder
+
+    open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=kept)
+    return found[0]
+
+
 class CachedSystem:
     """A system whose encoder, where it has one, keeps its vectors in the cache and tells what it does."""
 
@@ -51,24 +65,34 @@ class CachedSystem:
         cache: Path | None,
         advance: Callable[[int], None],
         ledger: Ledger | None = None,
+        spread: Spread = HERE,
     ) -> None:
+        self.spread = spread
         self.encoders: list[CachedEncoder] = []
         self.memories: list[RememberedEncoder] = []
         journal = journal_of(ledger)
         kept = journal.encoded if journal is not None else None
 
+        made = partial(bare_encoder, spec, tokenizer.name, seed)
+
         def cached(encoder: Encoder) -> Encoder:
-            self.encoders.append(CachedEncoder(encoder, open_cache(cache), progress=advance, kept=kept))
+            elsewhere = spread.encoder(encoder, made)
+            vectors = spread.cache(partial(open_cache, cache))
+            self.encoders.append(CachedEncoder(elsewhere, vectors, progress=advance, kept=kept))
             self.memories.append(RememberedEncoder(self.encoders[-1]))
             return self.memories[-1]
 
-        self.system = open_system(spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger)
+        self.system = open_system(
+            spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
+            elsewhere=partial(spread.opened, made),
+        )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
         """Ask a server for the vectors of all calls that `rehearse` tells of at once: one call alone seldom keeps it
         busy."""
         for encoder, memory in zip(self.encoders, self.memories, strict=True):
-            if hasattr(encoder.encoder, "encode_chunks"):
+            # A pool of actors takes many chunks too, but each call keeps it busy.
+            if hasattr(encoder.encoder, "encode_chunks") and hasattr(encoder.encoder, "price"):
                 encoder.prefetch(call for call in _calls(rehearse) if not memory.remembers(*call))
 
     def remember(self, *rehearsals: Callable[[Hear], object]) -> None:

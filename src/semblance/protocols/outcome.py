@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semblance.bounded import read_bounded
 from semblance.errors import UsageError
 from semblance.runs.folder import RunFolder
 
@@ -56,7 +57,7 @@ class Run:
 
     def compare(self, a: str, b: str, task: str = "overall") -> dict[str, Any]:
         """The paired difference a - b with its 95% interval and p, adjusted over all pairs (Holm)."""
-        scope = json.loads((self.path / "comparisons.json").read_text("utf-8"))["scopes"].get(task)
+        scope = json.loads(read_bounded(self.path / "comparisons.json").decode("utf-8"))["scopes"].get(task)
         for pair in (scope or {}).get("pairs", ()):
             if (pair["a"], pair["b"]) == (a, b):
                 return dict(pair)

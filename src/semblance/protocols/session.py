@@ -10,18 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from semblance.contracts import Kind
+from semblance.contracts import Kind, Spread
+from semblance.data.catalogue import DATASETS
 from semblance.errors import UsageError
 from semblance.protocols.manifest import manifest, moment, sessions, spent
 from semblance.protocols.planning import Plan, PlannedSystem
 from semblance.protocols.standings import Standing, write_standings
 from semblance.records import Result, TaskOutcome
 from semblance.runs.cells import Cell, CellRecord
-from semblance.runs.execution import execute
+from semblance.runs.engines.contract import Processes, Workers
+from semblance.runs.execution import Crew, execute
 from semblance.runs.files import to_json, write_atomic
 from semblance.runs.folder import RunFolder
 from semblance.runs.forecast import Forecasts
 from semblance.runs.spending import Spending
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 
 
@@ -77,7 +80,12 @@ class Evaluate(Protocol):
     """A protocol's work on one cell."""
 
     def __call__(
-        self, job: Any, advance: Callable[[int], None], *, ledger: Ledger | None = None
+        self,
+        job: Any,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
     ) -> TaskOutcome: ...
 
 
@@ -180,10 +188,19 @@ class Session:
     """One attempt at a run. `plan` may be replaced by one with more cells while it goes on."""
 
     def __init__(
-        self, folder: RunFolder, plan: Plan, steps: Steps, accounts: Accounts, *, workers: int, command: str
+        self,
+        folder: RunFolder,
+        plan: Plan,
+        steps: Steps,
+        accounts: Accounts,
+        *,
+        workers: Workers,
+        command: str,
     ) -> None:
         self.folder, self.plan, self.steps, self.accounts = folder, plan, steps, accounts
-        self.workers, self.command = workers, command
+        identities = {one.name: one.identity for one in plan.systems}
+        self.crew = Crew(workers, folder, files_of(plan, folder, steps.protocol), identities)
+        self.command = command
         self.previous = folder.read_manifest() or {}
         self.extra: dict[str, Any] = {}
         """Fields of the manifest that only this protocol has."""
@@ -200,7 +217,8 @@ class Session:
         if not self.forecast:
             listener.planning(self.plan)
             # Workers load their models themselves; this process then has none to measure.
-            self.forecast = self.steps.forecast(self.plan, measure=self.workers <= 1).as_dict()
+            alone = self.crew.chosen == Processes(1)
+            self.forecast = self.steps.forecast(self.plan, measure=alone).as_dict()
         self.write_manifest("running")
         self.folder.write_results(self._rows())
 
@@ -211,7 +229,7 @@ class Session:
         listener.planned(self.plan, waiting, self._seconds())
         evaluate, ledger = self.steps.evaluate, self.accounts.ledger
         steps = execute(
-            waiting, evaluate, self.folder, workers=self.workers, listener=listener,
+            waiting, evaluate, self.folder, crew=self.crew, listener=listener,
             remote=lambda job, advance: evaluate(job, advance, ledger=ledger),
         )  # fmt: skip
         with closing(steps):  # type: ignore[type-var]
@@ -222,6 +240,7 @@ class Session:
 
     def end(self) -> None:
         """Put the rows in order and write what follows from them; whatever has happened."""
+        self.crew.close()
         self.accounts.spending.close()
         records = self.ended()
         rows = self._rows()
@@ -282,12 +301,20 @@ class Session:
         return {
             "started": self.accounts.spending.session,
             "ended": moment(),
-            "workers": self.workers,
+            "workers": self.crew.workers,
+            "engine": self.crew.told,
             "cells_done": sum(record.done for record in fresh),
             "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),
             "texts_cached": sum(record.counts.get("texts_cached", 0) for record in fresh),
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
+
+
+def files_of(plan: Plan, folder: RunFolder, protocol: str) -> list[Path]:
+    """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
+    sources = (Path(one.source).expanduser() for one in plan.datasets)
+    own = [path for path in sources if path.exists() and str(path) not in DATASETS]
+    return own if protocol == "sage" else [*own, folder.path]
 
 
 def kinds(plan: Plan) -> dict[str, Kind]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import DataError
+from semblance.parquet import read_parquet
 from semblance.protocols.comparisons import Headline
 from semblance.records import Stratum
 from semblance.runs.folder import write_columns
@@ -52,16 +53,15 @@ def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
 
 def read_standings(folder: Path) -> tuple[Standing, ...]:
     """The standings of a run in the order of the file; empty where it has none. DataError for a broken file."""
-    import polars as pl
-
     path = folder / FILE
     if not path.is_file():
         return ()
     try:
-        return tuple(_standing(row) for row in pl.read_parquet(path).iter_rows(named=True))
-    except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, TypeError) as error:
+        return tuple(_standing(row) for row in read_parquet(path).iter_rows(named=True))
+    except (DataError, OSError, ValueError, KeyError, TypeError) as error:
+        found = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
-            "The headlines cannot be read", path=path, found=str(error)[:80],
+            "The headlines cannot be read", path=path, found=found[:80],
             mend="Run the same command again: it writes them from the finished cells.",
         ) from error  # fmt: skip
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from semblance.protocols.spreadsheets import inert
+
 Value = float | int | str | None
 Style = Literal["text", "number", "signed", "p"]
 NOTHING = "n/a"
@@ -78,5 +80,5 @@ def _line(cells: Sequence[str]) -> str:
 def _exact(value: Value) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else repr(value)
+    text = inert(value) if isinstance(value, str) else repr(value)
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text

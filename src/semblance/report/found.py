@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from semblance.bounded import bounded_walk, read_bounded
 from semblance.errors import DataError
 from semblance.report.record import Record, read_record
 
@@ -49,7 +49,7 @@ def find_records(paths: Sequence[Path]) -> Found:
 
 def run_folders(folder: Path) -> Iterator[Path]:
     """Every run in a folder, at any depth, in the order of their names. What lies inside a run belongs to it."""
-    for path, names, files in os.walk(folder):
+    for path, names, files in bounded_walk(folder):
         if MANIFEST in files and _is_run(Path(path) / MANIFEST):
             names.clear()
             yield Path(path)
@@ -74,8 +74,8 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
 def _is_run(path: Path) -> bool:
     """Whether a manifest is one of a run, or too damaged to say; sets of paraphrases have manifests too."""
     try:
-        manifest = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        manifest = json.loads(read_bounded(path).decode("utf-8"))
+    except (DataError, OSError, ValueError, RecursionError):
         return True
     return isinstance(manifest, dict) and "schema" in manifest and "protocol" in manifest
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semblance.protocols import numbers
-from semblance.protocols.gate.files import value_text, word
+from semblance.protocols.gate.files import UNPAIRED, value_text, word
 from semblance.protocols.gate.verdict import Verdict
 from semblance.report.textual import Column, folded, render_table
 
@@ -32,6 +32,8 @@ def render_gate(
     notes = [f"{one.bar}: {one.reason}." for one in missed]
     if any(one.near for one in verdicts):
         notes.append("Near: the bar lies inside the interval, so another sample could have said otherwise.")
+    reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
+    notes += [f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons]
     lines = [line for note in notes for line in folded(f"- {note}", width, unicode)]
     parts = [
         Text("\n").join(folded(title, width, unicode, "bold")),

@@ -1,19 +1,14 @@
-"""What every run says of every system, in one table: its headline with interval, and the ranks it may hold."""
+"""What every run says first of every system, on a terminal: in one table that hides nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semblance.protocols import numbers
-from semblance.protocols.compare import Entrant, fields, read_values
-from semblance.protocols.standings import OVERALL
-from semblance.records import Result
+from semblance.report.leading import Leading, shared
 from semblance.report.textual import GAP, Column, folded, render_table
-from semblance.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,63 +16,12 @@ if TYPE_CHECKING:
 _APART = "*"
 
 
-@dataclass(frozen=True)
-class Headlines:
-    """The headline of one run: `title` names protocol and measure, `entrants` are by system, `apart` those among them
-    that another method scored."""
-
-    title: str
-    unit: numbers.Unit
-    entrants: Mapping[str, Entrant]
-    apart: frozenset[str] = frozenset()
-
-    def cells(self, system: str) -> tuple[str, str]:
-        """Value with interval, and rank range; a dash for a system that the run has not."""
-        found = self.entrants.get(system)
-        if found is None:
-            return numbers.NONE, numbers.NONE
-        value = self.unit.text(found.value)
-        if found.low is not None and found.high is not None:
-            value += f" {self.unit.interval(found.low, found.high)}"
-        if found.rank_low is None or found.rank_high is None:
-            return value, numbers.NONE
-        return value, numbers.rank(found.rank_low, found.rank_high) + _APART * (system in self.apart)
-
-
-def read_headlines(run: Path) -> Headlines:
-    """The headline of a run of any protocol. DataError where there is none to read."""
-    values = read_values(run)
-    # The first place is overall where there is one, and what scored runs are told by.
-    task, _, measure = values.places[0]
-    found = list(fields(values, [task], measures=[measure]))
-    # Over datasets where there is such a place, else on the only one.
-    at = [field for field in found if not field.dataset] or found[:1]
-    printed = {
-        row.system: row
-        for row in RunFolder(run).read_results()
-        if (row.task, row.dataset, row.measure) == (task, at[0].dataset, measure)
-        and not (row.variant or row.subset)
-    }
-    name = values.protocol.upper()
-    return Headlines(
-        f"{name}, 95%" if task == OVERALL else f"{name} {measure if task == 'score' else task}, 95%",
-        numbers.unit_of(values.protocol),
-        {one.system: _as_printed(one, printed.get(one.system)) for field in at for one in field.entrants},
-        frozenset(one.system for field in at if field.group for one in field.entrants),
-    )
-
-
-def _as_printed(one: Entrant, row: Result | None) -> Entrant:
-    """With the interval that the run itself prints, where it does: scored runs have their protocol's own."""
-    return one if row is None or row.ci_low is None else replace(one, low=row.ci_low, high=row.ci_high)
-
-
-def render_headlines(found: Sequence[Headlines], *, width: int = 80, unicode: bool = True) -> Text:
+def render_headlines(found: Sequence[Leading], *, width: int = 80, unicode: bool = True) -> Text:
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
     from rich.text import Text
 
-    systems = list(dict.fromkeys(name for run in found for name in run.entrants))
+    systems = tuple(shared(found))
     tables = [
         render_table(*_table(part, systems), width=width, wide=True, unicode=unicode)
         for part in _parts(found, systems, width)
@@ -86,19 +30,33 @@ def render_headlines(found: Sequence[Headlines], *, width: int = 80, unicode: bo
     return Text("\n\n").join([*tables, Text("\n").join(notes)])
 
 
-def _table(found: Sequence[Headlines], systems: Sequence[str]) -> tuple[list[Column], list[list[str | Text]]]:
+def cells(run: Leading, system: str) -> tuple[str, str]:
+    """Value with interval, and rank range; a dash for a system that the run has not."""
+    leader = run.leaders.get(system)
+    if leader is None:
+        return numbers.NONE, numbers.NONE
+    value = " ".join(filter(None, (leader.value.text, leader.value.interval)))
+    return value, leader.placed + _APART * leader.apart if leader.rank else numbers.NONE
+
+
+def _title(run: Leading) -> str:
+    """`SAGE, 95%`: what is overall goes without saying, and a study's mean stands in the notes."""
+    return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
+
+
+def _table(found: Sequence[Leading], systems: Sequence[str]) -> tuple[list[Column], list[list[str | Text]]]:
     columns = [Column("System")]
     for run in found:
-        columns += [Column(run.title, right=True), Column("Rank")]
+        columns += [Column(_title(run), right=True), Column("Rank")]
     rows: list[list[str | Text]] = [
-        [name, *(cell for run in found for cell in run.cells(name))]
+        [name, *(cell for run in found for cell in cells(run, name))]
         for name in systems
-        if any(name in run.entrants for run in found)
+        if any(name in run.leaders for run in found)
     ]
     return columns, rows
 
 
-def _parts(found: Sequence[Headlines], systems: Sequence[str], width: int) -> Iterator[Sequence[Headlines]]:
+def _parts(found: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
     """The runs in as few equal parts as fit."""
     for count in range(1, len(found) + 1):
         size = ceil(len(found) / count)
@@ -108,19 +66,25 @@ def _parts(found: Sequence[Headlines], systems: Sequence[str], width: int) -> It
             return
 
 
-def _width(found: Sequence[Headlines], systems: Sequence[str]) -> int:
+def _width(found: Sequence[Leading], systems: Sequence[str]) -> int:
     columns, rows = _table(found, systems)
     lines = [[column.title for column in columns], *rows]
     return sum(max(map(len, map(str, column))) + GAP for column in zip(*lines, strict=True)) - GAP
 
 
-def _notes(found: Sequence[Headlines]) -> Iterator[str]:
-    points = " and ".join(one.title.split(",")[0] for one in found if one.unit is numbers.POINTS)
+def _notes(found: Sequence[Leading]) -> Iterator[str]:
+    points = " and ".join(one.run for one in found if one.has_points)
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         "Rank: the places that paired tests allow, each run by itself. Intervals that overlap are no test."
-        if any(one.rank_low is not None for run in found for one in run.entrants.values())
+        if any(one.rank for run in found for one in run.leaders.values())
         else "No ranks: there is nothing to test."
     )
-    if any(run.apart for run in found):
+    if any(one.apart for run in found for one in run.leaders.values()):
         yield f"{_APART} ranked by themselves: another method stands behind their scores."
+    for run in found:
+        if run.people:
+            yield f"{run.run}: {run.measure}; {run.people}."
+    alone = len({name for run in found for name in run.leaders} - set(shared(found)))
+    if alone:
+        yield f"{numbers.counted(alone, 'system')} of one later run alone: in the table of that run."

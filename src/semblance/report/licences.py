@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from semblance.errors import DataError
+
 OWN = "not recorded: own data"
 SAMPLE = "that of Semblance"
 DESCRIPTIONS = (".yaml", ".yml")
@@ -29,10 +31,10 @@ def licence_of(source: str) -> str:
 
 def _described(path: Path) -> str:
     """What a description says of its data; empty where it is gone, broken or silent."""
-    import yaml
+    from semblance.data.yaml12 import read_yaml
 
     try:
-        plain = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        plain = read_yaml(path)
+    except DataError:
         return ""
     return str(plain.get("licence") or "") if isinstance(plain, dict) else ""

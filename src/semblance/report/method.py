@@ -1,25 +1,23 @@
-"""The page that says how every number came about: data, software, seeds, tests, problems, cost, command."""
+"""How the numbers of one run came about: data, software, seeds, tests, problems, cost, command."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from semblance.protocols import numbers
 from semblance.report.board import Board
-from semblance.report.citing import Citation, citations
 from semblance.report.cost import Cost, costs, paid
-from semblance.report.found import MANIFEST, Left
-from semblance.report.gathered import Run
+from semblance.report.found import MANIFEST
 from semblance.report.licences import licence_of
 from semblance.report.notes import Note, notes_of
 from semblance.report.record import Record
 from semblance.report.tasks import PLACES, Task
 from semblance.report.wording import WORDINGS, Wording, defaults_of
+from semblance.runs.promise import in_words
 
-MACHINE = ("processor", "cores, memory", "platform", "semblance")
 PAPER_TOKENIZER = "cl100k"
 WITHOUT_PROMPT = ("recorded", "copied", "permuted")
 """Paraphrasers that are told nothing."""
@@ -60,7 +58,7 @@ class Session:
 
 @dataclass(frozen=True)
 class MethodPage:
-    """The part of one run; `mark` ends the ids of its headings."""
+    """What is said of one run; `mark` ends the ids of its parts."""
 
     title: str
     mark: str
@@ -79,37 +77,6 @@ class MethodPage:
     alpha: float
     correction: str
     semblance: str
-
-    @property
-    def named(self) -> str:
-        """The end of a label that must tell runs apart."""
-        return f", {self.title}" if self.mark else ""
-
-
-@dataclass(frozen=True)
-class Methods:
-    """The content of the page: a part per run, folders that were left out, and the papers."""
-
-    parts: tuple[MethodPage, ...]
-    left: tuple[Left, ...]
-    citations: tuple[Citation, ...]
-
-
-def methods_of(runs: Sequence[Run]) -> Methods:
-    """The page of all runs. What a later part would repeat of the first is said there."""
-    parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
-    later = [_after(parts[0], one) for one in parts[1:]]
-    return Methods((*parts[:1], *later), runs[0].left, citations({run.record.kind for run in runs}))
-
-
-def _after(first: MethodPage, one: MethodPage) -> MethodPage:
-    """A part without the versions and the machine of the first, where they are the same."""
-    machine = {fact for fact in first.facts if fact[0] in MACHINE}
-    return replace(
-        one,
-        versions=() if one.versions == first.versions else one.versions,
-        facts=tuple(fact for fact in one.facts if fact not in machine),
-    )
 
 
 def method_page(record: Record, board: Board, *, mark: str = "", title: str = "") -> MethodPage:
@@ -197,11 +164,29 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer.get("name") else None),
         ("processor", hardware.get("cpu")),
         ("cores, memory", f"{hardware.get('cores')}, {hardware.get('memory_gib')} GiB" if hardware else None),
+        ("most memory held", _memory(record)),
         ("platform", hardware.get("platform")),
         ("semblance", manifest.get("semblance")),
         ("manifest.json, SHA-256", _digest(record)),
     )  # fmt: skip
     return tuple((key, str(value)) for key, value in named if value is not None)
+
+
+def _memory(record: Record) -> str | None:
+    """What the processes of the run held together at most beside what was promised; without a promise, what a cell's
+    process held."""
+    promise = record.manifest.get("memory")
+    if isinstance(promise, Mapping):
+        held, promised = (in_words(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes"))
+        return (
+            f"{held}, of {promised} promised"
+            if promise.get("kept")
+            else f"{held}: MORE than {promised} promised"
+        )
+    peaks = [
+        size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)
+    ]
+    return f"{in_words(max(peaks))}, by the process of a cell" if peaks else None
 
 
 def _digest(record: Record) -> str | None:

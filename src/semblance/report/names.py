@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from semblance.runs.tails import tails
+
 LONG = 28
 LONGEST = 44
 SERVING = {
@@ -61,10 +63,7 @@ def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
     >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
     ['may/sage', 'june/sage']
     """
-    parts = [folder.absolute().parts for folder in folders]
-    depth = 1
-    while depth < max(map(len, parts)) and len({one[-depth:] for one in parts}) < len(set(parts)):
-        depth += 1
-    names = ["/".join(one[-depth:]) for one in parts]
-    short = [name.removeprefix(kind).lstrip("-_. ") or name for name in names] if depth == 1 else names
+    names = list(tails(folders))
+    deep = any("/" in name for name in names)
+    short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
     return short if len(set(short)) == len(set(names)) else names

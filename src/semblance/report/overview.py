@@ -10,11 +10,10 @@ from semblance.protocols import numbers
 from semblance.report.board import Board
 from semblance.report.comparison import Forest, forest_of
 from semblance.report.gathered import Run
-from semblance.report.matrix import Matrix
 from semblance.report.notes import Note, gathered_notes
 from semblance.report.shown import Shown, shown
 from semblance.report.tasks import PLACES
-from semblance.report.together import together
+from semblance.report.together import Together, together
 from semblance.report.verdict import Sentence, Verdict, board_verdict, listed, plain
 
 QUESTIONS = {
@@ -60,7 +59,7 @@ class Overview:
     notes: tuple[Note, ...]
     more_notes: int
     names: tuple[str, ...]
-    together: Matrix | None
+    together: Together | None
     shown: Shown
     cards: tuple[Card, ...]
     forest: Forest | None

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import read_bounded
 from semblance.contracts import Kind
 from semblance.errors import DataError
 from semblance.records import Result
@@ -267,7 +268,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return dict(json.loads(path.read_text("utf-8")))
+        return dict(json.loads(read_bounded(path).decode("utf-8")))
     except (ValueError, TypeError, RecursionError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),

@@ -88,6 +88,6 @@ SECTIONS = (
     Section("systems", "Systems", "systems.html", "semblance.report.cards:cards_of"),
     Section("items", "Items", "items.html", "semblance.report.items:items_of", data=True),
     Section("reading", "Reading", "reading.html", "semblance.report.reading:reading_of"),
-    Section("method", "Method", "method.html", "semblance.report.method:methods_of"),
+    Section("method", "Method", "method.html", "semblance.report.methods:methods_of"),
 )  # fmt: skip
 """In the order of the navigation; the pages of further protocols stand after these."""

@@ -38,16 +38,16 @@ def _order(path: Path) -> tuple[bool, int, str]:
 
 
 def _table(path: Path) -> FileTable | None:
-    lines = path.read_text("utf-8").splitlines()
+    lines = path.read_text("utf-8", errors="replace").splitlines()
     title = next((line.strip("* ") for line in lines if line.startswith("**")), path.stem)
     rows = [_cells(line) for line in lines if line.startswith("|")]
-    if len(rows) < 3:
+    if len(rows) < 3 or not all(rows):
         return None
     heading, *columns = rows[0]
     exact = _exact(path.with_suffix(".csv"), rows[0])
     body = []
     for place, (label, *cells) in enumerate(rows[2:]):
-        values = exact[place] if place < len(exact) else [""] * len(cells)
+        values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
         body.append((label.strip("*"), tuple(zip((_plain(cell) for cell in cells), values, strict=True))))
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))
     note = " ".join(line for line in lines[last + 1 :] if line)
@@ -68,8 +68,11 @@ def _exact(path: Path, heads: Sequence[str]) -> list[list[str]]:
     """The numbers of every row but those of its label, where the CSV has the same columns; else nothing."""
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.reader(stream))
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as stream:
+            rows = list(csv.reader(stream))
+    except csv.Error:
+        return []
     if not rows or [name.casefold() for name in rows[0]] != [name.casefold() for name in heads]:
         return []
     return [[cell if _is_number(cell) else "" for cell in row[1:]] for row in rows[1:]]

@@ -35,7 +35,8 @@ def all_tasks(record: Record) -> tuple[Task, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
         return ()
-    tasks: tuple[Task, ...] = import_module(PLACES[record.kind]).TASKS
+    place = import_module(PLACES[record.kind])
+    tasks: tuple[Task, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
     return tasks
 
 

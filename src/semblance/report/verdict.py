@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from semblance.protocols import numbers
+from semblance.protocols.comparisons import untold
 from semblance.protocols.numbers import POINTS
 from semblance.report.board import Board, Row
 from semblance.report.record import OVERALL, Record, Scope
@@ -127,7 +128,8 @@ def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Se
     more: Sentence = (" ", *_names(others), " may also be first.") if others else ()
     if told:
         return (*values[0], " beats ", *values[1], f", the next, by {gap}.", *more)
-    return (*values[0], " and ", *values[1], f" differ by {gap} and cannot be told apart.", *more)
+    apart = untold(pair.ci_low, pair.ci_high)
+    return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)
 
 
 def _names(rows: Sequence[Row], most: int = 4) -> Sentence:

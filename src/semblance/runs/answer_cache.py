@@ -57,8 +57,16 @@ class AnswerCache(Store):
         if checksum != seal(key, content):
             self.drop(key)
             return None
-        kept = json.loads(content)
-        return Completion(kept["text"], None, Usage(**kept["usage"]), kept["model"], kept["finish"])
+        try:
+            return _completion(json.loads(content))
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            RecursionError,
+        ):  # sealed by something that is not this class
+            self.drop(key)
+            return None
 
     def write(self, key: bytes, model: str, answer: Completion) -> None:
         """Keep `answer` of the model with this identity; a key that is already there keeps what it has."""
@@ -77,6 +85,14 @@ class AnswerCache(Store):
         """What the cache holds now; zeros where it cannot be read."""
         rows = self._all("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
         return AnswersInfo(self.path, self._size(), sum(n for _, n in rows), dict(rows))
+
+
+def _completion(kept: Any) -> Completion:
+    """The answer that was written; LookupError, TypeError or ValueError for anything else."""
+    words = kept["text"], kept["model"], kept["finish"]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError("not an answer")
+    return Completion(words[0], None, Usage(**kept["usage"]), *words[1:])
 
 
 def answer_key(

@@ -12,9 +12,10 @@ vectors are NaN, and the others' are kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from semblance.contracts import Encoder, Role
 from semblance.errors import ModelError, TextRefused
 from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.promise import Footprint, check
 
 _CHUNK_SIZE = 64
 _HOPELESS = 8
@@ -41,17 +43,29 @@ class Counts:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Account:
+    """What an encoder did on another machine, to be counted here."""
+
+    counts: Counts
+    failures: Mapping[str, str]
+
+
 class CachedEncoder:
     """`encoder` behind `cache`.
 
     The encoder may have attributes beside its contract: `chunk_size`, texts per chunk (64 without it);
     `uses_roles`, False where a role makes no difference to its vectors, so that they are kept only once; and
-    `encode_chunks` of a RemoteEncoder, which then gets all chunks that are missing at once. Each chunk is kept
+    `encode_chunks` of a RemoteEncoder, which then gets all chunks that are missing at once; so does `encode_together`,
+    of the same vectors as `encode`, where `joins_chunks` is True. Each chunk is kept
     the moment it is there, so an error or a budget that ends a call loses nothing that was paid for.
 
     `progress` is called with the number of distinct texts of each chunk as it is done, `kept` with that of each chunk
     that was made, once the cache has it. `failures`
     are the texts that could not be encoded, with the reason: asked for once, never kept, so a later run asks again.
+
+    It pickles as its encoder and its cache's path. A copy tells nobody what it does; its `account` says it afterwards,
+    for `accept` of the original.
     """
 
     def __init__(
@@ -69,8 +83,35 @@ class CachedEncoder:
         self.counts = Counts()
         self.failures: dict[str, str] = {}
         self._fetched: set[bytes] = set()
+        self._away = False
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
         self.uses_roles: bool = getattr(encoder, "uses_roles", True)
+
+    def __getstate__(self) -> tuple[Encoder, EmbeddingCache]:
+        return self.encoder, self.cache
+
+    def __setstate__(self, state: tuple[Encoder, EmbeddingCache]) -> None:
+        CachedEncoder.__init__(self, *state)
+        self._away = True
+
+    def account(self) -> Account | None:
+        """What a copy has counted since it was last asked; None of the original, which has counted it."""
+        if not self._away:
+            return None
+        counts, self.counts = self.counts, Counts()
+        return Account(counts, dict(self.failures))
+
+    def accept(self, account: Account) -> None:
+        """Count what a copy did, and tell of it."""
+        done, mine = account.counts, self.counts
+        mine.encoded += done.encoded
+        mine.cached += done.cached
+        mine.truncated += done.truncated
+        mine.seconds += done.seconds
+        self.failures.update(account.failures)
+        if self.kept is not None and done.encoded:
+            self.kept(done.encoded)
+        self._advance(done.encoded + done.cached)
 
     @property
     def name(self) -> str:
@@ -96,10 +137,13 @@ class CachedEncoder:
         """Embeddings, (n, dim) float32; equal texts have equal vectors, a text among `failures` has NaN.
 
         ModelError when the encoder fails, or gives another shape or values that are not finite, BudgetExceeded
-        when a limit is reached; finished chunks are kept.
+        when a limit is reached, UsageError where the vectors would break a promise of memory; finished chunks are kept.
         """
         role = role if self.uses_roles else None
         distinct, chunks = self._chunks(texts)
+        # As they are made, and in the order of the texts.
+        size = 4 * (len(distinct) + len(texts)) * self.dim
+        check(Footprint({f"the vectors of {len(texts):,} texts": size}))
         vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
         for position, found in self._vectors(chunks, role):
             start = position * self.chunk_size
@@ -170,6 +214,10 @@ class CachedEncoder:
         many = getattr(self.encoder, "encode_chunks", None)
         if many is not None and len(chunks):
             yield from many(chunks, role=role)
+            return
+        if getattr(self.encoder, "joins_chunks", False):
+            together: Any = self.encoder
+            yield from together.encode_together(chunks, role=role)
             return
         for position, chunk in enumerate(chunks):
             try:

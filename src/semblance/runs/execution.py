@@ -1,47 +1,80 @@
-"""Doing cells: here or in worker processes, with what is finished kept whatever happens.
-
-A cell that fails is a record with its reason and the others go on. The parent only collects; the process that
-evaluates a cell writes its files, so a killed run loses the cells in work and nothing else.
-"""
+"""Doing the cells of a run with the engine that was chosen, with what is finished kept whatever happens."""
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import threading
-import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from semblance.errors import BudgetExceeded, SemblanceError
-from semblance.records import TaskOutcome
-from semblance.runs.cells import Cell, CellRecord, failed, finished
-from semblance.runs.folder import RunFolder, write_columns
-from semblance.runs.memory import PeakMemory
+from semblance.runs.cells import Cell, CellRecord
+from semblance.runs.engines.contract import Engine, Listener, Ray, Work, Workers, crew
+from semblance.runs.engines.here import InThisProcess
+from semblance.runs.folder import RunFolder
 
-Advance = Callable[[int], None]
-Work = Callable[[Any, Advance], TaskOutcome]
-"""From a cell's job to its outcome; calls the second argument with the number of texts done, now and then."""
+_NONE: Mapping[str, str] = {}
+
+__all__ = ["Crew", "Listener", "execute"]
 
 
-class Listener(Protocol):
-    """Hears how a run goes on."""
+class Crew:
+    """Who does the cells of a run: an engine that is opened when there is work for it, and serves until `close`.
+    `files` are read by the cells: the machines of a cluster must see them; `identities` of the systems, by name, are
+    what they must be there."""
 
-    def started(self, cell: Cell) -> None:
-        """A cell is in work."""
-        ...
+    def __init__(
+        self,
+        workers: Workers,
+        folder: RunFolder,
+        files: Sequence[Path] = (),
+        identities: Mapping[str, str] = _NONE,
+    ) -> None:
+        self.chosen, self._folder = crew(workers), folder
+        self._files, self._identities = files, identities
+        self._facts: dict[str, Any] = {}
+        self._held = ExitStack()
+        self._cluster: Engine | None = None
 
-    def advanced(self, cell: Cell, texts: int) -> None:
-        """So many more texts of the cell are done."""
-        ...
+    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+        """The records of the cells as they end, in any order."""
+        if cells:
+            with closing(self._engine(len(cells)).do(cells, work, listener)) as done:  # type: ignore[type-var]
+                yield from done
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:
-        """A cell is done or has failed."""
-        ...
+    def close(self) -> None:
+        """Leave the cluster, or stop it where it was started for the run."""
+        self._cluster = None
+        self._held.close()
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a manifest says of the engine: its name, and of a cluster what it offered."""
+        chosen = self.chosen
+        if isinstance(chosen, Ray):
+            return {"name": chosen.name, "address": chosen.address, **self._facts}
+        return {"name": chosen.name, "workers": chosen.count}
+
+    @property
+    def workers(self) -> int:
+        """Cells that are done side by side; 0 where that is not known yet."""
+        return self._facts.get("cpus", 0) if isinstance(self.chosen, Ray) else self.chosen.count
+
+    def _engine(self, cells: int) -> Engine:
+        chosen = self.chosen
+        if isinstance(chosen, Ray):
+            if self._cluster is None:
+                from semblance.runs.cluster.engine import over_ray
+
+                cluster = self._held.enter_context(
+                    over_ray(chosen, self._folder, self._files, self._identities)
+                )
+                self._cluster, self._facts = cluster, cluster.facts
+            return self._cluster
+        if chosen.count == 1 or cells == 1:
+            return InThisProcess(self._folder)
+        from semblance.runs.engines.processes import InProcesses
+
+        return InProcesses(self._folder, chosen.count)
 
 
 def execute(
@@ -49,7 +82,7 @@ def execute(
     work: Work,
     folder: RunFolder,
     *,
-    workers: int,
+    crew: Crew,
     listener: Listener,
     remote: Work | None = None,
 ) -> Iterator[CellRecord]:
@@ -59,141 +92,6 @@ def execute(
     process, where `remote` keeps the accounts: many of their calls are in flight at once anyway. BudgetExceeded ends
     the run.
     """
-    here = [cell for cell in cells if not cell.remote]
-    if workers <= 1 or len(here) <= 1:
-        yield from _in_this_process(here, work, folder, listener)
-    else:
-        yield from _in_workers(here, work, folder, workers, listener)
-    yield from _in_this_process([cell for cell in cells if cell.remote], remote or work, folder, listener)
-
-
-def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> CellRecord:
-    """Evaluate one cell and write its items and its record; a failure becomes a record too, the end of the money
-    does not."""
-    start, memory = time.perf_counter(), PeakMemory()
-    try:
-        outcome = work(cell.job, advance)
-        _write_items(cell, outcome, folder)
-        record = finished(cell, outcome, time.perf_counter() - start, memory.bytes)
-    except BudgetExceeded:
-        raise
-    except Exception as error:
-        folder.write_log(cell, traceback.format_exc())
-        record = failed(cell, _in_words(error), time.perf_counter() - start)
-    folder.write_cell(cell, record)
-    return record
-
-
-def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
-    for suffix, columns in (("", outcome.items), (".rankings", outcome.rankings)):
-        if columns:
-            where = (cell.task, cell.dataset, cell.system, suffix)
-            write_columns(folder.items_path(*where, variant=cell.variant), columns)
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, SemblanceError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    first_line = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
-
-
-def _in_this_process(
-    cells: Sequence[Cell], work: Work, folder: RunFolder, listener: Listener
-) -> Iterator[CellRecord]:
-    for cell in cells:
-        listener.started(cell)
-        record = do_cell(cell, work, folder, lambda texts, cell=cell: listener.advanced(cell, texts))  # type: ignore[misc]
-        listener.ended(cell, record)
-        yield record
-
-
-def _in_workers(
-    cells: Sequence[Cell], work: Work, folder: RunFolder, workers: int, listener: Listener
-) -> Iterator[CellRecord]:
-    """Cells in a pool; if a worker dies, what it may have held is done again one by one, to find the culprit."""
-    by_key = {cell.key: cell for cell in cells}
-    left = list(cells)
-    size = workers
-    while left:
-        alone = left if size > 1 else left[:1]
-        with _Pool(size, folder, work, by_key, listener) as pool:
-            for cell, record in pool.do(alone):
-                left.remove(cell)
-                listener.ended(cell, record)
-                yield record
-        if pool.broken and size == 1:
-            cell = left.pop(0)
-            record = failed(cell, "the worker process died, most likely for lack of memory", 0.0)
-            folder.write_cell(cell, record)
-            listener.ended(cell, record)
-            yield record
-        size = 1 if pool.broken else size
-
-
-class _Pool:
-    """A process pool whose workers report what they start and how far they are."""
-
-    def __init__(
-        self, size: int, folder: RunFolder, work: Work, by_key: dict[str, Cell], listener: Listener
-    ) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.broken = False
-        self._events = context.SimpleQueue()
-        self._executor = ProcessPoolExecutor(
-            size,
-            mp_context=context,
-            initializer=_start_worker,
-            initargs=(self._events, str(folder.path), work),
-        )
-        self._by_key, self._listener = by_key, listener
-        self._reader = threading.Thread(target=self._hear, daemon=True)
-
-    def __enter__(self) -> _Pool:
-        self._reader.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            for process in list((self._executor._processes or {}).values()):
-                process.terminate()
-        self._executor.shutdown(cancel_futures=True)
-        self._events.put(None)
-        self._reader.join(timeout=5)
-
-    def do(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellRecord]]:
-        pending: dict[Future[CellRecord], Cell] = {}
-        try:
-            pending = {self._executor.submit(_do_in_worker, cell): cell for cell in cells}
-            while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield pending.pop(future), future.result()
-        except BrokenProcessPool:
-            self.broken = True
-
-    def _hear(self) -> None:
-        while (event := self._events.get()) is not None:
-            key, texts = event
-            cell = self._by_key[key]
-            if texts is None:
-                self._listener.started(cell)
-            else:
-                self._listener.advanced(cell, texts)
-
-
-_worker: dict[str, Any] = {}
-
-
-def _start_worker(events: Any, folder: str, work: Work) -> None:
-    # Ctrl-C reaches the whole group; only the parent answers it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
-
-
-def _do_in_worker(cell: Cell) -> CellRecord:
-    events = _worker["events"]
-    events.put((cell.key, None))
-    return do_cell(cell, _worker["work"], _worker["folder"], lambda texts: events.put((cell.key, texts)))
+    yield from crew.do([cell for cell in cells if not cell.remote], work, listener)
+    paid = [cell for cell in cells if cell.remote]
+    yield from InThisProcess(folder).do(paid, remote or work, listener)

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,28 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with temporary.open("wb") as stream:
+    # What is there is never followed: in a folder that others can write it may be their link to one of our files.
+    temporary.unlink(missing_ok=True)
+    with temporary.open("xb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(path)
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made where it is missing: each one that is made is for its owner only."""
+    for folder in reversed([one for one in (path, *path.parents) if not one.exists()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def private_file(path: Path) -> Path:
+    """The file, made empty where it is missing: for its owner only, unless its folder is one that a group writes."""
+    if not path.exists() and not path.parent.stat().st_mode & stat.S_IWGRP:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return path
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
@@ -40,4 +59,4 @@ def slug(name: str) -> str:
     ('bm25', 'st_ORG_MODEL-3def02cc')
     """
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:60]
-    return safe if safe == name else f"{safe}-{digest(name)[:8]}"
+    return safe if safe and safe == name else f"{safe}-{digest(name)[:8]}"

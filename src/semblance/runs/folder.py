@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError, UsageError
+from semblance.limits import WHOLE
 from semblance.records import Result
 from semblance.runs.cells import Cell, CellRecord, record_from_json, record_to_json
 from semblance.runs.files import slug, to_json, write_atomic
+from semblance.runs.manifest_shape import check_shape
 
 SCHEMA = 1
 _WORDS = (
@@ -48,8 +51,10 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            manifest = dict(json.loads(path.read_text("utf-8")))
+            manifest = dict(json.loads(read_bounded(path).decode("utf-8")))
             schema = manifest["schema"]
+            if schema == SCHEMA:
+                check_shape(manifest)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 "the manifest cannot be read",
@@ -92,8 +97,8 @@ class RunFolder:
     def read_cell(self, cell: Cell) -> CellRecord | None:
         """The record of a cell if it is there and whole, failed ones included."""
         try:
-            return record_from_json(json.loads(self.cell_path(cell).read_text("utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
+            return record_from_json(json.loads(read_bounded(self.cell_path(cell)).decode("utf-8")))
+        except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def write_cell(self, cell: Cell, record: CellRecord) -> None:
@@ -142,7 +147,7 @@ class RunFolder:
         if not self.results.exists():
             return []
         rows = []
-        for number, line in enumerate(self.results.read_bytes().splitlines(), start=1):
+        for number, line in enumerate(read_bounded(self.results, WHOLE).splitlines(), start=1):
             try:
                 rows.append(_result(json.loads(line)))
             except (ValueError, TypeError, RecursionError) as error:
@@ -159,11 +164,13 @@ class RunFolder:
 
 
 def _result(plain: Any) -> Result:
-    """A row from its JSON; TypeError where a column is of another type than it should be."""
+    """A row from its JSON; TypeError where a column is of another type than it should be, ValueError for half of a
+    surrogate pair, which no file could hold again."""
     row = Result(**plain)
     for name in _WORDS:
         if not isinstance(getattr(row, name), str):
             raise TypeError(f"{name} is no text")
+    "".join(getattr(row, name) for name in _WORDS).encode()
     for name in _NUMBERS:
         value = getattr(row, name)
         if isinstance(value, bool) or not isinstance(value, int | float | None):

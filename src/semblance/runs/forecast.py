@@ -12,6 +12,8 @@ from typing import Any, cast
 from semblance.contracts import Encoder, RemoteEncoder, Role, Tokenizer
 from semblance.runs.cached_encoder import CachedEncoder
 from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.promise import in_words as size_in_words
+from semblance.runs.promise import limit
 from semblance.runs.spending import dollars
 
 COUNTED, SAMPLED = 20_000, 200
@@ -26,7 +28,8 @@ class Forecast:
 
     `texts` are the distinct ones of every call, of which `cached` need no work; `tokens` are those of the rest,
     counted with the system's own tokenizer and all of them where `exact`. `requests` is None for a system that sends
-    none, `usd` None where the price is not known. `seconds` are measured, or `assumed`, or None.
+    none, `usd` None where the price is not known. `seconds` are measured, or `assumed`, or None. `memory_bytes` are
+    what a process will hold at most while it does this; 0 where that was not estimated.
     """
 
     task: str
@@ -42,6 +45,7 @@ class Forecast:
     disk_bytes: int = 0
     exact: bool = False
     assumed: bool = False
+    memory_bytes: int = 0
 
 
 def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
@@ -59,6 +63,7 @@ def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
             usd=None if total.usd is None or cell.usd is None else total.usd + cell.usd,
             seconds=None if total.seconds is None or cell.seconds is None else total.seconds + cell.seconds,
             disk_bytes=total.disk_bytes + cell.disk_bytes,
+            memory_bytes=max(total.memory_bytes, cell.memory_bytes),
             exact=total.exact and cell.exact,
             assumed=total.assumed or cell.assumed,
         )
@@ -203,13 +208,14 @@ def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
         "kept",
         "items",
         "disk",
+        "memory",
     ]
     return titles, [
         [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
          ("" if cell.exact else "~") + f"{cell.tokens:,}", dollars(cell.usd),
          "?" if cell.seconds is None else f"{cell.seconds:,.1f} s",
          "" if cell.requests is None else f"{cell.requests:,}", f"{cell.cached:,}", f"{cell.items:,}",
-         f"{cell.disk_bytes / 1e6:,.1f} MB"]
+         f"{cell.disk_bytes / 1e6:,.1f} MB", size_in_words(cell.memory_bytes) if cell.memory_bytes else ""]
         for cell in forecasts.cells
     ]  # fmt: skip
 
@@ -229,8 +235,22 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
         f"{len(forecasts.cells)} cells, about {forecasts.seconds:,.0f} s on one worker, at most {disk:,.0f} MB "
         f"of embeddings, {money}."
     )
+    if most := max((cell.memory_bytes for cell in forecasts.cells), default=0):
+        yield from _of_memory(most)
     if paid:
         yield (
             f"Nothing was sent. Time of a server: its rpm and tpm where given, else {ANSWER_SECONDS} s a request, "
             f"{AT_ONCE} at once, assumed. Retries come on top."
         )
+
+
+def _of_memory(most: int) -> Iterator[str]:
+    """What a cell holds at most, and whether that is what was promised."""
+    promised = limit()
+    said = f"A cell holds {size_in_words(most)} of memory at most"
+    if promised is None:
+        yield f"{said}, by estimate."
+    elif most <= promised:
+        yield f"{said}, by estimate: within the {size_in_words(promised)} promised."
+    else:
+        yield f"{said}, by estimate: cells that would hold more than the {size_in_words(promised)} promised will fail."

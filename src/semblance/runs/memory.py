@@ -1,9 +1,10 @@
-"""The most memory that this process has held while it did something."""
+"""What memory this process and its children hold, and the most that they have held while something was done."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from threading import Event, Thread
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -44,3 +45,57 @@ def _ever() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident(process: int | None = None) -> int | None:
+    """The bytes of memory that a process (by default this one) holds now; None where the system does not tell, or the
+    process is gone."""
+    try:
+        lines = Path(f"/proc/{process or 'self'}/status").read_text().splitlines()
+    except OSError:
+        return None
+    found = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+    return next((int(kib) * 1024 for kib in found), None)
+
+
+class Watch:
+    """Looks now and then at what this process and those that it has started hold together; `most` is the most so far.
+    Pages that they share count for each of them."""
+
+    def __init__(self, period: float = 0.2) -> None:
+        self.most = 0
+        self._period, self._over = period, Event()
+        self._thread = Thread(target=self._go_on, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Look once."""
+        below = sum(resident(process) or 0 for process in _children(Path("/proc/self")))
+        # The system remembers this process's peak, which may lie between two looks.
+        self.most = max(
+            self.most, (resident() or 0) + below, (_since_begun() or _ever() or 0) if not below else 0
+        )
+
+    def _go_on(self) -> None:
+        while True:
+            self.look()
+            if self._over.wait(self._period):
+                return
+
+
+def _children(process: Path) -> list[int]:
+    """The ids of the processes below one."""
+    found: list[int] = []
+    try:
+        for thread in (process / "task").iterdir():
+            found += map(int, (thread / "children").read_text().split())
+    except OSError:
+        return found
+    return found + [one for child in found for one in _children(Path("/proc", str(child)))]

@@ -43,8 +43,14 @@ def _processor() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
-def _memory_gib() -> float | None:
+def memory() -> int | None:
+    """The memory that is built in, in bytes; None where the system does not tell."""
     try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def _memory_gib() -> float | None:
+    built_in = memory()
+    return None if built_in is None else round(built_in / 2**30, 1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Kind, Ranked, Role
+from semblance.contracts import Kind, Ranked, Role, Spread
 
 Hear = Callable[[Sequence[str], Role | None], None]
 
@@ -50,7 +50,12 @@ class Rehearsal:
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,  # noqa: ARG002 - nothing is searched
     ) -> Iterator[Ranked]:
         """The first k texts of each shard."""
         self.hear(queries, "query")

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
 from time import sleep
+from types import NoneType
 from typing import Any
 
 from semblance.contracts import Usage
@@ -158,11 +159,24 @@ class Spending:
 def _read(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_bytes().splitlines():
         try:
-            yield json.loads(line)
-        except ValueError:  # the end of a full disk
+            row = json.loads(line)
+            whole = isinstance(row, dict) and _is_whole(row)
+        except (ValueError, RecursionError):  # the end of a full disk
             continue
+        if whole:
+            yield row
+
+
+def _is_whole(line: Mapping[str, Any]) -> bool:
+    """Whether every field is of its kind, and the fields are there that belong to an open request."""
+    numbers = {"open", "closed", *asdict(Spent())}
+    for name, value in line.items():
+        kind: Any = (int, float, NoneType) if name == "usd" else (int, float) if name in numbers else object
+        if not isinstance(value, kind) or (name in ("session", "account") and not isinstance(value, str)):
+            return False
+    return "open" not in line or {"account", "usd"} <= line.keys()
 
 
 def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:

@@ -6,25 +6,20 @@ What cannot be read or written costs time, never the run: it warns once and the 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, ClassVar, Self
 
+from semblance.folders import cache_folder
+from semblance.runs.files import private_file, private_folder
+
+__all__ = ["Store", "cache_folder", "index_folder", "seal"]
+
 _BUSY_SECONDS = 60
-
-
-def cache_folder() -> Path:
-    """`$SEMBLANCE_CACHE`, or the platform's cache folder."""
-    chosen = os.environ.get("SEMBLANCE_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("semblance")
 
 
 def index_folder() -> Path:
@@ -59,12 +54,16 @@ class Store:
         """The store in the file `path`, made when absent; by default in `cache_folder()`."""
         file = Path(path) if path is not None else cache_folder() / cls.file
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            return cls(file, cls._connect(file))
-        except (OSError, sqlite3.Error) as error:
+            private_folder(file.parent)
+            return cls(file, cls._connect(private_file(file)))
+        # SQLite words its complaint of a damaged file with what it found there, which need be no text.
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             store = cls(file, cls._connect_read_only(file))
             store._warn("opened for writing", error)
             return store
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, (type(self), self.path)
 
     def drop(self, key: bytes) -> None:
         """Forget what is kept under `key`."""
@@ -120,7 +119,7 @@ class Store:
                 return []
             try:
                 return self._connection.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._warn("read", error)
                 return []
 
@@ -131,7 +130,7 @@ class Store:
                 return
             try:
                 self._connection.execute(statement, values)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._warn("written", error)
 
     def _warn(self, what: str, error: Exception) -> None:
@@ -169,7 +168,7 @@ class Store:
             connection.execute("PRAGMA synchronous = NORMAL")
             for table in cls.tables:
                 connection.execute(table)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             connection.close()
             raise
         return connection
@@ -185,6 +184,12 @@ class Store:
                 check_same_thread=False,
             )
             connection.execute(f"SELECT 1 FROM {cls.main} LIMIT 1")
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             return None
         return connection
+
+
+@lru_cache(maxsize=4)
+def _opened(kind: type[Store], path: Path) -> Store:
+    """The store that was sent to this process as its path, opened once."""
+    return kind.open(path)

@@ -9,6 +9,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.accelerator import card
 from semblance.contracts import Ranked
 from semblance.errors import ModelError, UsageError
 from semblance.search.blockwise import blocks, cores, in_threads, stack
@@ -38,6 +39,8 @@ def exact_search(queries: Floats, corpus: Floats, k: int, *, block: int | None =
     equal rows always tie. Rows that are only nearly equal (one text encoded in two batches) tie unless their scores lie
     on both sides of a rounding edge: at a difference of 1e-7, one time in 10. Raises UsageError for shapes that
     do not fit and k < 1, ModelError for values that are not finite.
+
+    Where there is a CUDA card, searches that are worth the way are done there (`on_card`), with the same result.
     """
     return exact_search_shards(queries, [corpus], k, block=block)
 
@@ -61,11 +64,22 @@ def exact_search_shards(
     for shard in shards:
         _check(queries, shard, k)
         vectors = np.asarray(shard, dtype=np.float32)
-        search = _Search(queries, lengths, vectors, found, offset, longest, block)
-        parts = _over_queries(search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // room(k))))
-        found = stack(parts) if parts else found
+        ahead = _on_card(queries, vectors, found, offset)
+        if ahead is None:
+            search = _Search(queries, lengths, vectors, found, offset, longest, block)
+            parts = _over_queries(search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // room(k))))
+            ahead = stack(parts) if parts else found
+        found = ahead
         offset += len(vectors)
     return found
+
+
+def _on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> Ranked | None:
+    """The same from a CUDA card; None where there is none, it is not worth the way, or it has no room."""
+    from semblance.search import on_card
+
+    device = card() if on_card.worth(len(queries), len(vectors)) else None
+    return None if device is None else on_card.search_on_card(device, queries, vectors, before, offset)
 
 
 def _over_queries(search: _Search, queries: int, size: int) -> list[Ranked]:

@@ -160,18 +160,20 @@ def open_system(
     wrap: Callable[[Encoder], Encoder] = lambda encoder: encoder,
     seed: int = 1337,
     ledger: Ledger | None = None,
+    elsewhere: Callable[[bool], Encoder | None] = lambda accelerated: None,  # noqa: ARG005
 ) -> Similarity:
     """The similarity that a spec string names, called by its canonical spec string.
 
     Lexical systems count the tokens of `tokenizer`. An encoder goes through `wrap` (a cache, say), then
     through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
     serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
-    default one without a limit. UsageError for unknown names and parameters, ModelError when a model cannot
-    be loaded.
+    default one without a limit. `elsewhere` gives an encoder that another machine has opened, in place of one that is
+    loaded here; it is told whether the model can use a GPU. UsageError for unknown names and parameters, ModelError
+    when a model cannot be loaded.
     """
     spec = SYSTEMS.parse(text)
     model, transform = SYSTEMS.split(spec, Transform)
-    made = _made(model, ledger, tokenizer=tokenizer, seed=seed)
+    made = _made_elsewhere(model, elsewhere) or _made(model, ledger, tokenizer=tokenizer, seed=seed)
     if hasattr(made, "encode"):
         from semblance.systems.cosine import Cosine
 
@@ -185,6 +187,15 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     return made
+
+
+def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
+    """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
+    entry = SYSTEMS.get(model.name)
+    facts = dict(entry.facts)
+    if facts.get("kind") != "embedding" or "ledger" in signature(entry.load()).parameters:
+        return None
+    return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 
 
 def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:

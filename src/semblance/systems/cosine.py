@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Encoder, Ranked, Role
+from semblance.contracts import Encoder, Ranked, Role, Spread
 from semblance.errors import UsageError
 from semblance.search import exact_search
+from semblance.search.sharding import over_shards
 from semblance.systems.transforms import unit
 
 _BLOCK = 256
@@ -38,9 +40,7 @@ class Cosine:
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
-        part: Any = self.encoder
-        while part is not None and not hasattr(part, "failures"):
-            part = getattr(part, "encoder", None)
+        part = _part_with("failures", self.encoder)
         failed: Mapping[str, str] = {} if part is None else part.failures
         return {text: reason for text, reason in failed.items() if text}
 
@@ -93,12 +93,21 @@ class Cosine:
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
     ) -> Iterator[Ranked]:
-        """`search` in each shard, in order; only one shard's vectors are in memory at a time."""
-        vectors = self._unit(queries, "query")
-        for shard in shards:
-            yield _search_encoded(vectors, self._unit(shard, "document"), k)
+        """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
+        memory at a time."""
+        work = _ShardSearch(self, self._unit(queries, "query"), k)
+        accounts = _part_with("accept", self.encoder)
+        for ranked, account in over_shards(work, shards, spread):
+            if account is not None and accounts is not None:
+                accounts.accept(account)
+            yield ranked
 
     def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
@@ -106,6 +115,28 @@ class Cosine:
         found = unit(vectors)
         found[np.array([not text for text in texts], dtype=bool)] = 0
         return found
+
+
+@dataclass(frozen=True)
+class _ShardSearch:
+    """Encode a shard and search it for the `queries` (q, dim): what is done where the shard is."""
+
+    system: Cosine
+    queries: NDArray[np.float32]
+    k: int
+
+    def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
+        """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
+        found = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
+        accounts = _part_with("accept", self.system.encoder)
+        return found, None if accounts is None else accounts.account()
+
+
+def _part_with(name: str, encoder: Any) -> Any:
+    """The outermost part of an encoder that has an attribute called `name`; None where no part has."""
+    while encoder is not None and not hasattr(encoder, name):
+        encoder = getattr(encoder, "encoder", None)
+    return encoder
 
 
 def _cosines(

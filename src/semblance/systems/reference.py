@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Kind, Ranked
+from semblance.contracts import Kind, Ranked, Spread
 from semblance.randomness import random_bytes
 from semblance.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
+from semblance.search.sharding import over_shards
 from semblance.systems.lexical.tokens import check_pairs
 
 _MANTISSA_BITS = 53
@@ -51,7 +53,12 @@ class Constant:
         return Ranked(np.where(known, first, -1), np.where(known, 1.0, -np.inf))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,  # noqa: ARG002 - the texts are not even looked at
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
         return (self.search(queries, shard, k) for shard in shards)
@@ -95,20 +102,27 @@ class RandomScores:
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
         """The k most similar corpus texts of each query."""
-        return next(self.search_shards(queries, [corpus], k))
+        return self._search(self._hashes(queries)[:, None], k, corpus)
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        left = self._hashes(queries)[:, None]
-        for shard in shards:
-            right = self._hashes(shard)
+        return over_shards(partial(self._search, self._hashes(queries)[:, None], k), shards, spread)
 
-            def prepare(columns: slice, right: NDArray[np.uint64] = right) -> RowScores:
-                return lambda rows: _similarity(left[rows], right[columns])
+    def _search(self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]) -> Ranked:
+        """The best k of the corpus for the hashes of queries (q, 1)."""
+        right = self._hashes(corpus)
 
-            yield ranked_blocks(prepare, (len(left), len(right)), k, threads=cores())
+        def prepare(columns: slice) -> RowScores:
+            return lambda rows: _similarity(left[rows], right[columns])
+
+        return ranked_blocks(prepare, (len(left), len(right)), k, threads=cores())
 
     def _hashes(self, texts: Sequence[str]) -> NDArray[np.uint64]:
         digests = b"".join(random_bytes(8, self.seed, "random similarity", text) for text in texts)

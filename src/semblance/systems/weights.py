@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from semblance.bounded import bounded_entries
 from semblance.errors import ModelError, UsageError
 from semblance.systems.models import known_model
 
@@ -90,7 +91,7 @@ def foreign_code(weights: Weights) -> tuple[str, ...]:
     path = fetched(weights, ("config.json",)) / "config.json"
     try:
         classes = json.loads(path.read_text("utf-8")).get("auto_map", {}).values() if path.is_file() else ()
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         # Whoever loads the model says what is wrong with its configuration.
         return ()
     names = [name for one in classes for name in (one if isinstance(one, list) else [one]) if name]
@@ -100,7 +101,7 @@ def foreign_code(weights: Weights) -> tuple[str, ...]:
 def folder_identity(folder: Path) -> str:
     """The checksum of all files that a model may be made of, their names included; ModelError where none are."""
     digest = hashlib.sha256()
-    files = [path for path in sorted(folder.rglob("*")) if _counts(path, folder)]
+    files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _counts(path, folder)]
     if not files:
         raise ModelError(f"The folder {folder} is empty.", mend="Put the model's files into it.")
     for path in files:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ class Cl100k:
         self._encoding = _open_encoding()
         self.identity = f"cl100k_base/{_SHA256[:16]}/tiktoken-{_version()}"
 
+    def __reduce__(self) -> tuple[Callable[[], Cl100k], tuple[()]]:
+        return _shared, ()
+
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
         return self._encoding.encode_ordinary(text)
@@ -46,6 +50,12 @@ class Cl100k:
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token; a character may be spread over several."""
         return self._encoding.decode_tokens_bytes(self.encode(text))
+
+
+@cache
+def _shared() -> Cl100k:
+    """The tokenizer in a process that it was sent to."""
+    return Cl100k()
 
 
 def at_hand() -> bool:

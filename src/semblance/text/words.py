@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Sequence
-from hashlib import sha256
-from itertools import count
+from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING
 
 from semblance.text.pieces import as_utf8, cut
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_REMEMBERED = 1 << 20
 
 
 class Words:
@@ -23,7 +22,7 @@ class Words:
 
     Whitespace belongs to the piece of the token after it, at the end of the text to that of the last token.
     A text of whitespace alone is one token (the same for all such texts), an empty text none. Case counts.
-    Ids are given in the order of first sight.
+    Ids are 63 bits of a hash of the token, so they are the same in every process.
 
     >>> Words().pieces(" It's here. ")
     [b' It', b"'", b's', b' here', b'. ']
@@ -33,8 +32,10 @@ class Words:
     identity = f"words/1/unicode-{unicodedata.unidata_version}"
 
     def __init__(self) -> None:
-        # A factory without Python code keeps the ids unique when threads meet a new word together.
-        self._ids: defaultdict[str, int] = defaultdict(count().__next__)
+        self._ids = _Ids()
+
+    def __reduce__(self) -> tuple[type[Words], tuple[()]]:
+        return Words, ()
 
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
@@ -49,6 +50,17 @@ class Words:
         """The bytes of each token with the whitespace before it; joined they are the text."""
         text = as_utf8(text).decode()
         return cut(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
+
+
+class _Ids(dict[str, int]):
+    """The id of a token; the tokens of a corpus with typing errors are too many to remember all."""
+
+    def __missing__(self, token: str) -> int:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        hashed = blake2b(token.encode(), digest_size=8).digest()
+        found = self[token] = int.from_bytes(hashed, "little") >> 1
+        return found
 
 
 class EncoderTokenizer:

@@ -176,7 +176,7 @@ def test_no_study_is_said(semblance, tmp_path):
 def test_an_interrupt_says_what_is_kept_and_how_to_resume(study, tmp_path, name):
     """Exit code 130, no traceback, and whole lines only."""
     environment = {**os.environ, **KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
-    with StubServer(chat=annotating(known_of(study)), latency=0.3, queue=2) as stub:
+    with StubServer(chat=annotating(known_of(study)), latency=1.0, queue=2) as stub:
         process = subprocess.Popen(
             [sys.executable, "-m", "semblance", "hume", "annotate", str(study), "--llm", spec(stub)], env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

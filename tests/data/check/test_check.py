@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from semblance.data import SHAPES, open_dataset
-from semblance.data.check import Check
+from semblance.data.check import Check, texts
 from semblance.data.check.figures import balance, off_scale, spread
 from semblance.data.check.shapes import TASKS, near_misses
 from semblance.data.check.stops import Stops
@@ -55,6 +55,18 @@ def test_a_check_agrees_with_the_loaders() -> None:
 def test_the_report_is_json() -> None:
     """Everything in a report can be written as JSON and holds no number that is none."""
     json.dumps(Check("sample").report().as_dict(), allow_nan=False)
+
+
+def test_a_large_table_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths and near repeats are those of its first rows; what is loaded is all of it."""
+    monkeypatch.setattr(texts, "HELD", 40)
+    rows = "".join(f"text number {number % 9}\n" for number in range(10))
+    (tmp_path / "t.csv").write_text("text\n" + rows)
+    report = Check(str(tmp_path / "t.csv")).report()
+    assert [shape.items for shape in report.shapes] == [10]
+    assert report.shapes[0].warnings == ("repeats of an earlier text: 1 (10)",)
+    assert [one.texts for one in report.repeats] == [4]
+    assert "its first 4 rows" in " ".join(report.remarks)
 
 
 def test_two_paths(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_two_runs_of_the_same_items_are_paired(tmp_path: Path) -> None:
     base = read_values(write_run(tmp_path / "base", {"good": VALUES["good"]}))
     found = compare_systems(now, "good", "good", base)
     assert found.pairing.paired
+    assert {(one.a, one.b) for one in found.contrasts} == {("good (now)", "good (base)")}
     other = read_values(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
     apart = compare_systems(now, "good", "good", other)
     assert apart.pairing.reason == "the data of sample differ"

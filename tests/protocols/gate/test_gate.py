@@ -13,6 +13,7 @@ from semblance.protocols.compare import read_values
 from semblance.protocols.gate import as_junit, as_markdown, judged_against, judged_bars, read_bar, read_rows
 from semblance.protocols.gate.verdict import Verdict
 from semblance.records import Result
+from semblance.report.gating import render_gate
 from semblance.runs.folder import RunFolder
 from written_runs import TASK, write_run
 
@@ -90,6 +91,27 @@ def test_what_is_gone_is_a_miss(tmp_path: Path) -> None:
     found = {one.bar: one for one in judged_against(now, base)}
     assert found["sage.overall[b] no worse"].reason == "no value now: not in this run"
     assert not found["sage.overall[b] no worse"].met
+
+
+def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
+    """Met or missed: in the line of each bar of table, Markdown and JUnit, with the reason."""
+    now = read_values(write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5}))
+    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
+    found = judged_against(now, base)
+    assert {one.met for one in found} == {True, False}
+    assert all(one.unpaired.startswith("limit differs: 5 and 9") for one in found)
+    table = str(render_gate(found, width=120))
+    rows = [line for line in table.splitlines() if line.startswith("sage.")]
+    assert len(rows) == len(found)
+    assert all(", unpaired" in row for row in rows)
+    assert "Unpaired (limit differs: 5 and 9)" in table
+    rows = [line for line in as_markdown(found).splitlines() if "no worse" in line]
+    assert all(", unpaired |" in row and "not paired: limit differs" in row for row in rows)
+    cases = ElementTree.fromstring(as_junit(found).encode()).findall("testcase")
+    assert all(case.attrib["name"].endswith("(unpaired)") for case in cases)
+    assert all("limit differs" in (case.findtext("system-out") or "") for case in cases)
+    paired = str(render_gate(judged_against(base, base), width=120))
+    assert "npaired" not in paired
 
 
 def test_junit_and_markdown() -> None:

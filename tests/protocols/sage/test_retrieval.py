@@ -1,11 +1,23 @@
 """Task 5: shares of nDCG@10 and the tie rule."""
 
+from dataclasses import replace
+
+import cloudpickle
 import numpy as np
 import pytest
 
 from semblance.protocols.sage.edits import RETRIEVAL_EDITS
-from semblance.protocols.sage.retrieval import evaluate, harmonic_retention, merged, retention
+from semblance.protocols.sage.retrieval import evaluate, harmonic_retention, retention
+from semblance.protocols.sage.retrieved import merged
 from semblance.records import Documents, RetrievalSet
+from semblance.runs.cached_encoder import CachedEncoder
+from semblance.runs.embedding_cache import EmbeddingCache
+from semblance.runs.spread import HERE
+from semblance.search import sharding
+from semblance.systems import open_system
+from semblance.systems.cosine import Cosine
+from semblance.systems.encoders.wordllama import WordLlama
+from semblance.text import open_tokenizer
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(12)),
@@ -95,3 +107,72 @@ def test_rankings_name_originals_and_copies(pairwise, context):
     copies = [row for row in rows if row["version"] == "augmented" and row["edit"]]
     assert copies
     assert {row["edit"] for row in copies} <= set(RETRIEVAL_EDITS)
+
+
+class Elsewhere:
+    """Does the parts with copies that have been pickled, as another process would."""
+
+    def __init__(self):
+        self.sent = []
+
+    def map(self, work, items):
+        copy = cloudpickle.loads(cloudpickle.dumps(work))
+        for item in items:
+            self.sent.append(cloudpickle.dumps(item))
+            yield cloudpickle.loads(cloudpickle.dumps(copy(cloudpickle.loads(self.sent[-1]))))
+
+    def encoder(self, encoder, made):
+        del made
+        return encoder
+
+
+SYSTEMS = ["bm25", "bm25?variant=okapi", "jaccard", "rouge", "levenshtein", "random", "constant", "wordllama"]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_shards_and_other_processes_change_nothing(name, context, monkeypatch):
+    """The same scores, items and rankings from one shard, from many, and from many done elsewhere."""
+    system = open_system(name, tokenizer=open_tokenizer("words"))
+    made = context(resamples=20)
+    whole = evaluate(system, DATA, made)
+    monkeypatch.setattr(sharding, "SHARD", 5)
+    spread = Elsewhere()
+    for other in (evaluate(system, DATA, made), evaluate(system, DATA, replace(made, spread=spread))):
+        assert other.scores == whole.scores
+        assert other.items == whole.items
+        assert other.rankings == whole.rankings
+        assert other.counts == whole.counts
+    assert spread.sent or name == "constant"
+
+
+def test_what_copies_of_an_encoder_did_is_counted_at_home(tmp_path, context, monkeypatch):
+    """Texts encoded, taken from the cache and cut, progress and failures: as without copies."""
+    monkeypatch.setattr(sharding, "SHARD", 5)
+    told = []
+    for place, spread in (("here", HERE), ("there", Elsewhere())):
+        advanced, kept = [], []
+        encoder = CachedEncoder(
+            WordLlama(), EmbeddingCache.open(tmp_path / place / "e.sqlite"),
+            progress=advanced.append, kept=kept.append,
+        )  # fmt: skip
+        outcome = evaluate(Cosine(encoder), DATA, replace(context(resamples=20), spread=spread))
+        counts = (encoder.counts.encoded, encoder.counts.cached, encoder.counts.truncated)
+        told.append((counts, sum(advanced), sum(kept), outcome.scores))
+    assert told[0] == told[1]
+    assert told[0][0][0] > 100
+
+
+def test_a_choice_of_edits_makes_fewer_corpora(pairwise, context, score):
+    """Two versions beside the clean one; every number that rests on them says so."""
+    outcome = evaluate(
+        pairwise(lambda q, d: float(q in d)), DATA, context(retrieval_edits="delete10,capitalize")
+    )
+    assert outcome.counts["texts"] == 3 * 12
+    assert score(outcome, "retention").method.startswith("2 of 18 edits, bootstrap over")
+    assert score(outcome, "retention", "replaced").method.startswith(
+        "2 of 18 edits, harmonic mean of 2 shares"
+    )
+    assert "of 18 edits" not in score(outcome, "ndcg@10", "original").method
+    shown = {one.variant for one in outcome.scores if one.variant.startswith("replaced:")}
+    assert shown == {"replaced:capitalize", "replaced:delete10"}
+    assert set(outcome.rankings["edit"]) <= {"", "capitalize", "delete10"}

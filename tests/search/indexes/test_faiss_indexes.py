@@ -148,7 +148,7 @@ def test_says_which_extra_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ModelError, match="needs the package faiss") as caught:
         open_index("hnsw-f32", vectors())
-    assert caught.value.mend == "pip install semblance-eval[ann]"
+    assert caught.value.mend == "Install it: pip install 'semblance-eval[ann]'"
 
 
 @given(dim=st.integers(1, 2000), m=st.integers(-5, 3000))

@@ -195,3 +195,45 @@ def test_a_missing_extra_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[torch\]'"):
         SentenceTransformer(str(tmp_path))
+
+
+def test_chunks_done_together_are_those_done_alone(encoder, prompted, monkeypatch):
+    """As on a card, on the processor: the same bits as the library gives for each chunk, and through the cache."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        short = [f"text {n} {'of some words ' * (n % 3)}" for n in range(70)]
+        chunks = [short[:40], [], short[30:], [*short, "another"]]
+        for one, prompt in ((encoder, ""), (SentenceTransformer(str(prompted), device="cpu"), "find: ")):
+            role = "query" if prompt else None
+            found = dict(one.encode_together(chunks, role=role))
+            assert sorted(found) == [0, 1, 2, 3]
+            for place, chunk in enumerate(chunks):
+                assert np.array_equal(found[place].reshape(-1, one.dim), one.encode(chunk, role=role))
+        assert encoder._on_torch._joined.same
+        alone = CachedEncoder(encoder, EmbeddingCache.open()).encode(chunks[3])
+        EmbeddingCache.open().clear()
+        monkeypatch.setattr(encoder, "joins_chunks", True)
+        assert np.array_equal(CachedEncoder(encoder, EmbeddingCache.open()).encode(chunks[3]), alone)
+        assert np.array_equal(encoder.encode(short), found_alone(encoder, short))
+        assert encoder.encode([]).shape == (0, 384)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def found_alone(encoder, texts):
+    """What `encode` gives off a card."""
+    return SentenceTransformer(encoder.target, device="cpu").encode(texts)
+
+
+def test_half_precision_and_batches_are_part_of_the_identity(encoder, minilm_folder):
+    """float16 only where it is asked for: near, another encoder to the cache."""
+    half = SentenceTransformer(str(minilm_folder), device="cpu", dtype="float16")
+    assert half.identity != encoder.identity
+    assert '"dtype":"float32"' in encoder.identity
+    assert '"batch":32' in encoder.identity
+    one, other = half.encode(["a short text"]), encoder.encode(["a short text"])
+    assert not np.array_equal(one, other)
+    assert abs(float((one * other).sum()) - 1) < 1e-3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from semblance.cli.hume import annotate, export, import_, offline, sample, score, serve, simulate
+from semblance.cli.options import within_memory
 
 app = typer.Typer(
     help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
@@ -18,7 +19,7 @@ def group() -> None:
 
 
 app.command("annotate")(annotate.annotate)
-app.command("score")(score.score)
+app.command("score")(within_memory(score.score))
 app.command("sample")(sample.sample)
 app.command("simulate")(simulate.simulate)
 app.command("serve")(serve.serve)

@@ -125,6 +125,8 @@ def score(
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
     workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -156,7 +158,8 @@ def score(
     if dry_run:
         plan_study(request, place, display)
     else:
-        run_study(request, place, display, workers=workers, max_usd=max_cost)
+        crew = given.crew(workers, engine, address)
+        run_study(request, place, display, workers=crew, max_usd=max_cost)
 
 
 def run_published(request: PublishedRequest, out: Path, display: Display, *, report: bool = True) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from semblance.cli.options import within_memory
 from semblance.cli.pteb import judge, paraphrasers, run, validate
 
 app = typer.Typer(
@@ -19,6 +20,6 @@ def group() -> None:
 
 app.command("judge")(judge.judge)
 app.command("paraphrasers")(paraphrasers.paraphrasers)
-app.command("run")(run.run)
-app.command("prompts")(run.prompts)
+app.command("run")(within_memory(run.run))
+app.command("prompts")(within_memory(run.prompts))
 app.add_typer(validate.app, name="validate")

@@ -90,6 +90,8 @@ def run(
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
     workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -115,7 +117,8 @@ def run(
     if dry_run:
         plan_pteb(request, display)
     else:
-        run_pteb(request, out, display, workers=workers, max_usd=max_cost)
+        crew = given.crew(workers, engine, address)
+        run_pteb(request, out, display, workers=crew, max_usd=max_cost)
 
 
 @settings(PtebOptions)
@@ -133,6 +136,8 @@ def prompts(
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
     workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -153,7 +158,8 @@ def prompts(
     if dry_run:
         plan_pteb(request, display)
     else:
-        run_pteb(request, out, display, workers=workers, max_usd=max_cost)
+        crew = given.crew(workers, engine, address)
+        run_pteb(request, out, display, workers=crew, max_usd=max_cost)
 
 
 def run_pteb(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:

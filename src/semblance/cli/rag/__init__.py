@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from semblance.cli.options import within_memory
 from semblance.cli.rag import check, golden, probe, prompts, score, sweep
 
 app = typer.Typer(
@@ -18,8 +19,8 @@ def group() -> None:
 
 
 app.command("score")(score.score)
-app.command("golden")(golden.golden)
-app.command("sweep")(sweep.sweep)
+app.command("golden")(within_memory(golden.golden))
+app.command("sweep")(within_memory(sweep.sweep))
 app.command("prompts")(prompts.prompts)
 app.add_typer(check.app, name="check")
 app.add_typer(probe.app, name="probe")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semblance.cli import options as given
-from semblance.cli.options import column_map, default_out
+from semblance.cli.options import column_map, default_out, within_memory
 
 if TYPE_CHECKING:
     from semblance.cli.running import Display
@@ -82,6 +82,7 @@ def group() -> None:
 
 
 @app.command("names")
+@within_memory
 def names(
     system: given.Systems,
     lang: Langs = None,
@@ -96,6 +97,8 @@ def names(
     resamples: Resamples = 10_000,
     out: given.Out = None,
     workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -113,12 +116,12 @@ def names(
         tuple(system), tuple(one.value for one in lang or ()) or LANGS, tuple(condition or ()), _text(people),
         _text(topics), queries, runs, limit, seed, tokenizer, resamples,
     )  # fmt: skip
-    _run(
-        request, out or default_out("names"), Display(json, wide), dry_run, workers=workers, max_usd=max_cost
-    )
+    who = None if dry_run else given.crew(workers, engine, address)
+    _run(request, out or default_out("names"), Display(json, wide), dry_run, workers=who, max_usd=max_cost)
 
 
 @app.command("noise")
+@within_memory
 def noise(
     system: given.Systems,
     dataset: Datasets = None,
@@ -141,6 +144,8 @@ def noise(
     resamples: Resamples = 10_000,
     out: given.Out = None,
     workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -159,9 +164,8 @@ def noise(
         tuple(rewriter or ("rules",)), reference.value, tuple(sorted(column_map(mapping).items())), split, grades,
         _text(people), _text(topics), queries, runs, limit, seed, tokenizer, resamples,
     )  # fmt: skip
-    _run(
-        request, out or default_out("noise"), Display(json, wide), dry_run, workers=workers, max_usd=max_cost
-    )
+    who = None if dry_run else given.crew(workers, engine, address)
+    _run(request, out or default_out("noise"), Display(json, wide), dry_run, workers=who, max_usd=max_cost)
 
 
 def _run(

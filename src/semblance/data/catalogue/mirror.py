@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from semblance.bounded import bounded_entries
 from semblance.data.tables import FORMATS, known_suffix
 
 VARIABLE = "SEMBLANCE_DATA"
@@ -39,7 +40,9 @@ def table_files(
         return by_lang
     if single := _named(inside, split):
         return {"": (single,)}
-    shards = tuple(path for path in sorted(inside.iterdir()) if known_suffix(path.name))
+    shards = tuple(
+        path for path in sorted(bounded_entries(inside.iterdir(), inside)) if known_suffix(path.name)
+    )
     return {"": shards} if shards else {}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from semblance.bounded import bounded_entries
 from semblance.contracts import Tokenizer
 from semblance.data.check.figures import figures, odd_scores
 from semblance.data.check.files import describe, remarks
@@ -57,6 +58,7 @@ class Check:
         odd = [remark for file in files for remark in remarks(file)]
         shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
         own = list(tables(dataset, self._reading("texts"))) if dataset else []
+        odd.extend(remark for table in own if (remark := table.remark()))
         repeats, overlaps = self._repeated(own, odd)
         return Report(
             self.spec,
@@ -91,7 +93,11 @@ class Check:
             return list(dict.fromkeys(one.path for one in origins if isinstance(one, FileOrigin)))
         path = Path(self.spec).expanduser()
         if path.is_dir():
-            return sorted(file for file in path.rglob("*") if file.is_file() and known_suffix(file.name))
+            return sorted(
+                file
+                for file in bounded_entries(path.rglob("*"), path)
+                if file.is_file() and known_suffix(file.name)
+            )
         return [] if path.name.lower().endswith((".yaml", ".yml")) else [path]
 
     def _reading(self, what: str) -> Callable[[int], None]:

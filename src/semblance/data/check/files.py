@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import bounded_lines
 from semblance.data.check.report import Column, File
 from semblance.data.check.shapes import CALLED
 from semblance.data.faults import collecting
@@ -133,7 +134,7 @@ def _encoding(path: Path) -> tuple[str, str]:
     first, wrong, place, line = b"", 0, 0, b""
     try:
         with opened(path) as stream:
-            for number, raw in enumerate(stream, 1):
+            for number, raw in enumerate(bounded_lines(stream, path), 1):
                 first = first or raw[:4]
                 ends["CRLF" if raw.endswith(b"\r\n") else "LF" if raw.endswith(b"\n") else "none"] += 1
                 if not _is_utf8(raw):

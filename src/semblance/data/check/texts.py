@@ -22,13 +22,15 @@ COLUMNS = (
     *("positive", "negative", "references", "summaries"),
 )
 """Columns that hold texts, or lists of them."""
+HELD = 2**27
+"""Characters of a table that are looked at for lengths and repeats: its first rows, where it is larger."""
 _BATCH = 1000
 _LABELS = ("label", "score", "choice", "relevance")
 
 
 @dataclass
 class Table:
-    """The texts of one table: by column, and row by row."""
+    """The texts of one table: by column, and row by row; those of its first rows where `cut`."""
 
     name: str
     columns: dict[str, list[str]] = field(default_factory=dict)
@@ -36,6 +38,17 @@ class Table:
     rows: list[str] = field(default_factory=list)
     sides: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    cut: bool = False
+
+    def remark(self) -> str:
+        """What a check of it leaves out; empty where that is nothing."""
+        if not self.cut:
+            return ""
+        return (
+            f"{self.name}: over {HELD / 1e6:,.0f} million characters. Lengths are those of its first "
+            f"{len(self.ids):,} rows, and repeats are looked for among them only; the warnings of a shape count the "
+            f"exact repeats of a whole corpus."
+        )
 
     def texts(self) -> Texts:
         """The rows, to be compared."""
@@ -90,6 +103,7 @@ def _fill(table: Table, source: Source, read: Callable[[int], None]) -> None:
     label = next((name for name in _LABELS if name in known), "")
     names = [name for name in COLUMNS if name in known]
     wanted = distinct((*(name for name in ("id", "split", label) if name in known), *names))
+    held = 0
     for number, row in enumerate(source.rows(wanted), 1):
         cells = {name: _texts_in(row, name) for name in names}
         for name, texts in cells.items():
@@ -101,6 +115,10 @@ def _fill(table: Table, source: Source, read: Callable[[int], None]) -> None:
             table.rows.append(joined)
             table.sides.append(str(row.cells.get("split") or ""))
             table.labels.append(str(row.cells.get(label) if label else ""))
+        held += len(joined)
+        if held > HELD:
+            table.cut = True
+            return
         if number % 1000 == 0:
             read(number)
 

@@ -6,7 +6,9 @@ import gzip
 import zlib
 from pathlib import Path
 
+from semblance.bounded import read_bounded, unpacked
 from semblance.errors import DataError
+from semblance.limits import WHOLE
 
 PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -18,10 +20,11 @@ def read_content(path: Path) -> bytes:
     r"""All bytes of `path`, unpacked if they are gzipped, whatever its name says.
 
     Text comes without a UTF-8 byte order mark and with \n for \r\n and \r. DataError for a file that cannot be read,
-    is empty, cut or damaged, UTF-16, binary (unless Parquet) or not UTF-8, with the line where there is one.
+    is larger than the limits, empty, cut or damaged, UTF-16, binary (unless Parquet) or not UTF-8, with the line where
+    there is one.
     """
     try:
-        content = path.read_bytes()
+        content = read_bounded(path, WHOLE)
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
@@ -67,7 +70,7 @@ def nth_line(content: bytes, row: int, *, header: bool) -> int:
 
 def _unpacked(path: Path, content: bytes) -> bytes:
     try:
-        return gzip.decompress(content)
+        return unpacked(content, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             "the gzip file is cut off or damaged", path=path, found=str(error),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from semblance.data.judged_runs import careful, columns
 from semblance.data.judged_runs.content import PARQUET, first_line, nth_line, read_content
 from semblance.data.judged_runs.layouts import KEYS, QRELS, RUN, Kind, chosen_columns, layout_of
 from semblance.errors import DataError
+from semblance.parquet import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,15 +145,8 @@ def _parquet(
     path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str], split: str | None
 ) -> Entries:
     import polars as pl
-    from polars.exceptions import PanicException, PolarsError
 
-    try:
-        frame = pl.read_parquet(io.BytesIO(content))
-    except (PolarsError, PanicException, OSError) as error:
-        raise DataError(
-            "the Parquet file is damaged or not one", path=path, found=str(error).partition("\n")[0],
-            mend="Copy or write it again.",
-        ) from error  # fmt: skip
+    frame = read_parquet(content, path=path)
     if split is not None and "split" in frame.columns:
         frame = frame.filter(pl.col("split") == split)
         if not len(frame):

@@ -117,6 +117,6 @@ def _staging(out: Path) -> Iterator[None]:
 def _marks(out: Path) -> dict[str, str]:
     try:
         marks = json.loads((out / _MARK).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return marks if isinstance(marks, dict) else {}

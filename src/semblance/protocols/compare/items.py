@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import DataError
+from semblance.parquet import read_parquet
 from semblance.protocols.comparisons import Headline
 from semblance.protocols.standings import Standing
 from semblance.randomness import generator
@@ -102,13 +103,12 @@ def _averaged(
 
 
 def _read(path: Path) -> dict[tuple[str, str], dict[str, float]]:
-    import polars as pl
-
     try:
-        table = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        table = read_parquet(path)
+    except (DataError, OSError) as error:
+        found = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
-            "The per-item values cannot be read", path=path, found=str(error)[:80],
+            "The per-item values cannot be read", path=path, found=found[:80],
             mend="Run the same command again into a new folder.",
         ) from error  # fmt: skip
     if not {"item_id", "variant", "measure", "value"} <= set(table.columns):

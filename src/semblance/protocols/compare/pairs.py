@@ -12,6 +12,7 @@ from semblance.errors import UsageError
 from semblance.protocols.compare.contrast import Contrast, contrast
 from semblance.protocols.compare.pairing import Pairing, pairing
 from semblance.protocols.compare.values import RunValues, check_names, wanted
+from semblance.runs.tails import tails
 from semblance.stats import Estimate, Significance, hodges_lehmann, holm, mixed_mean, wilcoxon
 
 
@@ -47,7 +48,8 @@ def compare_systems(
     measures: Sequence[str] = (),
     seed: int = 1337,
 ) -> PairOfSystems:
-    """`a` of `first` against `b` of `second` (the same run where left out), at every place that both have.
+    """`a` of `first` against `b` of `second` (the same run where left out), at every place that both have. Where both
+    are one name, the contrasts add that of the run to it.
 
     Raises UsageError for a system or a task that is not there, or one system against itself.
     """
@@ -67,8 +69,16 @@ def compare_systems(
         raise UsageError(
             f"{a} and {b} share nothing of that.", mend="Give two systems or runs of one protocol."
         )
-    contrasts = adjusted(found)
+    contrasts = adjusted(_named(found, first, other))
     return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how)
+
+
+def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
+    """One system in two runs is told by the run: `minilm (june)`."""
+    before, after = tails([first.path, other.path])
+    for one in found:
+        alike = one.a == one.b
+        yield replace(one, a=f"{one.a} ({before})", b=f"{one.b} ({after})") if alike else one
 
 
 def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:

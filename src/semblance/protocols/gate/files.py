@@ -20,9 +20,17 @@ def value_text(one: Verdict) -> str:
     return f"{text} {unit.interval(one.low, one.high)}"
 
 
+UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
+
+
 def word(one: Verdict) -> str:
-    """Met or missed, and whether it was near."""
-    return ("met" if one.met else "MISSED") + (", near" if one.near else "")
+    """Met or missed, whether it was near, and whether its test was weaker than it could be."""
+    return ("met" if one.met else "MISSED") + ", near" * one.near + ", unpaired" * bool(one.unpaired)
+
+
+def why(one: Verdict) -> str:
+    """Why it was missed, and why it was not paired."""
+    return "; ".join(filter(None, (one.reason, f"not paired: {one.unpaired}" if one.unpaired else "")))
 
 
 def as_junit(verdicts: Sequence[Verdict]) -> str:
@@ -37,10 +45,14 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
         skipped="0",
     )
     for one in verdicts:
-        case = ElementTree.SubElement(suite, "testcase", classname="semblance.gate", name=_clean(one.bar))
+        name = _clean(one.bar + " (unpaired)" * bool(one.unpaired))
+        case = ElementTree.SubElement(suite, "testcase", classname="semblance.gate", name=name)
         if not one.met:
-            failure = ElementTree.SubElement(case, "failure", message=_clean(one.reason), type="bar")
-            failure.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {one.reason}")
+            failure = ElementTree.SubElement(case, "failure", message=_clean(why(one)), type="bar")
+            failure.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {why(one)}")
+        if one.unpaired:
+            said = ElementTree.SubElement(case, "system-out")
+            said.text = _clean(f"Not paired ({one.unpaired}): {UNPAIRED}.")
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
@@ -56,10 +68,12 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| `{_cell(one.bar)}` | {value_text(one)} | {one.n:,} | {word(one)} | {_cell(one.reason)} |"
+        f"| `{_cell(one.bar)}` | {value_text(one)} | {one.n:,} | {word(one)} | {_cell(why(one))} |"
         for one in verdicts
     ]
     lines += ["", "Near: the bar lies inside the interval, so another sample could have said otherwise."]
+    if any(one.unpaired for one in verdicts):
+        lines += ["", f"Unpaired: {UNPAIRED}."]
     return "\n".join(lines) + "\n"
 
 

@@ -45,7 +45,8 @@ def judged_against(
 
     A test says worse where the difference is below -`margin` (above, where lower is better) with a one-sided p, by Holm
     over all tests of the call, below `alpha`: with nothing changed, the chance of any false alarm is at most about
-    alpha. What has no value any more is a miss; where nothing can be resampled, any fall is. Raises UsageError for runs
+    alpha. Runs whose items differ are tested unpaired, which every verdict says: such a test needs a larger fall. What
+    has no value any more is a miss; where nothing can be resampled, any fall is. Raises UsageError for runs
     of two protocols, or where nothing is left to compare.
     """
     if now.protocol != base.protocol:
@@ -63,9 +64,7 @@ def judged_against(
     ]
     if not tests:
         raise UsageError(f"{base.path} has nothing of that to compare with.", mend="Leave out -s, -t or -m.")
-    return tuple(
-        _verdicts(tests, alpha, margin, now.protocol, "" if how.paired else f"not paired: {how.reason}")
-    )
+    return tuple(_verdicts(tests, alpha, margin, now.protocol, how.reason))
 
 
 def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
@@ -95,7 +94,7 @@ def _tested(
 
 
 def _verdicts(
-    tests: Sequence[_Test], alpha: float, margin: float, protocol: str, note: str
+    tests: Sequence[_Test], alpha: float, margin: float, protocol: str, unpaired: str
 ) -> Iterator[Verdict]:
     tested = [one.p for one in tests if not math.isnan(one.p)]
     corrected = iter(holm(tested) if tested else ())
@@ -108,10 +107,10 @@ def _verdicts(
         inside = f"{one.system},dataset={dataset}" if dataset else one.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
         p = math.nan if math.isnan(one.p) else next(corrected)
-        yield _verdict(one, bar, p, alpha, protocol, note)
+        yield _verdict(one, bar, p, alpha, protocol, unpaired)
 
 
-def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, note: str) -> Verdict:
+def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
     if one.found is None:
         # Nothing was there before: nothing can have become worse.
         return Verdict(
@@ -121,7 +120,7 @@ def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, note: 
     low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
     worse = bool(one.reason) if math.isnan(p) else p < alpha
     reason = one.reason or (f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else "")
-    said = "; ".join(filter(None, (reason, note if worse else "")))
     return Verdict(
-        bar, not worse, found.difference, low, high, found.n, reason=said, scale=protocol, is_change=True
-    )
+        bar, not worse, found.difference, low, high, found.n, reason=reason, scale=protocol, is_change=True,
+        unpaired=unpaired,
+    )  # fmt: skip

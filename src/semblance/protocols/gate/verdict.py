@@ -25,3 +25,5 @@ class Verdict:
     """The protocol, by which numbers are printed."""
     is_change: bool = False
     """Whether the value is a difference to another run."""
+    unpaired: str = ""
+    """Why its test could not pair the items of the two runs, and sees less; empty where it did."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import unpacking
 from semblance.errors import DataError
 
 MEND = "Give a results file of MTEB (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
@@ -23,7 +23,8 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
             # Two bytes that open every gzip file: a name may lie.
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
-            raw = (gzip.GzipFile(fileobj=stream) if packed else stream).read(max_bytes + 1)
+            source = unpacking(stream, path, path.stat().st_size) if packed else stream
+            raw = source.read(max_bytes + 1)
         if len(raw) > max_bytes:
             raise DataError(
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",

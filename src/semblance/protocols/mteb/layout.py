@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import bounded_walk
 from semblance.runs.files import slug
 
 META = "model_meta.json"
@@ -55,7 +55,7 @@ def files_below(source: Path) -> Iterator[Path]:
     """The files of results below a folder, a clone's `results` or any part of one, in the order of their names; hidden
     folders and what links lead to are left out."""
     root = source / RESULTS if (source / RESULTS).is_dir() else source
-    for place, folders, files in os.walk(root):
+    for place, folders, files in bounded_walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if name.endswith((".json", ".json.gz")) and name not in _ASIDE and not name.startswith("."):

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from semblance.contracts import Tokenizer
+from semblance.protocols.footprint import largest
 from semblance.protocols.forecasting import Forecaster, Work
 from semblance.protocols.planning import PlannedTask
 from semblance.protocols.pteb import work
 from semblance.protocols.pteb.context import Context
+from semblance.protocols.pteb.footprint import needed
 from semblance.protocols.pteb.paraphrasing.llm import LLMParaphraser
 from semblance.protocols.pteb.paraphrasing.records import Asked
 from semblance.protocols.pteb.plan import Plan, PlannedDataset, Seeds
@@ -104,6 +106,10 @@ def _work(
         planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse, corpus or texts,
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,
+        footprint=lambda system: largest(
+            needed(system, part.data, [text for _, text in what.texts(part.data)], plan.request.options.resamples)
+            for part in parts
+        ),
     )  # fmt: skip
 
 

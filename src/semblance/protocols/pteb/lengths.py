@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.parquet import read_parquet
 from semblance.protocols.pteb.analysis import LengthBin, by_length, item_words
 from semblance.protocols.pteb.analysis.length import SCORES
 from semblance.protocols.pteb.plan import Plan, PlannedDataset, Seeds
@@ -96,7 +97,7 @@ def _values(
 ) -> dict[tuple[str, str], float]:
     import polars as pl
 
-    table = pl.read_parquet(folder.items_path(*where, variant=variant)).filter(pl.col("measure") == measure)
+    table = read_parquet(folder.items_path(*where, variant=variant)).filter(pl.col("measure") == measure)
     keys = zip(table["variant"], table["item_id"], strict=True)
     return {
         key: float("nan") if value is None else value for key, value in zip(keys, table["value"], strict=True)

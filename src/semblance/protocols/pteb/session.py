@@ -32,6 +32,7 @@ from semblance.protocols.session import (
 )
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
+from semblance.runs.engines.contract import Workers
 from semblance.runs.folder import RunFolder
 from semblance.runs.forecast import Forecasts
 from semblance.systems.remote import Ledger
@@ -43,7 +44,7 @@ def run(
     paraphraser: str | Sequence[str] = "recorded",
     datasets: Sequence[str | Path] = ("sample",),
     out: str | Path,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
     max_usd: float | None = None,
@@ -67,7 +68,7 @@ def carry_out(
     request: Request,
     out: Path,
     *,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent,
     command: str = "",

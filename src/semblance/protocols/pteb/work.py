@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from semblance.contracts import Similarity
+from semblance.contracts import Similarity, Spread
 from semblance.protocols.estimates import interval
 from semblance.protocols.groups import named_groups
 from semblance.protocols.opening import CachedSystem, charged
 from semblance.protocols.pteb.context import Context
+from semblance.protocols.pteb.footprint import needed
 from semblance.protocols.pteb.options import PtebOptions
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.protocols.pteb.slices import slices, task
@@ -24,7 +25,9 @@ from semblance.protocols.pteb.wording import Known, Worded, as_it_is, in_other_w
 from semblance.protocols.request import DatasetRequest
 from semblance.records import Component, Loaded, Score, Skipped, TaskOutcome
 from semblance.runs.cells import record_from_json
+from semblance.runs.promise import room_for
 from semblance.runs.rehearsal import Hear, Rehearsal
+from semblance.runs.spread import HERE
 from semblance.stats import freedom_of_units
 from semblance.stats.freedom import resampled_units
 from semblance.systems.remote import Ledger
@@ -64,17 +67,28 @@ class Job:
     original: Path | None = None
 
 
-def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
     tokenizer = open_tokenizer(job.tokenizer)
     opened = CachedSystem(
-        job.system, tokenizer=tokenizer, seed=job.seed, cache=job.cache, advance=advance, ledger=ledger
+        job.system,
+        tokenizer=tokenizer,
+        seed=job.seed,
+        cache=job.cache,
+        advance=advance,
+        ledger=ledger,
+        spread=spread,
     )
     parts = slices(job.task, job.dataset, job.limit, job.seed, job.options.languages)
     with charged(ledger, opened.system.name) as calls:
-        outcomes = [
-            _Part(job, opened, part, _context(job, part, several=len(parts) > 1)).outcome() for part in parts
-        ]
+        outcomes = []
+        for part in parts:
+            worded = [text for _, text in task(job.task).texts(part.data)]
+            with room_for(needed(opened.system, part.data, worded, job.options.resamples)):
+                context = _context(job, part, several=len(parts) > 1)
+                outcomes.append(_Part(job, opened, part, context).outcome())
     outcome = _together(job, parts, outcomes)
     return replace(outcome, counts={**outcome.counts, **opened.counts(), **calls})
 
@@ -279,7 +293,7 @@ def _components(path: Path) -> Components:
 
     try:
         record = record_from_json(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return record.components if record.done and not record.counts.get("texts_failed") else {}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 
 T = TypeVar("T")
@@ -19,9 +20,9 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
     """The record, called `what`, that a JSON file of a run holds; DataError, with the `mend`, if it holds none or one
     of another schema."""
     try:
-        plain = json.loads(path.read_text("utf-8"))
+        plain = json.loads(read_bounded(path).decode("utf-8"))
         found = plain["schema"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(
             f"the record of {what} cannot be read", path=path, found=str(error), mend=mend
         ) from error
@@ -32,7 +33,7 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
         )  # fmt: skip
     try:
         return made(cls, plain)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise DataError(
             f"the record of {what} is not whole", path=path, found=str(error), mend=mend
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from semblance.protocols import context
@@ -13,6 +14,8 @@ class Context(context.Context):
     """The seed, the run's tokenizer and the options; `dataset` names the random streams."""
 
     options: SageOptions = field(default_factory=SageOptions)
+    advance: Callable[[int], None] = field(default=lambda _: None, kw_only=True, compare=False)
+    """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
 
     @property
     def resamples(self) -> int:

@@ -11,12 +11,13 @@ from semblance.protocols.forecasting import Forecaster, Work
 from semblance.protocols.planning import PlannedTask
 from semblance.protocols.sage import work
 from semblance.protocols.sage.context import Context
+from semblance.protocols.sage.edits import corpora_length
+from semblance.protocols.sage.footprint import needed
 from semblance.protocols.sage.plan import Plan
 from semblance.runs.forecast import Forecast, Forecasts, tokens_of
 from semblance.text import open_tokenizer
 
-LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.85 + 0.5 + 0.1),
-           "retrieval": 7 + 3 * (1.15 + 1.5) + 3 * (0.85 + 0.5)}  # fmt: skip
+LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.85 + 0.5 + 0.1)}
 """Tokens of all versions of a document together, in units of the original's; other tasks see it once."""
 KINDS: dict[str, Literal["distances", "search"]] = {"clustering": "distances", "retrieval": "search"}
 
@@ -40,6 +41,10 @@ def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
                     yield from forecaster.cells(_work(plan, planned, dataset.source, tokenizer))
 
 
+def _length(name: str, context: Context) -> float:
+    return corpora_length(context) if name == "retrieval" else LENGTHS.get(name, 1.0)
+
+
 def _work(plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> Work:
     request, name = plan.request, planned.task
     loaded = work.load(name, request.dataset(source), request.limit, request.seed)
@@ -49,6 +54,7 @@ def _work(plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -
     tokens, _ = tokens_of(texts, tokenizer)
     context = Context(loaded.dataset, tokenizer, request.seed, request.options)
     return Work(
-        name, loaded.dataset, planned.n, planned.texts, round(tokens * LENGTHS.get(name, 1.0)),
+        name, loaded.dataset, planned.n, planned.texts, round(tokens * _length(name, context)),
         partial(work.rehearse, name, loaded.data, context), texts, queries, KINDS.get(name, "pairs"),
+        footprint=lambda system: needed(name, system, loaded.data, fields, request.options),
     )  # fmt: skip

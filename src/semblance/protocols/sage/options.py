@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from semblance.protocols.options import check_options, option
 
+ALL = "all"
+
 
 @dataclass(frozen=True)
 class SageOptions:
@@ -43,10 +45,26 @@ class SageOptions:
     )
     gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG [A21].")
     resamples: int = option(2_000, "Bootstrap resamples behind every interval.")
+    retrieval_edits: str = option(
+        ALL,
+        "The edits that make the corpora of retrieval: capitalize,delete10. All 18 make the paper's score.",
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.retrieval_edits != ALL:
+            object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
 
     def as_dict(self) -> dict[str, Any]:
-        """Every option with its value, as saved in a manifest."""
-        return asdict(self)
+        """Every option with its value, as saved in a manifest and in the keys of cells; retrieval's edits only where
+        they are not all, so that runs from before there was a choice go on."""
+        every = asdict(self)
+        return {name: value for name, value in every.items() if (name, value) != ("retrieval_edits", ALL)}
+
+
+def _spelled(names: str) -> str:
+    """A choice of edits in the one way it is written."""
+    from semblance.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
+
+    chosen = chosen_edits(names)
+    return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)

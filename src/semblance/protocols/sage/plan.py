@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from semblance.data.shapes import check_targets
 from semblance.protocols import opening
@@ -22,6 +23,7 @@ from semblance.protocols.sage.request import VERSION, Request
 from semblance.protocols.sage.tasks import TASK_NAMES, TASKS
 from semblance.runs.cells import Cell
 from semblance.runs.files import digest
+from semblance.search.sharding import SHARD
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
@@ -79,7 +81,9 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     tasks = []
     for task in joined_tasks(source, dataset, wanted):
         loaded = work.load(task.name, how, request.limit, request.seed)
-        tasks.append(planned_task(task.name, loaded, task.size, task.size(loaded.data) * task.texts_per_item))
+        tasks.append(
+            planned_task(task.name, loaded, task.size, work.texts(task, loaded.data, request.options))
+        )
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks))
 
 
@@ -102,11 +106,19 @@ def _cell(
             "tokenizer": tokenizer,
             "limit": request.limit,
             "seed": request.seed,
-            "options": asdict(request.options),
+            "options": request.options.as_dict(),
+            **_cut(system, task),
         }
     )
     job = work.Job(
         task.task, system.spec, how, request.limit, request.seed, request.tokenizer, request.options, cache
     )
-    units = task.texts if system.kind == "embedding" else 0
+    # An encoder tells of its texts, every other system of a corpus's shards.
+    units = task.texts if system.kind == "embedding" or task.task == "retrieval" else 0
     return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
+
+
+def _cut(system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
+    """How a corpus of more than one shard is cut: an encoder's vectors depend on it in their last bits."""
+    cut = task.task == "retrieval" and task.n > SHARD and system.kind == "embedding"
+    return {"shard": SHARD} if cut else {}

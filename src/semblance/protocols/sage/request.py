@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from semblance.protocols import request
 from semblance.protocols.sage.options import SageOptions
@@ -16,3 +17,7 @@ class Request(request.Request):
     """The arguments of a SAGE run."""
 
     options: SageOptions = field(default_factory=SageOptions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        return {**super().as_dict(), "options": self.options.as_dict()}

@@ -26,10 +26,10 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     """Score one system on one dataset's documents and their summaries; a document that lost a version is left out."""
     if data.summaries is None:
         raise ValueError("robustness needs summaries")
-    variants = {"original": data.texts, "summary": data.summaries}
+    variants = {"original": tuple(data.texts), "summary": tuple(data.summaries)}
     variants |= {name: tuple(edited(name, data, context)) for name in EDITS}
     # One call, so that a batch-normalised metric compares all eight on one scale.
-    flat = system.pairs(data.texts * len(variants), sum(variants.values(), ()))
+    flat = system.pairs(variants["original"] * len(variants), sum(variants.values(), ()))
     # Float noise (a cosine of 1.0000001) must not decide a strict comparison.
     rounded = np.asarray(flat, dtype=np.float64).round(6).reshape(len(variants), len(data))
     similarity = dict(zip(variants, rounded, strict=True))

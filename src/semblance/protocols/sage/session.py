@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from semblance.protocols.outcome import Run
 from semblance.protocols.rows import cell_rows
 from semblance.protocols.sage import work
 from semblance.protocols.sage.cost import forecast
+from semblance.protocols.sage.kept_texts import keep_found_texts, keep_texts
 from semblance.protocols.sage.plan import Plan, make_plan
 from semblance.protocols.sage.request import Request
 from semblance.protocols.sage.summary import standings, summarise
@@ -27,7 +27,7 @@ from semblance.protocols.session import (
 )
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
-from semblance.runs.folder import RunFolder
+from semblance.runs.engines.contract import Workers
 from semblance.runs.forecast import Forecasts
 
 
@@ -37,7 +37,7 @@ def run(
     datasets: Sequence[str | Path] = ("sample",),
     tasks: Sequence[str] = (),
     out: str | Path,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
     max_usd: float | None = None,
@@ -58,7 +58,7 @@ def carry_out(
     request: Request,
     out: Path,
     *,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent,
     command: str = "",
@@ -72,9 +72,10 @@ def carry_out(
         command = command or python_call(request, out)
         session = Session(folder, plan, _Sage(), accounts, workers=workers, command=command)
         session.begin(listener)
-        _keep_texts(plan, folder)
+        keep_texts(plan, folder)
         try:
             session.do(listener)
+            keep_found_texts(plan, folder)
         finally:
             session.end()
     return Run(out)
@@ -102,21 +103,3 @@ class _Sage:
         summary, comparisons = summarise(plan, list(records))
         made = tuple(tables([*rows, *summary], kinds(plan)))
         return Conclusion(summary, comparisons, made, tuple(standings(plan, list(records))))
-
-
-def _keep_texts(plan: Plan, folder: RunFolder) -> None:
-    """Keep the texts that each task judges beside its items, once."""
-    for dataset in plan.datasets:
-        for one in dataset.tasks:
-            folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source, one.task))
-
-
-def _texts(plan: Plan, source: str, name: str) -> dict[str, list[str]]:
-    request = plan.request
-    loaded = work.load(name, request.dataset(source), request.limit, request.seed)
-    columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": []}
-    for field, (ids, texts) in work.task(name).fields(loaded.data).items():
-        columns["item_id"] += ids
-        columns["field"] += [field] * len(ids)
-        columns["text"] += texts
-    return columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from semblance.protocols.sage.context import Context
 
 Evaluate = Callable[[Similarity, Any, "Context"], TaskOutcome]
-Fields = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+Fields = dict[str, tuple[Sequence[str], Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def preference() -> Task:
             rated = data.ratings
             ids, sources = kept.get("source", ((), ()))
             kept |= {
-                "source": (ids + rated.ids, sources + rated.sources),
+                "source": ((*ids, *rated.ids), (*sources, *rated.sources)),
                 "summary": (rated.ids, rated.summaries),
             }
         return kept

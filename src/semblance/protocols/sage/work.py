@@ -8,13 +8,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from semblance.contracts import Spread
 from semblance.protocols.opening import CachedSystem, charged, dataset
 from semblance.protocols.request import DatasetRequest
 from semblance.protocols.sage.context import Context
-from semblance.protocols.sage.options import SageOptions
+from semblance.protocols.sage.edits import chosen_edits
+from semblance.protocols.sage.footprint import needed
+from semblance.protocols.sage.options import ALL, SageOptions
 from semblance.protocols.sage.tasks import TASKS, Task
 from semblance.records import Loaded, TaskOutcome
+from semblance.runs.promise import room_for
 from semblance.runs.rehearsal import Hear, Rehearsal
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
@@ -36,18 +41,30 @@ class Job:
     cache: Path | None
 
 
-def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
     data = load(job.task, job.dataset, job.limit, job.seed)
     tokenizer = open_tokenizer(job.tokenizer)
     opened = CachedSystem(
-        job.system, tokenizer=tokenizer, seed=job.seed, cache=job.cache, advance=advance, ledger=ledger
+        job.system,
+        tokenizer=tokenizer,
+        seed=job.seed,
+        cache=job.cache,
+        advance=advance,
+        ledger=ledger,
+        spread=spread,
     )
-    context = Context(data.dataset, tokenizer, job.seed, job.options)
-    with charged(ledger, opened.system.name) as calls:
+    context = Context(data.dataset, tokenizer, job.seed, job.options, spread=spread)
+    if not opened.encoders:
+        context = replace(context, advance=advance)
+    what, system = task(job.task), opened.system
+    need = needed(job.task, system, data.data, what.fields(data.data), job.options)
+    with room_for(need), charged(ledger, system.name) as calls:
         opened.prefetch(lambda hear: rehearse(job.task, data.data, context, hear))
-        outcome = task(job.task).evaluate(opened.system, data.data, context)
+        outcome = what.evaluate(system, data.data, context)
     return replace(outcome, counts={**outcome.counts, **opened.counts(), **calls})
 
 
@@ -55,11 +72,19 @@ def rehearse(task_name: str, data: Any, context: Context, hear: Hear) -> bool:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder. False, and nothing done, for
     more than `REHEARSED` texts."""
     what = task(task_name)
-    if what.size(data) * what.texts_per_item > REHEARSED:
+    if texts(what, data, context.options) > REHEARSED:
         return False
-    briefly = replace(context, options=replace(context.options, resamples=1))
+    briefly = replace(context, options=replace(context.options, resamples=1), spread=HERE)
     what.evaluate(Rehearsal(hear), data, briefly)
     return True
+
+
+def texts(what: Task, data: Any, options: SageOptions) -> int:
+    """How many texts a system sees, for plans and progress."""
+    each = what.texts_per_item
+    if what.name == "retrieval" and options.retrieval_edits != ALL:
+        each = 1 + len(chosen_edits(options.retrieval_edits))
+    return what.size(data) * each
 
 
 def task(name: str) -> Task:

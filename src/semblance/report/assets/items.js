@@ -300,16 +300,27 @@ function drawFields() {
 function settle() {
   const { systems, measures, ids } = group();
   if (!measures[now.m]) now.m = 0;
-  const order = DATA.scopes.length ? DATA.scopes[0].systems.filter((index) => systems.includes(index)) : systems;
-  if (!systems.includes(now.a)) now.a = order[0] ?? systems[0];
-  if (!systems.includes(now.b)) now.b = order.find((index) => index !== now.a) ?? systems.find((index) => index !== now.a) ?? now.a;
+  if (!systems.includes(now.a)) now.a = sides(systems)[0];
+  if (!systems.includes(now.b)) now.b = sides(systems.filter((index) => index !== now.a))[0] ?? now.a;
   if (!ids.includes(now.i)) { const found = listed(); now.i = found.length ? ids[found[0]] : ""; }
+}
+/** The two systems that a group opens with: the first of the ranking that it has. */
+function sides(systems) {
+  const order = [...(DATA.scopes[0]?.systems || []), ...systems].filter((one) => systems.includes(one));
+  return [order[0], order.find((one) => one !== order[0]) ?? order[0]];
+}
+/** The first group on which these two differ, for it is differences that the explorer is about. */
+function telling() {
+  return Math.max(0, items.groups.findIndex(({ systems, values: [own] }) => {
+    const [a, b] = sides(systems).map((one) => own[systems.indexOf(one)]);
+    return a.some((one, i) => (one ?? b[i]) !== (b[i] ?? one));
+  }));
 }
 function change(changes) {
   const before = { ...now };
   Object.assign(now, changes, "i" in changes && Object.keys(changes).length === 1 ? {} : { rows: ROWS });
   settle();
-  remember({ g: now.g || null, m: now.m || null, a: now.a, b: now.b, order: now.order === "difference" ? null : now.order, q: now.q, bin: now.bin, i: now.i, version: now.version === "1" ? null : now.version });
+  remember({ g: now.g, m: now.m || null, a: now.a, b: now.b, order: now.order === "difference" ? null : now.order, q: now.q, bin: now.bin, i: now.i, version: now.version === "1" ? null : now.version });
   draw(before);
 }
 function draw(before) {
@@ -335,7 +346,7 @@ function build() {
 if (explorer) {
   const shown = (params) => {
     const whole = (name) => (params.has(name) ? Number(params.get(name)) : null);
-    Object.assign(now, { g: items.groups[whole("g")] ? whole("g") : 0, m: whole("m") || 0, a: whole("a"), b: whole("b"), order: params.get("order") || "difference",
+    Object.assign(now, { g: items.groups[whole("g")] ? whole("g") : telling(), m: whole("m") || 0, a: whole("a"), b: whole("b"), order: params.get("order") || "difference",
       q: params.get("q") || "", bin: params.get("bin") || "", i: params.get("i") || "", version: params.get("version") || "1", rows: ROWS });
     if (now.order === "worst") now.order = "a";
     settle();
@@ -345,6 +356,6 @@ if (explorer) {
   let ready = null;
   onView("items", (params) => {
     ready ??= unpack().then((data) => { items = data; build(); });
-    ready.then(() => shown(params), () => explorer.replaceChildren(el("p.how", "This browser cannot unpack the items. The table below, and the folder items/, hold them.")));
+    ready.then(() => shown(params), () => explorer.replaceChildren(el("p.how", "This browser cannot unpack them; see items/.")));
   });
 }

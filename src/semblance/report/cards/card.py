@@ -92,7 +92,9 @@ def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
     name = row.system.name
     own = [run for run in runs if _has(run, name)]
     boards = [(run, run.board.row(name)) for run in own if run.record.kind in PLACES]
-    standings = tuple(standings_of(run, one, several=len(runs) > 1) for run, one in boards)
+    several = len(runs) > 1
+    found = (standings_of(run, run.board.row(name), several=several) for run in own)
+    standings = tuple(one for one in found if one.scores or one.place)
     good, bad = _findings(GOOD, own, name), _findings(BAD, own, name, _troubles)
     beside = tuple(one for run in own if (one := against_people(run, name)) is not None)
     if not (standings or good or bad or beside):

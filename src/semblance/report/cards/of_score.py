@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from semblance.protocols import numbers
 from semblance.report.cards.findings import Finding, figure, finding
-from semblance.report.cards.sources import score_of
 from semblance.report.gathered import Run
 from semblance.report.rag.matrices import TASK
+from semblance.report.sources import score_of
 
 
 def good(run: Run, system: str) -> Iterator[Finding]:

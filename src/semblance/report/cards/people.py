@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from semblance.protocols import numbers
 from semblance.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
 from semblance.report.cards.findings import Finding, finding
-from semblance.report.cards.sources import summary_of
 from semblance.report.gathered import Run
 from semblance.report.hume.words import (
     POINTS,
@@ -21,6 +20,7 @@ from semblance.report.hume.words import (
     points,
     scored,
 )
+from semblance.report.sources import summary_of
 from semblance.report.verdict import listed, plain
 
 MOST = 30

@@ -9,9 +9,9 @@ from semblance.protocols import numbers
 from semblance.protocols.rag.sweep.findings.record import Part, StackFacts
 from semblance.protocols.rag.sweep.findings.words import usd
 from semblance.report.board import Row
-from semblance.report.cards.sources import sweep_of
 from semblance.report.gathered import Run
 from semblance.report.record import APART, OVERALL, Record
+from semblance.report.sources import sweep_of
 from semblance.report.verdict import Part as Word
 from semblance.report.verdict import Sentence, listed, name
 from semblance.runs.spending import dollars

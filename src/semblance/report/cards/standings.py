@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from semblance.protocols import numbers
 from semblance.protocols.numbers import Unit
 from semblance.report.board import Row, Value
 from semblance.report.gathered import Run
+from semblance.report.leading import leading
 from semblance.report.record import OVERALL, Record
 from semblance.report.scale import Scale, scale_of
-from semblance.report.tasks import Task
+from semblance.report.tasks import PLACES, Task
 from semblance.report.verdict import Sentence, listed, plain
 
 
@@ -36,12 +37,26 @@ class Standings:
 
 
 def standings_of(run: Run, row: Row, *, several: bool) -> Standings:
-    """Those of a run with a board; of several runs the leading score alone, under the run's title."""
-    scores = _scores(run, row)
-    if not several:
-        return Standings("", _place(run, row), scores)
-    first = run.title if run.board.lead == OVERALL else f"{run.title}, {scores[0].title}" if scores else ""
-    return Standings(run.title, _place(run, row), tuple(replace(one, title=first) for one in scores[:1]))
+    """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
+    if not several and run.record.kind in PLACES:
+        return Standings("", _place(run, row), _scores(run, row))
+    place = _place(run, row) if run.record.kind in PLACES else ()
+    return Standings(run.title, place, tuple(_leading(run, row.system.name)))
+
+
+def _leading(run: Run, system: str) -> Iterator[Standing]:
+    """The figure that the run's table of leading scores has."""
+    found = leading(run)
+    own = None if found is None else found.leaders.get(system)
+    if found is None or own is None:
+        return
+    others = [
+        one.value.value
+        for name, one in found.leaders.items()
+        if name != system and one.kind != "reference" and one.value.value is not None
+    ]
+    title = found.run if found.measure == OVERALL or found.people else f"{found.run}, {found.measure}"
+    yield Standing(title, own.value, tuple(others), found.scale, own.placed)
 
 
 def group_of(run: Run, row: Row) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from semblance.report.hume.disputes import Disputes, disputes
 from semblance.report.hume.gaps import GapChart, gap_charts
 from semblance.report.hume.lead import Lead, lead
 from semblance.report.hume.llms import Llms, llms
-from semblance.report.hume.paired import Against, against_people
+from semblance.report.hume.paired import Against, Side, against_people, side_by_side
 from semblance.report.hume.people import PeopleChart, people_chart
 from semblance.report.hume.places import Places, WinPanel, places, win_panels
 from semblance.report.hume.standing import standings
@@ -29,6 +29,8 @@ from semblance.report.verdict import Verdict
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
 MOST_NOTES = 3
+BESIDE = 4
+"""Pairs that stand side by side in a report of several runs; that of the run alone has them all."""
 SHORT = 8
 """A study of at most so many pairs has its long tables open."""
 
@@ -48,6 +50,7 @@ class HumePage:
     wins: tuple[WinPanel, ...]
     gaps: tuple[GapChart, ...]
     against: tuple[Against, ...]
+    beside: Side | None
     difficulty: Difficulty
     trust: TrustTable
     lead: Lead | None
@@ -66,7 +69,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
     every = standings(summary)
-    notes = notes_of(record)
+    notes, against = notes_of(record), against_people(summary)
     return HumePage(
         facts=_facts(summary),
         verdict=verdict_of(summary),
@@ -78,7 +81,8 @@ def hume_page(record: Record, _: Board) -> HumePage:
         places=places(summary),
         wins=win_panels(summary) if len(summary.pairs) > 1 else (),
         gaps=gap_charts(summary, every),
-        against=against_people(summary),
+        against=against,
+        beside=side_by_side(against[:BESIDE]),
         difficulty=difficulties(summary.pairs),
         trust=trust_table(summary.pairs),
         lead=lead(summary, every),

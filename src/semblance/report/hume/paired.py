@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from markupsafe import Markup
 
@@ -46,6 +47,34 @@ class Against:
     rows: tuple[AgainstRow, ...]
     has_among: bool
     reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The systems of several pairs side by side: `heads` are the pairs with their scales, a line has a row per pair,
+    None where the system was not scored on it."""
+
+    heads: tuple[tuple[str, Scale], ...]
+    lines: tuple[tuple[str, str, tuple[AgainstRow | None, ...]], ...]
+    has_among: bool
+    reasons: tuple[str, ...]
+
+
+def side_by_side(plots: Sequence[Against]) -> Side | None:
+    """The plots in one table, systems in the order of their mean place; None without a plot."""
+    if not plots:
+        return None
+    found = [{row.label: row for row in plot.rows} for plot in plots]
+    kinds = {row.label: row.kind for plot in plots for row in plot.rows}
+    places = {name: fmean(list(own).index(name) / len(own) for own in found if name in own) for name in kinds}
+    lines = tuple(
+        (name, kinds[name], tuple(own.get(name) for own in found))
+        for name in sorted(kinds, key=lambda one: places[one])
+    )
+    return Side(
+        tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
+        tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons)),
+    )  # fmt: skip
 
 
 def against_people(summary: Summary) -> tuple[Against, ...]:

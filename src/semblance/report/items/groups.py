@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.parquet import read_parquet
 from semblance.report.record import Record, System
 from semblance.report.sage.curves import expected, is_linear
 from semblance.report.sage.page import EDIT_WORDS, POSITIONS, SEMANTIC, SIZES, SUPERFICIAL
@@ -171,7 +172,7 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
     path = folder.items_path(kind.task, dataset, system.name)
     if not path.exists():
         return None
-    frame = pl.read_parquet(path, columns=["item_id", "variant", "measure", "value"])
+    frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
     frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
     parts = frame.group_by("measure", "variant", maintain_order=True).agg("item_id", "value")
     found: Columns = {

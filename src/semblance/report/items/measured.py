@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from semblance.errors import SemblanceError
+from semblance.parquet import read_parquet
 from semblance.report.items.groups import Group, Kind, Measure, read_values
 from semblance.report.items.parts import Part, Source
 from semblance.report.items.texts import LENGTHS
@@ -74,15 +75,13 @@ def values(source: Source) -> Part:
 
 def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
-    import polars as pl
-
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
     found: dict[tuple[str, str], None] = {}
     for system in record.ranked_systems:
         path = folder.items_path(pair.task, pair.dataset, system.name)
         if not path.exists():
             continue
-        frame = pl.read_parquet(path, columns=["measure", "variant"]).unique(maintain_order=True)
+        frame = read_parquet(path, ["measure", "variant"]).unique(maintain_order=True)
         for measure, variant in frame.iter_rows():
             if (wanted is None or measure in wanted) and not variant.startswith("document="):
                 found.setdefault((measure, variant))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from semblance.parquet import read_parquet
 from semblance.report.items.changes import changes
 from semblance.report.items.groups import Group
 from semblance.report.items.rankings import Corpus, rankings
@@ -119,7 +120,7 @@ def _human(source: Source) -> dict[str, list[float | None]]:
 
     group = source.group
     path = source.folder.items_path(group.kind.task, group.dataset, group.systems[0].name)
-    frame = pl.read_parquet(path).filter(pl.col("variant") == "human")
+    frame = read_parquet(path).filter(pl.col("variant") == "human")
     axes: dict[str, dict[str, float | None]] = {}
     for item, axis, value in frame.select("item_id", "measure", "value").iter_rows():
         axes.setdefault(axis, {})[item] = value
@@ -131,7 +132,7 @@ def _clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
     import polars as pl
 
     path = source.folder.items_path(source.group.kind.task, source.group.dataset, system)
-    frame = pl.read_parquet(path).filter(pl.col("measure") == "cluster")
+    frame = read_parquet(path).filter(pl.col("measure") == "cluster")
     found: dict[str, dict[str, int]] = {}
     for item, name, value in frame.select("item_id", "variant", "value").drop_nulls().iter_rows():
         found.setdefault(name, {})[item] = int(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from semblance.parquet import read_parquet
 from semblance.report.items.groups import REPLACED, Group
 from semblance.report.items.texts import LENGTHS, Excerpts, Judged
 from semblance.report.record import System
@@ -54,12 +55,10 @@ Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 def _ranked(folder: RunFolder, group: Group, system: System) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
-    import polars as pl
-
     path = folder.items_path(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
         return {}
-    frame = pl.read_parquet(path).sort("rank", maintain_order=True)
+    frame = read_parquet(path).sort("rank", maintain_order=True)
     found: Entries = {}
     for query, version, doc, edit, gain in frame.select(
         "query_id", "version", "doc_id", "edit", "gain"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import SemblanceError
+from semblance.parquet import read_parquet
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
 from semblance.report.items.groups import Group, Kind, Measure
 from semblance.report.items.parts import Part, Source
@@ -125,7 +126,7 @@ def _column(folder: RunFolder, task: str, dataset: str, system: str, variant: st
     path = folder.items_path(task, dataset, system, variant=variant)
     if not path.exists():
         return {}
-    frame = pl.read_parquet(path, columns=["item_id", "variant", "measure", "value"])
+    frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
     found = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
     often = Counter(item for item, _, _ in found)
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from semblance.parquet import read_parquet
 from semblance.runs.folder import RunFolder
 
 LENGTHS = {
@@ -70,9 +71,7 @@ class Judged:
         path = folder.texts_path(task, dataset)
         if not path.exists():
             return
-        import polars as pl
-
-        frame = pl.read_parquet(path, columns=["item_id", "field", "text"])
+        frame = read_parquet(path, ["item_id", "field", "text"])
         for (field,), part in frame.group_by(["field"], maintain_order=True):
             self._fields[str(field)] = dict(
                 zip(part["item_id"].to_list(), part["text"].to_list(), strict=True)

@@ -37,6 +37,15 @@ class Dumbbells:
     several: bool = True
 
 
+def side_by_side(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
+    """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
+    found = [{(one.name, one.sub): one for one in chart.rows} for chart in charts]
+    keys = dict.fromkeys(key for own in found for key in own)
+    return tuple(
+        (next(own[key] for own in found if key in own), tuple(own.get(key) for own in found)) for key in keys
+    )
+
+
 def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]

@@ -9,7 +9,7 @@ from semblance.report.board import Board
 from semblance.report.matrix import Matrix
 from semblance.report.pteb.against import Against, against_distance, against_original
 from semblance.report.pteb.baseline import BaselinePlot, baseline_plots
-from semblance.report.pteb.dumbbells import Dumbbells, dumbbells
+from semblance.report.pteb.dumbbells import Dumbbell, Dumbbells, dumbbells, side_by_side
 from semblance.report.pteb.losses import PARAPHRASE, Losses
 from semblance.report.pteb.quality import HEADINGS, Quality, outcome_lines, qualities
 from semblance.report.pteb.scores import ScoreTable, score_tables, source_table
@@ -24,6 +24,9 @@ from semblance.report.verdict import Verdict
 ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
 """The tables of the run whose numbers stand nowhere else on the page: word counts, costs, prompts, datasets."""
 
+BESIDE = 3
+"""Systems that stand side by side in a report of several runs; that of the run alone has all."""
+
 
 @dataclass(frozen=True)
 class PtebPage:
@@ -32,6 +35,7 @@ class PtebPage:
     facts: tuple[str, ...]
     verdict: Verdict
     dumbbells: tuple[Dumbbells, ...]
+    beside: tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]
     scores: tuple[ScoreTable, ...]
     by_source: Matrix | None
     gaps: tuple[Gap, ...]
@@ -56,13 +60,15 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
     if not any(cell.status == "done" for cell in record.cells):
         return None
     losses = Losses(record, board)
+    charts = dumbbells(losses)
     texts, reason = wordings(record)
     quality = qualities(record)
     files = file_tables(record.path)
     return PtebPage(
         facts=_facts(record, board),
         verdict=pteb_verdict(record, board),
-        dumbbells=dumbbells(losses),
+        dumbbells=charts,
+        beside=side_by_side(charts[:BESIDE]),
         scores=score_tables(losses),
         by_source=source_table(losses),
         gaps=gaps(board),

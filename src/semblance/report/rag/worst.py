@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from semblance.parquet import read_parquet
 from semblance.protocols import numbers
 from semblance.protocols.rag.scoring.record import Score
 from semblance.report.record import Record
@@ -67,8 +68,6 @@ def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -
     path = RunFolder(record.path).items_path(TASK, score.judgements.name, run)
     if not path.exists():
         return {}
-    frame = pl.read_parquet(path).filter(
-        pl.col("measure").is_in(list(measures)) & pl.col("value").is_not_null()
-    )
+    frame = read_parquet(path).filter(pl.col("measure").is_in(list(measures)) & pl.col("value").is_not_null())
     rows = frame.select("item_id", "measure", "value").iter_rows()
     return {(query, measure): value for query, measure, value in rows if value == value}

@@ -12,6 +12,7 @@ from semblance.report.sage.curves import Curves, curves, expected, is_linear
 from semblance.report.sage.heat import Heat, HeatColumn, heats, two_decimals
 from semblance.report.sage.panels import Gap, Panel, gaps, panels
 from semblance.report.sage.paper import PaperTable, paper_tables
+from semblance.report.sage.tasks import copies
 from semblance.report.sage.values import ValueTable, Wanted, value_table
 from semblance.report.sage.verdict import sage_verdict
 from semblance.report.verdict import Verdict
@@ -99,6 +100,7 @@ class SagePage:
     positions: tuple[Heat, ...]
     sensitivity: tuple[ValueTable, ...]
     retained: tuple[Heat, ...]
+    copies: str
     ndcg: tuple[ValueTable, ...]
     preference: tuple[ValueTable, ...]
     by_dataset: tuple[ValueTable, ...]
@@ -123,6 +125,7 @@ def sage_page(record: Record, board: Board) -> SagePage | None:
         positions=heats(record, board, "sensitivity", BY_POSITION, two_decimals),
         sensitivity=_per_dataset(record, board, "sensitivity", _sensitivity_columns),
         retained=heats(record, board, "retrieval", RETAINED, two_decimals),
+        copies=copies(record),
         ndcg=_per_dataset(record, board, "retrieval", _ndcg_columns),
         preference=_per_dataset(record, board, "preference", _preference_columns),
         by_dataset=_by_dataset(record, board),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from semblance.protocols.sage.edits import RETRIEVAL_EDITS
+from semblance.report.record import Record
 from semblance.report.tasks import Task
 
 TASKS = (
@@ -52,11 +56,32 @@ TASKS = (
         "retrieval", "Retrieval", "Retrieval", "retention", "share of nDCG@10 kept",
         "queries",
         "keeps most of its retrieval",
-        "Each document has 18 perturbed copies. The score is nDCG@10 in the corpus with all copies, which"
+        "Each document has {copies}. The score is nDCG@10 in the corpus with all copies, which"
         " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
-        "when the corpus is replaced by one perturbed version, and the harmonic mean of these 18.",
+        "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
         "It is a share of the system's own clean result: a poor retriever can keep all of little.",
         None, "random", "random",
     ),
 )  # fmt: skip
+_MANY = 4
+"""Edits that are named one by one."""
+
+
+def tasks_of(record: Record) -> tuple[Task, ...]:
+    """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
+    said = copies(record)
+    return tuple(replace(task, how=task.how.replace("{copies}", said)) for task in TASKS)
+
+
+def copies(record: Record) -> str:
+    """How many perturbed copies of every document the run has searched."""
+    rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
+    found = dict.fromkeys(one.removeprefix("replaced:") for one in rows if one.startswith("replaced:"))
+    every = len(RETRIEVAL_EDITS)
+    if not found or len(found) == every:
+        return f"{every} perturbed copies"
+    named = f" ({', '.join(found)})" if len(found) <= _MANY else ""
+    return f"{len(found)} of the paper's {every} perturbed copies{named}"
+
+
 BY_NAME = {task.name: task for task in TASKS}

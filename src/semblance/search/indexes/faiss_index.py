@@ -86,7 +86,7 @@ def faiss_library(kind: str) -> Any:
     except ImportError as error:
         raise ModelError(
             f"The index {kind!r} needs the package faiss, which is not installed.",
-            mend="pip install semblance-eval[ann]",
+            mend="Install it: pip install 'semblance-eval[ann]'",
         ) from error
 
 

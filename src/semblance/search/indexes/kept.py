@@ -81,7 +81,7 @@ def kept(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]:
         return Kept(value, seconds, 0, found=False)
     path = recipe.path(folder)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(path):
             return _found(path, recipe, form) or _written(path, recipe, form)
     except OSError as error:

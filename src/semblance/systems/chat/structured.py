@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from semblance.contracts import Message
@@ -11,6 +12,8 @@ from semblance.errors import TextRefused
 
 _DECODER = json.JSONDecoder()
 _LONGEST = 500
+_TRIED = 200
+"""Brackets at which JSON may begin: each is read to where it breaks, and an answer of brackets has no end of them."""
 
 
 class NeverFits(TextRefused):
@@ -51,10 +54,11 @@ def found_json(text: str) -> str:
     >>> found_json('Here: ```json {"a": 1}``` as you asked')
     '{"a": 1}'
     """
-    for start in (i for i, sign in enumerate(text) if sign in "{["):
+    starts = (i for i, sign in enumerate(text) if sign in "{[")
+    for start in islice(starts, _TRIED):
         try:
             _, end = _DECODER.raw_decode(text, start)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         return text[start:end]
     raise Unfit("there is no JSON in it, or it is not whole")

@@ -110,7 +110,7 @@ class OnnxFolder:
             return kind()
         try:
             found = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
         if not isinstance(found, kind):
             raise ModelError(f"{path} should hold {kind.__name__}, found {type(found).__name__}.")

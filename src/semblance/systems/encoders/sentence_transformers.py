@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -13,18 +13,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.accelerator import asked_device
 from semblance.contracts import Role
 from semblance.errors import ModelError, UsageError
 from semblance.systems.encoders.batches import Batch, of_similar_length, on_all_cores
+from semblance.systems.encoders.on_torch import OnTorch, is_out_of_memory
 from semblance.systems.encoders.prompts import Prompts, choose_prompts
 from semblance.systems.encoders.token_states import TokenStates
 from semblance.systems.encoders.truncation import TokenLimit
 from semblance.systems.libraries import first_line, model_library
 from semblance.systems.models import known_model
+from semblance.systems.pickled import PICKLED, SAFE_WEIGHTS, is_pickle
 from semblance.systems.weights import Weights, find_weights, foreign_code, is_pinned
 
 _BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
 _CHUNK = 256
+_BATCH, _CARD_BATCH = 32, 256
 
 
 @dataclass(eq=False)
@@ -33,12 +37,14 @@ class SentenceTransformer:
 
     Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts that are neither
     (see `choose_prompts` for what they default to). `truncate_dim` keeps the first dimensions, `max_length` is in
-    tokens, `device` is torch's name for one, by default the best there is. Code that comes with a model runs
-    only with `trust_remote_code` and a `revision` that is a commit; that of a folder is part of its checksum. Code
-    that the model takes from another repository needs a `code_revision` that is one.
+    tokens, `device` is torch's name for one, by default $SEMBLANCE_DEVICE or the best there is. Code that comes with a
+    model runs only with `trust_remote_code` and a `revision` that is a commit; of a folder it is part of the checksum.
+    Code that the model takes from another repository needs a `code_revision` that is one.
 
-    On a CPU each batch runs on one thread, so the vectors do not depend on the number of cores. UsageError for
-    parameters that cannot be, ModelError when the model or a package is missing or fails.
+    On a CPU each batch runs on one thread, so the vectors do not depend on the number of cores. On a CUDA card batches
+    of several chunks are done together (`encode_together`), where that does not change them. `batch_size` is by default
+    32, on a card 256; it decides which texts are filled up to one length, and so the last digit of their vectors.
+    UsageError for parameters that cannot be, ModelError when the model or a package is missing or fails.
     """
 
     target: str
@@ -49,7 +55,7 @@ class SentenceTransformer:
     prompt: str | None = None
     truncate_dim: int | None = None
     max_length: int | None = None
-    batch_size: int = 32
+    batch_size: int | None = None
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     device: str | None = None
     backend: Literal["torch", "onnx", "openvino"] = "torch"
@@ -62,6 +68,8 @@ class SentenceTransformer:
         weights = find_weights(self.target, self.revision, system="st")
         self._check_code(weights)
         self._model = self._load(library, weights)
+        self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"
+        self._batch = self.batch_size or (_CARD_BATCH if self.joins_chunks else _BATCH)
         self._set_max_length()
         self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
         self.max_tokens = self._limit.tokens
@@ -74,11 +82,13 @@ class SentenceTransformer:
             )
         self.dim = self.truncate_dim or width
         self.uses_roles = self.prompts.by_role
-        self.chunk_size = max(_CHUNK, self.batch_size)
+        self.chunk_size = max(_CHUNK, self._batch)
         self.identity = self._identity(library, weights)
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Vectors as the model gives them, (n, dim); longer texts are cut at `max_tokens`, prompt included."""
+        if self.joins_chunks and texts:
+            return next(self.encode_together([texts], role=role))[1]
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         prompt = self.prompts.of(role)
 
@@ -87,6 +97,17 @@ class SentenceTransformer:
 
         self._in_batches(fill, texts)
         return vectors
+
+    def encode_together(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """`encode` of every chunk by its position, bit by bit, with more texts on the card at once than a chunk has."""
+        for position, vectors in self._on_torch.chunks(chunks, self.prompts.of(role)):
+            yield position, vectors[:, : self.dim]
+
+    @cached_property
+    def _on_torch(self) -> OnTorch:
+        return OnTorch(self._model, self._batch, self.name)
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
@@ -97,7 +118,7 @@ class SentenceTransformer:
 
         def fill(rows: Batch) -> None:
             part = [texts[row] for row in rows], [places[row] for row in rows]
-            for row, found in zip(rows, self._token_states.read(*part, prompt, self.batch_size), strict=True):
+            for row, found in zip(rows, self._token_states.read(*part, prompt, self._batch), strict=True):
                 tokens[row] = found
 
         self._in_batches(fill, texts)
@@ -108,7 +129,7 @@ class SentenceTransformer:
         return TokenStates(self._model)
 
     def _in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
-        batches = of_similar_length(texts, self.batch_size)
+        batches = of_similar_length(texts, self._batch)
         if self.backend == "torch" and self._model.device.type == "cpu":
             import torch
 
@@ -132,7 +153,7 @@ class SentenceTransformer:
                 f"Code from the hub runs only at a pinned commit, and none is given for {self.target}.",
                 mend="Read the code, then add revision=COMMIT with all 40 characters.",
             )
-        if self.batch_size < 1:
+        if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
     def _check_code(self, weights: Weights) -> None:
@@ -148,7 +169,7 @@ class SentenceTransformer:
         try:
             model = library.SentenceTransformer(
                 weights.location, revision=weights.commit, local_files_only=weights.cached,
-                device=self.device, backend=self.backend, trust_remote_code=self.trust_remote_code,
+                device=self.device or asked_device(), backend=self.backend, trust_remote_code=self.trust_remote_code,
                 model_kwargs={**code}, config_kwargs={**code},
             )  # fmt: skip
             if self.backend == "torch":
@@ -159,6 +180,8 @@ class SentenceTransformer:
             mend = "Check that it is a sentence-transformers model and that its files are complete."
             if "trust_remote_code" in str(error) and not self.trust_remote_code:
                 mend = "It comes with its own code: read that, then add trust_remote_code=true and revision=COMMIT."
+            if is_pickle(error):
+                raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
         return model
 
@@ -186,12 +209,12 @@ class SentenceTransformer:
             found = self._model.encode(
                 texts,
                 prompt=prompt,
-                batch_size=self.batch_size,
+                batch_size=self._batch,
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
         except Exception as error:
-            mend = "Try a smaller batch_size or max_length." if "out of memory" in str(error).lower() else ""
+            mend = "Try a smaller batch_size or max_length." if is_out_of_memory(error) else ""
             raise ModelError(
                 f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
             ) from error
@@ -203,7 +226,7 @@ class SentenceTransformer:
 
         depends = {
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
-            "max_length": self.max_tokens, "dims": self.dim, "batch": self.batch_size, "dtype": self.dtype,
+            "max_length": self.max_tokens, "dims": self.dim, "batch": self._batch, "dtype": self.dtype,
             "device": self._model.device.type, "backend": self.backend, "code": self.code_revision,
             "versions": [library.__version__, transformers.__version__, torch.__version__],
         }  # fmt: skip

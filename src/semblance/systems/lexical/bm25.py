@@ -9,14 +9,15 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Kind, Ranked, Tokenizer
+from semblance.contracts import Kind, Ranked, Spread, Tokenizer
 from semblance.errors import UsageError
-from semblance.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
+from semblance.search.blockwise import condensed_blocks, cores
 from semblance.systems.lexical.bags import Bags, unigrams
 from semblance.systems.lexical.bm25_mutual import MutualScores
+from semblance.systems.lexical.bm25_shards import Reading, search_shards
 from semblance.systems.lexical.bm25_weights import Collection, Weighting
-from semblance.systems.lexical.index import accumulate, accumulate_pairs, invert, weigh
-from semblance.systems.lexical.kernels import add_products, pair_products
+from semblance.systems.lexical.index import accumulate_pairs
+from semblance.systems.lexical.kernels import pair_products
 from semblance.systems.lexical.tokens import Rows, check_pairs, tokenise
 
 
@@ -117,30 +118,22 @@ class BM25:
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order, with the statistics of all shards together."""
-        tokens, (query_rows, *shard_rows) = tokenise(self.tokenizer, queries, *shards)
-        bags = unigrams(tokens)
-        copies = np.bincount(np.concatenate([query_rows[:0], *shard_rows]), minlength=len(bags))
-        collection = Collection.of(self._weighting, bags, copies, tokens.vocabulary)
-        query_bags = bags.take(query_rows)
-        weighted, vocabulary = weigh(query_bags, collection.query_weights(query_bags))
-        floors = collection.floors(query_bags)
-        for rows in shard_rows:
-
-            def prepare(candidates: slice, rows: Rows = rows) -> RowScores:
-                documents = bags.take(rows[candidates])
-                index = invert(documents, collection.document_weights(documents), vocabulary)
-                return lambda part: floors[part, None] + accumulate(add_products, weighted, index, part)
-
-            yield ranked_blocks(prepare, (len(queries), len(rows)), k, threads=cores())
+        reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        return search_shards(reading, self._weighting, shards, k, spread)
 
 
 def _scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) -> NDArray[np.float64]:
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
-    weights = collection.query_weights(bags), collection.document_weights(bags)
-    floors = collection.floors(bags)[queries]
+    weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
+    floors = collection.floors(bags, weights[0])[queries]
     return np.asarray(floors + accumulate_pairs(pair_products, bags, weights, queries, documents))
 
 

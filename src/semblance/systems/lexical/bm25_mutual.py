@@ -28,13 +28,16 @@ class MutualScores:
     def build(cls, weighting: Weighting, bags: Bags, vocabulary: int) -> MutualScores:
         """The scores of the rows of `bags`, whose terms are below `vocabulary`."""
         collection = Collection.of(weighting, bags, np.ones(len(bags), dtype=np.int64), vocabulary)
-        weights = collection.query_weights(bags), collection.document_weights(bags)
+        weights = (
+            collection.query_weights(bags),
+            collection.document_weights(bags.counts, bags.sizes[bags.rows]),
+        )
         terms = np.arange(vocabulary)
         rows, index = zip(
             *((Sparse(bags.starts, bags.terms, w, vocabulary), invert(bags, w, terms)) for w in weights),
             strict=True,
         )
-        return cls(bags, collection.floors(bags), ((rows[0], index[1]), (rows[1], index[0])))
+        return cls(bags, collection.floors(bags, weights[0]), ((rows[0], index[1]), (rows[1], index[0])))
 
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""

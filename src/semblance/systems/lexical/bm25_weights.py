@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +35,44 @@ class Collection:
     @classmethod
     def of(cls, weighting: Weighting, bags: Bags, copies: NDArray[np.int64], vocabulary: int) -> Collection:
         """The statistics of a collection that holds row i of `bags` `copies[i]` times (possibly 0)."""
-        documents = int(copies.sum())
         weights = copies[bags.rows].astype(np.float64)
         frequency = np.bincount(bags.terms, weights=weights, minlength=vocabulary).astype(np.float64)
-        mean_length = float(copies @ bags.sizes) / max(documents, 1)
-        idf = _okapi_idf(frequency, documents) if weighting.okapi else _plus_idf(frequency, documents)
+        return cls.counted(weighting, frequency, int(copies.sum()), int(copies @ bags.sizes), frequency)
+
+    @classmethod
+    def counted(
+        cls,
+        weighting: Weighting,
+        frequency: NDArray[np.float64],
+        documents: int,
+        tokens: int,
+        everywhere: NDArray[Any],
+    ) -> Collection:
+        """The statistics of so many documents with so many tokens, for the terms of which `frequency` (vocabulary,)
+        documents have each; `everywhere` are those of all terms of the collection, in any order, which okapi needs."""
+        idf = (
+            _okapi_idf(frequency, documents, everywhere)
+            if weighting.okapi
+            else _plus_idf(frequency, documents)
+        )
         # Without any token there is nothing to normalise, and 1 only keeps the quotient defined.
-        return cls(weighting, idf, mean_length or 1.0)
+        return cls(weighting, idf, tokens / max(documents, 1) or 1.0)
 
     def query_weights(self, bags: Bags) -> NDArray[np.float64]:
         """idf times the count of the term, per entry of `bags`."""
         return bags.counts * self.idf[bags.terms]
 
-    def document_weights(self, bags: Bags) -> NDArray[np.float64]:
-        """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)), per entry."""
+    def document_weights(self, counts: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
+        """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) of terms that are in their
+        text `counts` times, (n,); `sizes` (n,) are the lengths of the texts."""
         w = self.weighting
-        norms = w.k1 * (1 - w.b + w.b * bags.sizes / self.mean_length)
-        return bags.counts * (w.k1 + 1) / (bags.counts + norms[bags.rows])
+        norms = w.k1 * (1 - w.b + w.b * sizes / self.mean_length)
+        return np.asarray(counts * (w.k1 + 1) / (counts + norms))
 
-    def floors(self, bags: Bags) -> NDArray[np.float64]:
-        """What every document scores for a query: delta times the idf of the query's known tokens."""
-        floors = np.bincount(bags.rows, weights=self.query_weights(bags), minlength=len(bags))
+    def floors(self, bags: Bags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
+        `query_weights` of the bags."""
+        floors = np.bincount(bags.rows, weights=weights, minlength=len(bags))
         return np.asarray(self.weighting.delta * floors)
 
 
@@ -64,9 +82,11 @@ def _plus_idf(frequency: NDArray[np.float64], documents: int) -> NDArray[np.floa
     return np.where(known, np.log((documents + 1) / np.where(known, frequency, 1)), 0.0)
 
 
-def _okapi_idf(frequency: NDArray[np.float64], documents: int) -> NDArray[np.float64]:
+def _okapi_idf(
+    frequency: NDArray[np.float64], documents: int, everywhere: NDArray[Any]
+) -> NDArray[np.float64]:
     """ln(N - df + 0.5) - ln(df + 0.5); a negative one is replaced by a quarter of the mean over all terms."""
-    levels, terms = np.unique(frequency[frequency > 0], return_counts=True)
+    levels, terms = np.unique(everywhere[everywhere > 0].astype(np.float64), return_counts=True)
     if not len(levels):
         return np.zeros_like(frequency)
     idf = np.log(documents - levels + 0.5) - np.log(levels + 0.5)

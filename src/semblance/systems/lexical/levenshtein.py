@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,9 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
-from semblance.contracts import Kind, Ranked
+from semblance.contracts import Kind, Ranked, Spread
 from semblance.search.blockwise import condensed_blocks, ranked_blocks
+from semblance.search.sharding import over_shards
 from semblance.systems.lexical.tokens import check_pairs
 
 _ALL_CORES = -1
@@ -69,10 +71,18 @@ class Levenshtein:
         )
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        return (self.search(queries, shard, k) for shard in shards)
+        return over_shards(partial(self._search_shard, queries, k), shards, spread)
+
+    def _search_shard(self, queries: Sequence[str], k: int, shard: Sequence[str]) -> Ranked:
+        return self.search(queries, list(shard), k)
 
     def _matrix(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
         if not (a and b):

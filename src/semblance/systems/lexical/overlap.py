@@ -7,18 +7,20 @@ that are equal as fractions are equal as floats, in pairs, distances and search 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import Kind, Ranked, Tokenizer
+from semblance.contracts import Kind, Ranked, Spread, Tokenizer
 from semblance.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
+from semblance.search.sharding import over_shards
 from semblance.systems.lexical.bags import Bags
 from semblance.systems.lexical.index import Sparse, accumulate, accumulate_pairs, invert, weigh
 from semblance.systems.lexical.kernels import add_overlaps, pair_overlaps
-from semblance.systems.lexical.tokens import Rows, Tokens, check_pairs, tokenise
+from semblance.systems.lexical.tokens import Numbers, Rows, Tokens, check_pairs, tokenise
 
 Counts = NDArray[np.integer[Any]]
 
@@ -73,24 +75,18 @@ class OverlapSimilarity:
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
         """The k most similar corpus texts of each query."""
-        return next(self.search_shards(queries, [corpus], k))
+        return _ShardSearch(self, queries, k)(corpus)
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        tokens, (query_rows, *shard_rows) = tokenise(self.tokenizer, queries, *shards)
-        query_kinds = self._made(tokens, query_rows)
-        for rows in shard_rows:
-
-            def prepare(candidates: slice, rows: Rows = rows) -> RowScores:
-                made = self._made(tokens, rows[candidates])
-                kinds = [_Indexed.build(q, c) for q, c in zip(query_kinds, made, strict=True)]
-                return lambda part: self._matrix(
-                    [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
-                )
-
-            yield ranked_blocks(prepare, (len(queries), len(rows)), k, threads=cores())
+        return over_shards(_ShardSearch(self, queries, k), shards, spread)
 
     def _made(self, tokens: Tokens, rows: Rows) -> list[Bags]:
         taken = tokens.take(rows)
@@ -102,6 +98,38 @@ class OverlapSimilarity:
         left = [kind.queries.sizes[rows, None] for kind in kinds]
         right = [kind.candidates.sizes[None, columns] for kind in kinds]
         return self.similarity(overlaps, left, right)
+
+
+@dataclass(frozen=True)
+class _ShardSearch:
+    """The best k of a shard for the queries. They are tokenised once in every process that has shards to search."""
+
+    system: OverlapSimilarity
+    queries: Sequence[str]
+    k: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ShardSearch, (self.system, self.queries, self.k)
+
+    def __call__(self, shard: Sequence[str]) -> Ranked:
+        system, (known, (asked,), numbers) = self.system, self._tokenised
+        tokens, (rows,) = tokenise(system.tokenizer, shard, numbers=(both := numbers.copy()))
+        # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
+        queries = system._made(replace(known, vocabulary=len(both)), asked)
+
+        def prepare(candidates: slice) -> RowScores:
+            made = system._made(tokens, rows[candidates])
+            kinds = [_Indexed.build(q, c) for q, c in zip(queries, made, strict=True)]
+            return lambda part: system._matrix(
+                [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
+            )
+
+        return ranked_blocks(prepare, (len(self.queries), len(rows)), self.k, threads=cores())
+
+    @cached_property
+    def _tokenised(self) -> tuple[Tokens, list[Rows], Numbers]:
+        numbers = Numbers()
+        return *tokenise(self.system.tokenizer, self.queries, numbers=numbers), numbers
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,18 @@ from semblance.search.blockwise import blocks
 Rows = NDArray[np.int64]
 
 _TEXTS_PER_CALL = 1024
+
+
+class Numbers(dict[int, int]):
+    """A number for every token id, 0, 1, 2 ... in the order of first sight."""
+
+    def __missing__(self, token: int) -> int:
+        found = self[token] = len(self)
+        return found
+
+    def copy(self) -> Numbers:
+        """The same numbers, to go on from."""
+        return Numbers(self)
 
 
 @dataclass(frozen=True)
@@ -41,18 +51,20 @@ class Tokens:
         return Tokens(self.ids[places], starts, self.vocabulary)
 
 
-def tokenise(tokenizer: Tokenizer, *collections: Sequence[str]) -> tuple[Tokens, list[Rows]]:
+def tokenise(
+    tokenizer: Tokenizer, *collections: Iterable[str], numbers: Numbers | None = None
+) -> tuple[Tokens, list[Rows]]:
     """The tokens of every distinct text, and for each collection the row of each of its texts.
 
-    Tokens are numbered by first appearance: a tokenizer's own ids may differ between processes, and sums of
-    floats taken in their order would, too.
+    Tokens are numbered by first appearance, so that sums of floats do not depend on a tokenizer's own ids. `numbers`
+    are those that have one already; new ones are added.
     """
     places: dict[str, int] = {}
     rows = [
-        np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
+        np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64)
         for texts in collections
     ]
-    numbers: defaultdict[int, int] = defaultdict(count().__next__)
+    numbers = Numbers() if numbers is None else numbers
     texts, ids, lengths = list(places), [np.empty(0, dtype=np.int32)], [0]
     # A batch at a time: Python's integers take nine times the memory of the array.
     for batch in blocks(len(texts), _TEXTS_PER_CALL):

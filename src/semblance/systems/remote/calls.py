@@ -130,7 +130,9 @@ class _Call(Generic[T]):
             self.wasted = _sum(self.wasted, cost, self.requests)
             self._account(reservation, cost, start)
             if failure is not None and failure.kind == "pushback":
-                self.pace.pushed_back(ticket, failure.wait)
+                # Others wait with it, and must not wait longer than they would for themselves.
+                wait = None if failure.wait is None else min(failure.wait, self.limits.patience)
+                self.pace.pushed_back(ticket, wait)
             else:
                 self.pace.failed()
             if failure is None:
@@ -167,7 +169,8 @@ class _Call(Generic[T]):
             used_up = now + (failure.wait or 0) - self.pushed_since > self.limits.patience
         else:
             self.passing += 1
-            used_up = self.passing >= self.limits.attempts
+            # A server that is down may say when it is back, but nobody waits for it till next week.
+            used_up = self.passing >= self.limits.attempts or (failure.wait or 0) > self.limits.patience
         if used_up:
             return None
         jitter = random.uniform(0.5, 1.0)

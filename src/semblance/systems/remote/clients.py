@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from semblance.errors import ModelError
 from semblance.systems.remote.address import Address
+from semblance.systems.remote.body import read_body
 from semblance.systems.remote.keys import read_key
 from semblance.systems.remote.turns import Turns
 
@@ -47,9 +48,16 @@ class OpenAIClient:
         return _clients[place].next()
 
     def _made(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        return AsyncOpenAI(api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None)
+        # Texts and key are for the server that was named, not for whoever it points at.
+        own = DefaultAsyncHttpxClient(
+            base_url=self._address.url, timeout=None, follow_redirects=False,
+            event_hooks={"response": [read_body]},
+        )  # fmt: skip
+        return AsyncOpenAI(
+            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=own
+        )
 
 
 def _check_installed() -> None:

@@ -27,6 +27,8 @@ _OF_ACCOUNT = ("api key", "api_key", "billing", "credit")
 _OF_MODEL = ("model_not_found", "unknown model", "supported models", "does not support", "dimension")
 _CROWDED = ("overloaded", "rate_limit")
 _LONGEST = 300
+_READ = 20_000
+"""Characters of what a server says that are looked at: an error page may be of any size."""
 
 
 class Refused(Exception):
@@ -46,6 +48,14 @@ class Malformed(Exception):
     def __init__(self, reason: str, *, of_texts: bool = False) -> None:
         super().__init__(reason)
         self.of_texts = of_texts
+
+
+class TooLong(Exception):
+    """The server's answer is longer than is read; `mend` says how to allow more."""
+
+    def __init__(self, reason: str, mend: str) -> None:
+        super().__init__(reason)
+        self.mend = mend
 
 
 @dataclass(frozen=True)
@@ -68,8 +78,10 @@ def classify(error: Exception) -> Failure | None:
     if status is not None:
         headers, body = _headers(error), _body(error)
         return _refusal(status, headers, body)
+    if isinstance(error, TooLong):
+        return Failure("final", str(error), charged=True, mend=error.mend)
     if isinstance(error, Malformed):
-        return Failure("passing", redacted(_line(str(error))), charged=True, of_texts=error.of_texts)
+        return Failure("passing", _line(str(error)), charged=True, of_texts=error.of_texts)
     if isinstance(error, TimeoutError) or _named(error, "TimeoutException", "APITimeoutError"):
         return Failure("passing", "no answer in time", charged=True)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _named(
@@ -77,7 +89,7 @@ def classify(error: Exception) -> Failure | None:
     ):
         return Failure("passing", "the answer is not whole JSON", charged=True)
     if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
-        reason = redacted(f"no connection ({_cause(error)})")
+        reason = f"no connection ({_cause(error)})"
         mend = "Check base_url, and that the server runs."
         return Failure("passing", reason, charged=not _never_sent(error), mend=mend)
     return None
@@ -85,7 +97,7 @@ def classify(error: Exception) -> Failure | None:
 
 def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
     said = message(body)
-    reason = redacted(f"status {status}" + (f": {said}" if said else ""))
+    reason = f"status {status}" + (f": {said}" if said else "")
     text = f"{_code(body)} {said}".lower()
     if any(sign in text for sign in _NO_MONEY):
         return Failure("final", reason, mend="Look after the account with the vendor.")
@@ -100,6 +112,8 @@ def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
 def _mend(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
         return "Check the key; key=NAME names the variable that holds it."
+    if status < 400:
+        return "The server sends elsewhere, where texts and key do not go by themselves: give that address as base_url."
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 
@@ -122,10 +136,10 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
         return max(0.0, seconds)
     try:
         at = parsedate_to_datetime(after)
-    except ValueError:
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
 
 
 def format_refused(error: Exception, *fields: str) -> bool:
@@ -204,7 +218,9 @@ def _cause(error: BaseException) -> str:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
+    """On one line that controls nothing, without keys: these first, since half of one would not be known for it."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in text[:_READ])
+    line = redacted(" ".join(plain.split()))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from semblance.errors import ModelError
+from semblance.systems.remote.body import read_body
 from semblance.systems.remote.failures import Malformed, Refused
 from semblance.systems.remote.turns import Turns
 
@@ -21,15 +22,15 @@ async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping
     Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx's
     errors for a connection that fails. ModelError where httpx is not installed.
     """
-    answer = await _client().post(
-        f"{url.rstrip('/')}/{path.lstrip('/')}", json=dict(payload), headers=dict(headers)
-    )
+    where = f"{url.rstrip('/')}/{path.lstrip('/')}"
+    answer = await _client().post(where, json=dict(payload), headers=dict(headers))
     try:
         body = json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if answer.status_code >= 300:
-        raise Refused(answer.status_code, answer.headers, body if body is not None else answer.text)
+        said = body if body is not None else answer.content.decode("utf-8", "replace")
+        raise Refused(answer.status_code, answer.headers, said)
     if body is None:
         raise Malformed("the answer is not whole JSON")
     return body
@@ -57,5 +58,7 @@ def _made() -> Any:
 
     # The time limit is that of Calls; how many connections are open follows from its pace.
     return httpx.AsyncClient(
-        timeout=None, limits=httpx.Limits(max_connections=None, max_keepalive_connections=512)
+        timeout=None,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=512),
+        event_hooks={"response": [read_body]},
     )

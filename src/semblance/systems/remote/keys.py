@@ -13,7 +13,7 @@ from semblance.errors import ModelError, UsageError
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LIKE_A_KEY = re.compile(
     r"\b(?:sk|pa|co|jina|xai|gsk|hf)[-_][A-Za-z0-9_*.-]{8,}|\bAIza[\w-]{20,}"
-    r"|(?<=Bearer )\S+|(?<=[?&]key=)[^&\s\"']+"
+    r"|(?<=Bearer )\S+|(?<=[?&]key=)[^&\s\"']+|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
 )
 _DUMMY = "none-needed"
 _SHORT = 8

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from semblance.errors import ModelError, UsageError
 from semblance.systems.libraries import first_line, model_library
+from semblance.systems.pickled import PICKLED, SAFE_WEIGHTS, is_pickle
 from semblance.systems.weights import Weights, find_weights, is_pinned
 
 
@@ -93,6 +94,10 @@ def _loaded(library: Any, weights: Weights, **options: Any) -> Any:
             weights.location, revision=weights.commit, local_files_only=weights.cached, **options
         )
     except Exception as error:  # hub, safetensors, transformers and torch have no root in common
+        if is_pickle(error):
+            raise ModelError(
+                f"The cross-encoder {weights.location} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS
+            ) from error
         raise ModelError(
             f"The cross-encoder {weights.location} cannot be loaded: {first_line(error)}",
             mend="Check that it is a model for ranking and that its files are complete.",

@@ -33,5 +33,5 @@ def remember(request: Request, answer: Response, name: str) -> None:
         max_age=_YEAR_SECONDS,
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=request.scope["scheme"] == "https",
     )

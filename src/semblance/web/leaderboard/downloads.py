@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from semblance.interchange.latex import escape, value_with_interval
 from semblance.protocols import numbers
 from semblance.protocols.numbers import SCORE, Unit
+from semblance.protocols.spreadsheets import csv_row, inert
 from semblance.web.leaderboard.board import Made
 from semblance.web.leaderboard.cells import cell_of
 from semblance.web.leaderboard.contract import Cell, Column, as_plain
@@ -25,20 +24,19 @@ FIELDS = (
 def as_csv(made: Made) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(FIELDS)
+    lines = [csv_row(FIELDS)]
     for index, member, column, cell in _entries(made):
-        low, high = _rank(made, index, column)
-        writer.writerow(
-            [
-                *map(_inert, (member.name, member.kind, member.group, member.entrant.run.name)),
-                *map(_inert, (column.task, column.dataset, column.lang, column.measure)),
-                _exact(cell.value), _exact(cell.low), _exact(cell.high), cell.n, low, high, cell.state,
-                _inert(cell.reason),
-            ]
-        )  # fmt: skip
-    return out.getvalue()
+        names = (member.name, member.kind, member.group, member.entrant.run.name)
+        where = (column.task, column.dataset, column.lang, column.measure)
+        figures = (
+            _exact(cell.value),
+            _exact(cell.low),
+            _exact(cell.high),
+            cell.n,
+            *_rank(made, index, column),
+        )
+        lines.append(csv_row([*map(inert, (*names, *where)), *figures, cell.state, inert(cell.reason)]))
+    return "".join(lines)
 
 
 def as_json(made: Made) -> str:
@@ -96,7 +94,3 @@ def _rank(made: Made, index: int, column: Column) -> tuple[int | str, int | str]
 
 def _exact(value: float | None) -> str:
     return "" if value is None else repr(value)
-
-
-def _inert(text: str) -> str:
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -8,7 +8,12 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+
+from semblance.bounded import read_bounded
+from semblance.errors import DataError
+from semblance.limits import FILES
 
 MANIFEST, RESULTS, HEADLINES, REPORT = "manifest.json", "results.jsonl", "headlines.parquet", "report.html"
 _CELLS = "cells"
@@ -37,7 +42,7 @@ def find_folders(root: Path) -> Iterator[Folder]:
 def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
     try:
         with os.scandir(folder) as entries:
-            known = {entry.name: entry for entry in entries if not entry.is_symlink()}
+            known = {entry.name: entry for entry in islice(entries, FILES.most) if not entry.is_symlink()}
     except OSError:
         return
     manifest = known.get(MANIFEST)
@@ -54,8 +59,8 @@ def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
 def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed file is another question
     """Whether a manifest is one of a run, or too damaged to say: other things have manifests too."""
     try:
-        manifest = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        manifest = json.loads(read_bounded(Path(path)))
+    except (DataError, OSError, ValueError, RecursionError):
         return True
     return isinstance(manifest, dict) and "protocol" in manifest
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import bounded_lines, read_bounded
 from semblance.errors import DataError
 from semblance.records import Result
 from semblance.report.record import KINDS, kind_of
@@ -160,22 +161,23 @@ def _rows(path: Path, growing: bool) -> Iterator[Result]:
     """The rows; of a run that goes on the last line may be half written."""
     if path.is_symlink() or not path.is_file():
         return
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
+    with path.open("rb") as stream:
+        for number, line in enumerate(bounded_lines(stream, path), start=1):
             try:
                 yield _row(line)
             except (ValueError, TypeError) as error:
-                if growing and not line.endswith("\n"):
+                if growing and not line.endswith(b"\n"):
                     return
                 raise DataError(f"results.jsonl, line {number}, is not a result") from error
 
 
-def _row(line: str) -> Result:
+def _row(line: bytes) -> Result:
     row = Result(**json.loads(line))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
     numbers = *_figures(row), row.n
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a text is none")
+    "".join(texts).encode()  # ValueError for half of a surrogate pair
     if not all(number is None or isinstance(number, int | float) for number in numbers) or row.n is None:
         raise TypeError("a number is none")
     return row
@@ -210,7 +212,7 @@ def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, A
     found = path / "sweep.json"
     if manifest.get("kind") != "sweep" or found.is_symlink() or not found.is_file():
         return {}
-    parts = json.loads(found.read_text("utf-8")).get("parts") or ()
+    parts = json.loads(read_bounded(found)).get("parts") or ()
     return {shown_name(str(one["id"])): one for part in parts for one in part.get("stacks") or ()}
 
 

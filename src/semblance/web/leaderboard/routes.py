@@ -154,7 +154,7 @@ def _told(request: Request, error: Any) -> Response:
         return _said(
             error.status_code, "This server only answers GET and HEAD." if error.status_code == 405 else "No."
         )
-    path = request.url.path
+    path = request.scope["path"]  # its `url` would decode the query too, which may be no text
     if "/api/" in path or "text/html" not in request.headers.get("accept", ""):
         return _said(404, f"{_NOTHING[0]}.")
     depth = request.scope["path"].strip("/").count("/") + request.scope["path"].endswith("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from semblance.protocols import numbers
-from semblance.protocols.comparisons import ALPHA
+from semblance.protocols.comparisons import ALPHA, untold
 from semblance.protocols.numbers import Unit
 from semblance.protocols.standings import CLASSICAL, OVERALL
 from semblance.web.leaderboard.contract import Column, Run, Verdict
@@ -74,7 +74,7 @@ def _lede(names: Sequence[str], values: Sequence[str], tests: Tested, unit: Unit
     gap = f"{unit.said(difference)} (95% interval {unit.said_interval(low, high)})"
     if p < ALPHA:
         return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {gap}."
-    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {gap} and cannot be told apart."
+    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {gap} and {untold(low, high)}."
 
 
 def _unfinished(board: Joined) -> Verdict:

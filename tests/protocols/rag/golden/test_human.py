@@ -260,7 +260,8 @@ def run(tmp_path):
         ]  # fmt: skip
         write_atomic(folder.ranked(20), "".join(to_json(row) + "\n" for row in content))
         write_atomic(folder.success("S6"), "")
-    cells = [{"query_id": name, "folder": f"q{name}", "status": "done"} for name in names]
+    told = {"task": "golden", "dataset": "made", "system": "made", "status": "done"}
+    cells = [{"query_id": name, "folder": f"q{name}", **told} for name in names]
     RunFolder(path).write_manifest(
         {"protocol": "rag", "kind": "golden", "arguments": {"options": {"top": 20}}, "cells": cells}
     )

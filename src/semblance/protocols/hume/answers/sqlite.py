@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from semblance.errors import ModelError
 from semblance.protocols.hume.answers.database import TABLES, Row, Transaction
+from semblance.runs.files import private_file
 
 T = TypeVar("T")
 _BUSY_SECONDS = 20
@@ -39,6 +40,8 @@ class SqliteFile:
             return
         with self._told():
             path.parent.mkdir(parents=True, exist_ok=True)
+            # Who answered what is between them and the owner of the study.
+            private_file(path)
             self._writer = self._connect()
             self._writer.execute("BEGIN IMMEDIATE")
             for table in TABLES:

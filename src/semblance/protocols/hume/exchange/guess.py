@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 from semblance.protocols.hume.exchange.argilla.shapes import is_argilla
 from semblance.protocols.hume.exchange.incoming import FORMATS, Format
 from semblance.protocols.hume.exchange.label_studio.reading import is_label_studio
 
-_LARGEST = 1 << 30
-
 
 def guessed(path: Path) -> Format:
     """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
-    what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is over 1 GiB."""
+    what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
     _check(path)
-    head = path.read_bytes()[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    content = read_bounded(path)
+    head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not head:
         raise DataError("The file is empty", path=path, mend="Give a file with annotations.")
     if head[:1] not in (b"{", b"["):
         return "csv"
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(content)
     except (ValueError, RecursionError):
         # Several objects, one after another, or a broken line: reading says which line.
         return "jsonl"
@@ -42,5 +42,3 @@ def guessed(path: Path) -> Format:
 def _check(path: Path) -> None:
     if not path.is_file():
         raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
-    if path.stat().st_size > _LARGEST:
-        raise DataError("The file is over 1 GiB", path=path, mend="Split it.")

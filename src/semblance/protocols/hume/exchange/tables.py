@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from semblance.bounded import read_bounded
 from semblance.data.lines import text_lines
 from semblance.errors import DataError
 from semblance.protocols.hume.exchange.incoming import Incoming, Place, Taken
@@ -46,7 +47,7 @@ def read_csv(path: Path) -> Taken:
     taken = Taken()
     try:
         # Not read_text, which would change line ends inside cells.
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bounded(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("The file cannot be read as UTF-8", path=path, found=str(error), mend=_MEND) from None
     csv.field_size_limit(_LARGEST_CELL)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from semblance.bounded import read_bounded
 from semblance.data.lines import text_lines
 from semblance.errors import DataError, UsageError
 from semblance.protocols.hume.folder.formats import VERSION, GoldRow, ItemRow, StudyFile, Task
@@ -85,7 +86,7 @@ def _study(path: Path) -> StudyFile:
     if not path.is_file():
         raise DataError("This folder holds no study", path=path.parent, mend=_MEND)
     try:
-        study = StudyFile.model_validate_json(path.read_bytes())
+        study = StudyFile.model_validate_json(read_bounded(path))
     except ValidationError as error:
         raise _fault(error, path) from None
     if study.version != VERSION:

@@ -8,14 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from semblance.contracts import Tokenizer
+from semblance.contracts import Spread, Tokenizer
 from semblance.protocols.hume.folder import StudyFolder, read_study
 from semblance.protocols.hume.models.families import Settings, data_of, evaluation
+from semblance.protocols.hume.models.footprint import needed
 from semblance.protocols.opening import CachedSystem, charged
 from semblance.protocols.pteb.context import Context
 from semblance.protocols.pteb.options import PtebOptions
 from semblance.records import TaskOutcome
+from semblance.runs.promise import room_for
 from semblance.runs.rehearsal import Hear, Rehearsal
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
@@ -36,15 +39,23 @@ class Job:
     cache: Path | None
 
 
-def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     tokenizer = open_tokenizer(job.tokenizer)
     data, family = held(job.study, job.content, job.task, job.settings)
     context = _context(job, tokenizer)
     opened = CachedSystem(
-        job.system, tokenizer=tokenizer, seed=job.seed, cache=job.cache, advance=advance, ledger=ledger
+        job.system,
+        tokenizer=tokenizer,
+        seed=job.seed,
+        cache=job.cache,
+        advance=advance,
+        ledger=ledger,
+        spread=spread,
     )
-    with charged(ledger, opened.system.name) as calls:
+    with room_for(needed(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
         opened.prefetch(lambda hear: rehearse(job, hear))
         opened.remember(lambda hear: rehearse(job, hear))
         outcome = evaluation(family)(opened.system, data, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 from semblance.protocols.hume.published.languages import iso_639_3
 from semblance.protocols.hume.published.study import Pair, Study, paper_study
@@ -60,9 +62,8 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
 def _parsed(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
     """The header, and line number and cells of every row but averages."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, row) for row in reader]
+        reader = csv.reader(io.StringIO(read_bounded(path).decode("utf-8-sig"), newline=""))
+        lines = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError("The file cannot be read as CSV", path=path, found=str(error), mend=_MEND) from error
     header = lines[0][1] if lines else []

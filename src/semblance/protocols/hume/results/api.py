@@ -11,6 +11,7 @@ from semblance.protocols.hume.results.published_run import run_published
 from semblance.protocols.hume.results.request import PublishedRequest, StudyRequest
 from semblance.protocols.hume.results.session import carry_out
 from semblance.protocols.outcome import Run
+from semblance.runs.engines.contract import Workers
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -22,7 +23,7 @@ def score(
     out: str | Path,
     from_mteb: Paths = (),
     llm_scores: Paths = (),
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     max_usd: float | None = None,
     **arguments: Any,

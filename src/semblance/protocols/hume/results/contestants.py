@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from semblance.parquet import read_parquet
 from semblance.protocols.hume.beyond.paired import SystemValues
 from semblance.protocols.hume.llms.answers import LlmAnswers
 from semblance.protocols.hume.llms.scoring import LLM_FAMILIES, ScoredLlm, score_llm
@@ -130,10 +131,8 @@ def _notes(record: CellRecord) -> tuple[str, ...]:
 
 def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     """Measure -> item, variant and value of every row that has a value."""
-    import polars as pl
-
     found: dict[str, list[tuple[str, str, float]]] = {}
-    for row in pl.read_parquet(path).iter_rows(named=True):
+    for row in read_parquet(path).iter_rows(named=True):
         if row["value"] is not None:
             found.setdefault(row["measure"], []).append((row["item_id"], row["variant"], row["value"]))
     return found

@@ -8,6 +8,7 @@ from functools import partial
 from semblance.protocols.forecasting import Forecaster, Work
 from semblance.protocols.hume.models import work
 from semblance.protocols.hume.models.families import texts_of
+from semblance.protocols.hume.models.footprint import needed
 from semblance.protocols.hume.results.plan import Plan
 from semblance.runs.forecast import Forecast, Forecasts, tokens_of
 from semblance.text import open_tokenizer
@@ -33,5 +34,6 @@ def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
         wanted = Work(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(work.rehearse, job), texts,
             kind="distances" if family == "clustering" else "pairs",
+            footprint=partial(needed, data=data, resamples=job.resamples),
         )  # fmt: skip
         yield from forecaster.cells(wanted)

@@ -22,11 +22,15 @@ def standings(
 
 
 def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
-    """Which of the ranked systems the items tell apart, overall and by family, as in comparisons.json."""
+    """Which systems the items tell apart, overall and by family, as in comparisons.json.
+
+    Those that another method scored have a scope `NAME:classical` of their own.
+    """
     scopes: dict[str, list[Headline]] = {}
     for one in every:
-        if not one.dataset and one.group == RANKED:
-            scopes.setdefault(one.task, []).append(one.headline)
+        if not one.dataset:
+            name = one.task if one.group == RANKED else f"{one.task}:{one.group}"
+            scopes.setdefault(name, []).append(one.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
         "scopes": {name: compared(own) for name, own in scopes.items()},

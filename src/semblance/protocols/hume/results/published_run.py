@@ -157,7 +157,7 @@ def _llm_files(given: Sequence[str]) -> list[Path]:
 
 def _is_llm_table(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.readline().decode("utf-8-sig", "replace").startswith(_HEADER)
+        return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
 
 
 def _systems(summary: Summary) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from semblance.protocols.session import (
 )
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
+from semblance.runs.engines.contract import Workers
 from semblance.runs.folder import RunFolder
 from semblance.runs.forecast import Forecasts
 
@@ -37,7 +38,7 @@ def carry_out(
     request: StudyRequest,
     out: Path,
     *,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
     command: str = "",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from semblance.errors import UsageError
 from semblance.protocols.hume.folder.formats import Practice
 from semblance.protocols.hume.sampling.choosing import relevant_of, seeded
 from semblance.protocols.hume.sampling.drawn import Chosen, Drawn, counted
@@ -40,6 +41,26 @@ class Asked:
     texts: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class _ById(Mapping[str, str]):
+    """The texts of a corpus by their ids: each is read when it is asked for."""
+
+    index: BM25Index
+    texts: Sequence[str]
+
+    def __getitem__(self, key: str) -> str:
+        try:
+            return self.texts[self.index.place(key)]
+        except UsageError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index.ids)
+
+    def __len__(self) -> int:
+        return len(self.index.ids)
+
+
 def from_lists(data: RerankingSet) -> tuple[list[Asked], Negatives]:
     """Queries whose candidates are given; hardest are those of the list that BM25 over it ranks first."""
     asked = []
@@ -53,8 +74,8 @@ def from_lists(data: RerankingSet) -> tuple[list[Asked], Negatives]:
 
 def from_corpus(data: RetrievalSet) -> tuple[list[Asked], Negatives]:
     """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant."""
-    texts = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
-    index = BM25Index.of(data.corpus.ids, data.corpus.texts)
+    index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts)
+    texts = _ById(index, data.corpus.texts)
     asked = [
         Asked(key, query, data.qrels[key], texts)
         for key, query in zip(data.queries.ids, data.queries.texts, strict=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 from semblance.protocols.hume.study import Family, Who
 from semblance.runs.files import write_atomic
@@ -197,7 +198,7 @@ def read_summary(folder: Path) -> Summary:
     if not path.is_file():
         raise DataError("The run has no summary", path=path, mend="Run `semblance hume score` again.")
     try:
-        return Summary.model_validate_json(path.read_bytes())
+        return Summary.model_validate_json(read_bounded(path))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

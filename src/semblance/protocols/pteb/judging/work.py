@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from semblance.contracts import Spread
 from semblance.protocols import opening
 from semblance.protocols.pteb.judging.agreement import Context, Judged, agreement
 from semblance.protocols.pteb.judging.chats import Judge
@@ -18,6 +19,7 @@ from semblance.protocols.pteb.judging.rating import Asking, Pair, rate
 from semblance.protocols.pteb.paraphrasing.prompts import Prompt
 from semblance.protocols.request import DatasetRequest
 from semblance.records import Loaded, ScoredPairs, TaskOutcome
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 
 
@@ -47,8 +49,12 @@ class Job:
         return Asking(self.by.prompt.text, self.options, self.seed)
 
 
-def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
-    """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`."""
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
+    A server does the work: there is nothing to spread."""
+    del spread
     pairs = load(job.dataset, job.limit, job.seed)
     with (
         job.by.judge.with_kept_answers(ledger, job.by.cache) as chat,

@@ -6,8 +6,6 @@ shape `paraphrases` of `semblance data`. A CSV file has a line per text and run,
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,6 +17,7 @@ from semblance.errors import DataError, UsageError
 from semblance.protocols.pteb.paraphrasing.manifest import Source
 from semblance.protocols.pteb.paraphrasing.records import USABLE, Outcome, Paraphrase
 from semblance.protocols.pteb.paraphrasing.set import COLUMNS, ParaphraseSet
+from semblance.protocols.spreadsheets import csv_row
 from semblance.runs.files import digest, write_atomic
 
 if TYPE_CHECKING:
@@ -115,16 +114,15 @@ def _line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Se
 
 
 def _export_long(stored: ParaphraseSet, source: str, file: Path) -> Exported:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _LONG, lineterminator="\n")
-    writer.writeheader()
+    lines = [csv_row(_LONG)]
     texts: set[tuple[str, str, str, str]] = set()
     for dataset in stored.source(source).datasets:
         for seed in stored.seeds(source, dataset):
             for row in stored.rows(source, dataset, seed):
-                writer.writerow({"dataset": dataset, "run_seed": seed, **asdict(row)})
+                cells = {"dataset": dataset, "run_seed": seed, **asdict(row)}
+                lines.append(csv_row(cells[name] for name in _LONG))
                 texts.add((dataset, row.text, row.lang, row.place))
-    write_atomic(file, buffer.getvalue())
+    write_atomic(file, "".join(lines))
     return Exported(len(texts))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 
 
@@ -68,7 +69,7 @@ class SetManifest(BaseModel):
     def read(cls, path: Path) -> SetManifest:
         """The manifest in a file; DataError with what is wrong with it."""
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(read_bounded(path))
         except (OSError, ValidationError) as error:
             raise DataError(
                 "the manifest of the paraphrases cannot be read", path=path, found=_first(error),

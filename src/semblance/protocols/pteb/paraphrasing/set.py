@@ -16,6 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from semblance.errors import DataError, UsageError
+from semblance.parquet import read_parquet
 from semblance.protocols.pteb.paraphrasing.manifest import File, SetManifest, Source
 from semblance.protocols.pteb.paraphrasing.records import Paraphrase
 from semblance.runs.files import digest, slug, to_json, write_atomic
@@ -115,10 +116,11 @@ class ParaphraseSet:
         DataError, which names the file, where it is gone or is not what was written; UsageError for what the set
         does not have.
         """
-        import polars as pl
-
         file = self._file(source, dataset, seed)
         path = self.path / file.file
+        if not path.resolve().is_relative_to(self.path.resolve()):
+            raise DataError("the manifest names a file outside of the set", path=self.path / "manifest.json",
+                            found=file.file)  # fmt: skip
         try:
             content = path.read_bytes()
         except OSError as error:
@@ -130,7 +132,7 @@ class ParaphraseSet:
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{found[:16]}…",
                 mend="Get the file again, or run with a paraphraser into a new folder.",
             )  # fmt: skip
-        table = pl.read_parquet(io.BytesIO(content))
+        table = read_parquet(content, path=path)
         if missing := [name for name in COLUMNS if name not in table.columns]:
             raise DataError(
                 "the paraphrases were written by another version of Semblance", path=path,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from semblance.contracts import Spread
 from semblance.protocols.opening import charged
 from semblance.protocols.planning import PlannedDataset
 from semblance.protocols.pteb.judging.agreement import Context
@@ -20,6 +21,7 @@ from semblance.protocols.pteb.sources import Source
 from semblance.protocols.pteb.writing import Writer
 from semblance.protocols.session import Silent
 from semblance.records import TaskOutcome
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 
 
@@ -33,9 +35,16 @@ class Work:
     answers: Path | None
 
     def evaluate(
-        self, job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None
+        self,
+        job: Job,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
     ) -> TaskOutcome:
-        """The outcome of one cell, with the answers of the judge that were asked for and had, and its calls."""
+        """The outcome of one cell, with the answers of the judge that were asked for and had, and its calls. A server
+        does the work: there is nothing to spread."""
+        del spread
         source = next(one for one in self.plan.sources if one.name == job.candidate)
         dataset = next(one for one in self.plan.datasets if one.name == job.dataset)
         found = self._paraphrased(source, dataset, advance, ledger or Ledger())

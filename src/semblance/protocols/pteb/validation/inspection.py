@@ -12,6 +12,7 @@ from semblance.data.tables import Delimited
 from semblance.protocols.pteb.validation.checks import Flag
 from semblance.protocols.pteb.validation.rating_file import cell, source_of
 from semblance.protocols.pteb.validation.sampling import Item
+from semblance.protocols.spreadsheets import inert, meant
 from semblance.runs.files import write_atomic
 
 FILE = "inspect.csv"
@@ -27,7 +28,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _kept(path)
-    known = {(row.get("pair_id", ""), row.get("rater_id", "")) for row in rows}
+    known = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
     new = [
         _row(flag, items[flag.rating.pair_id])
         for flag in flags
@@ -56,10 +57,10 @@ def _kept(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
 def _row(flag: Flag, item: Item) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
-        "rater_id": flag.rating.rater_id,
+        "rater_id": inert(flag.rating.rater_id),
         "lang": item.lang,
-        "text": item.text,
-        "text2": item.text2,
+        "text": inert(item.text),
+        "text2": inert(item.text2),
         "rating": f"{flag.rating.value:g}",
         "why": "; ".join(flag.reasons),
         "estimates": "; ".join(f"{judge}: {value:g}" for judge, value in flag.estimates.items()),

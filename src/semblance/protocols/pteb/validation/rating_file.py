@@ -15,6 +15,7 @@ from semblance.data.rows import Row, Source, missing_column
 from semblance.data.tables import Delimited, known_suffix, table
 from semblance.errors import DataError
 from semblance.protocols.pteb.validation.rules import HIGHEST, LOWEST
+from semblance.protocols.spreadsheets import inert, meant
 from semblance.runs.files import to_json, write_atomic
 
 COLUMNS = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "is_dummy", "expected", "ts")
@@ -64,7 +65,7 @@ def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequen
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows([_written(row.get(column)) for column in columns] for row in rows)
+    writer.writerows([inert(_written(row.get(column))) for column in columns] for row in rows)
     # Spreadsheets take a file without the mark for one in an old code page.
     write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
 
@@ -98,14 +99,14 @@ def rating_of(row: Row, column: str) -> float | None:
 
 
 def _rated(row: Row, texts: Sequence[str]) -> Rated:
-    pair_id, rater_id = cell(row, "pair_id"), cell(row, "rater_id")
+    pair_id, rater_id = meant(cell(row, "pair_id")), meant(cell(row, "rater_id"))
     for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
         if not value:
             raise DataError(
                 f"the row has no {column}.", path=row.path, line=row.line,
                 mend="Fill it in as in the file that was sent out.",
             )  # fmt: skip
-    found = tuple(str(row.cells.get(column) or "") for column in texts)
+    found = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
     return Rated(pair_id, rater_id, rating_of(row, "rating"), found, cell(row, "ts"), row.path, row.line)
 
 

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError, UsageError
 from semblance.protocols.manifest import moment
 from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
@@ -154,7 +155,7 @@ def read_study(path: Path) -> Study:
         items = tuple(
             Item(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
         )
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(
             "the study was written by another version of Semblance", path=path, found=str(error),
             mend="Use the version that wrote it.",
@@ -164,11 +165,11 @@ def read_study(path: Path) -> Study:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(path.read_text("utf-8"))
+        facts = json.loads(read_bounded(path).decode("utf-8"))
         if (facts["format"], facts["schema"]) != (FORMAT, SCHEMA):
             raise ValueError(f"format {facts['format']} {facts['schema']}")
         return dict(facts)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error),
             mend="Give the folder that `semblance pteb validate sample` wrote.",
@@ -177,7 +178,7 @@ def _facts(path: Path) -> dict[str, Any]:
 
 def _sealed(path: Path, seal: str) -> str:
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_bounded(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("the study's file cannot be read", path=path, found=str(error)) from error
     if _seal(text) != seal:

@@ -130,7 +130,7 @@ def _whole(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
 def _parsed(line: str) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

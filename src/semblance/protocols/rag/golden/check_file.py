@@ -18,6 +18,7 @@ from semblance.data.lines import text_lines
 from semblance.data.rows import Row, missing_column
 from semblance.data.tables import Delimited, known_suffix
 from semblance.errors import DataError, UsageError
+from semblance.protocols.spreadsheets import inert
 from semblance.randomness import generator
 from semblance.runs.files import digest, write_atomic
 
@@ -28,7 +29,6 @@ JUDGES = ("judge_place", "judge_grade")
 ENDINGS = (".csv", ".tsv")
 
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
-_FORMULA = ("=", "+", "-", "@", "\t")
 
 
 @dataclass(frozen=True)
@@ -150,15 +150,15 @@ def _row(one: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str
     said = ("", "") if blind else (passage.place, grade)
     return {
         "item": item_of(one.query_id, passage.doc_id),
-        "query_id": _safe(one.query_id),
-        "question": _safe(_cut(one.question, excerpt)),
+        "query_id": inert(one.query_id),
+        "question": inert(_cut(one.question, excerpt)),
         "place": said[0],
         "grade": said[1],
         "remark": "",
         "judge_place": passage.place,
         "judge_grade": grade,
-        "doc_id": _safe(passage.doc_id),
-        "text": _safe(_cut(passage.text, excerpt)),
+        "doc_id": inert(passage.doc_id),
+        "text": inert(_cut(passage.text, excerpt)),
     }
 
 
@@ -169,11 +169,6 @@ def _cut(text: str, most: int) -> str:
         return line
     head = line[: most - 1]
     return (head.rpartition(" ")[0] or head) + "…"
-
-
-def _safe(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _delimiter(path: Path) -> str:

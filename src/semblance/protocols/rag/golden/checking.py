@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError, UsageError
 from semblance.protocols.rag.golden.check_file import FinalList, read_check, write_check
 from semblance.protocols.rag.golden.finals import read_final_lists
@@ -74,10 +75,10 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
     found = []
     for path in files:
         try:
-            plain = json.loads(path.read_text("utf-8"))
+            plain = json.loads(read_bounded(path).decode("utf-8"))
             checked = set(plain.pop("questions"))
             check = made(HumanCheck, plain)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again.",
@@ -92,7 +93,7 @@ def checked_questions(run: Path) -> int:
     wanted = {check.lists for check in read_checks(run)}
     names: set[str] = set()
     for path in (run / FOLDER).glob("*.json"):
-        plain = json.loads(path.read_text("utf-8"))
+        plain = json.loads(read_bounded(path).decode("utf-8"))
         names |= set(plain["questions"]) if plain["lists"] in wanted else set()
     return len(names)
 

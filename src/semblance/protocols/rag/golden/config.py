@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from semblance.bounded import read_bounded
 from semblance.data.rows import nearest
 from semblance.errors import DataError, UsageError
 from semblance.protocols.rag.golden.options import GoldenOptions
@@ -135,7 +136,7 @@ def _profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
 def _read(path: Path, origin: str) -> _File:
     """The table `golden` of a TOML file; other tables are for others."""
     try:
-        whole = tomllib.loads(path.read_text("utf-8"))
+        whole = tomllib.loads(read_bounded(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise DataError(
             "the file is not TOML", path=path, found=str(error),

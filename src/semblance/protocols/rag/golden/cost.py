@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -16,6 +17,7 @@ from semblance.contracts import Message
 from semblance.protocols.forecasting import Forecaster
 from semblance.protocols.forecasting import Work as Effort
 from semblance.protocols.planning import PlannedSystem
+from semblance.protocols.rag.golden.footprint import searching
 from semblance.protocols.rag.golden.state import State, states_of
 from semblance.protocols.rag.golden.systems import planned_systems
 from semblance.protocols.rag.golden.work import Work
@@ -64,7 +66,19 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
             hear(texts, role)
             return True
 
-        found += made.cells(Effort(task, work.read.name, len(texts), len(texts), 0, rehearse, texts))
+        held = partial(searching, passages=passages, queries=questions, depth=work.request.options.depth)
+        found += made.cells(
+            Effort(
+                task,
+                work.read.name,
+                len(texts),
+                len(texts),
+                0,
+                rehearse,
+                texts,
+                footprint=held if stage == "S2" else None,
+            )
+        )
     return found
 
 

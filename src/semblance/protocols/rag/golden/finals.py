@@ -27,7 +27,8 @@ def read_final_lists(run: Path) -> list[FinalList]:
         cells = [(cell["query_id"], cell["folder"]) for cell in manifest["cells"]]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError("the manifest is not whole", path=run / "manifest.json", found=repr(error)) from error
-    folders = [(query, QueryFolder(run, name)) for query, name in cells]
+    # A name, not a path: what somebody sends as a run leads nowhere else.
+    folders = [(query, QueryFolder(run, Path(str(name)).name)) for query, name in cells]
     done = [(query, folder) for query, folder in folders if folder.success("S6").exists()]
     if not done:
         raise UsageError(

@@ -15,10 +15,12 @@ from semblance.data.sampling import Draw
 from semblance.data.tables import FORMATS, table
 from semblance.data.views import Filtered, Renamed, Titled
 from semblance.errors import DataError, UsageError
+from semblance.protocols.rag.golden.footprint import reading
 from semblance.protocols.rag.golden.request import GoldenRequest
 from semblance.protocols.rag.golden.stages import Input
 from semblance.records import Skipped
 from semblance.runs.files import digest, to_json
+from semblance.runs.promise import check
 
 _REWRITES = ("rewrite", "text_rewrite", "query_rewrite")
 _LONGEST = 1_000
@@ -85,6 +87,7 @@ def read_inputs(request: GoldenRequest) -> Read:
     what to read, DataError for what is wrong in the files.
     """
     both = _tables(request)
+    check(reading(Path(one.address) for one in both.corpus.origins()))
     intake = Intake()
     documents = intake.read(
         both.corpus, both.corpus.columns(), lambda row, key: _document(row, key, intake), Draw(None, 0)

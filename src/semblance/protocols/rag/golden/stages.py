@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
+from semblance.limits import WHOLE
 from semblance.protocols.manifest import moment
 from semblance.protocols.rag.golden.layout import MANIFEST, STAGES, SUCCESS, QueryFolder
 from semblance.runs.files import to_json, write_atomic
@@ -163,16 +165,16 @@ def from_stage(stage: str) -> tuple[str, ...]:
 def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
     """What the manifest of a stage says; None where there is none that can be read."""
     try:
-        said = json.loads(folder.manifest(stage).read_text("utf-8"))
+        said = json.loads(read_bounded(folder.manifest(stage)).decode("utf-8"))
         return said if {"parameters", "inputs", "outputs", "counts"} <= said.keys() else None
-    except (OSError, ValueError, AttributeError):
+    except (DataError, OSError, ValueError, AttributeError, RecursionError):
         return None
 
 
 def input_of(path: Path, run: Path) -> Input:
     """A file of the run as an input. DataError where it is not there."""
     try:
-        return Input(path.relative_to(run).as_posix(), sha256(path.read_bytes()))
+        return Input(path.relative_to(run).as_posix(), sha256(read_bounded(path, WHOLE)))
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
@@ -183,15 +185,15 @@ def input_of(path: Path, run: Path) -> Input:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The JSON objects of an artefact, a line each; DataError with the line for one that is none."""
     rows = []
-    # Not splitlines: a passage may hold one of the other line separators of Unicode.
-    for number, line in enumerate(path.read_text("utf-8").removesuffix("\n").split("\n"), start=1):
+    # Not splitlines of a text: a passage may hold one of the other line separators of Unicode.
+    for number, line in enumerate(read_bounded(path, WHOLE).removesuffix(b"\n").split(b"\n"), start=1):
         if not line:
             continue
         try:
             row = json.loads(line)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(
                 "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
                 mend=f"Redo its stage: --from-stage {_stage_of(path)}.",

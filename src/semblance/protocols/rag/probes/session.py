@@ -34,6 +34,7 @@ from semblance.protocols.session import (
 )
 from semblance.records import Result
 from semblance.runs.cells import CellRecord
+from semblance.runs.engines.contract import Workers
 from semblance.runs.forecast import Forecasts
 from semblance.systems.remote import Ledger
 
@@ -46,7 +47,7 @@ def probe_names(
     systems: Sequence[str],
     *,
     out: str | Path,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
     max_usd: float | None = None,
@@ -68,7 +69,7 @@ def probe_noise(
     systems: Sequence[str],
     *,
     out: str | Path,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
     max_usd: float | None = None,
@@ -100,7 +101,7 @@ def carry_out(
     request: NamesRequest | NoiseRequest,
     out: Path,
     *,
-    workers: int = 1,
+    workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent,
     command: str = "",

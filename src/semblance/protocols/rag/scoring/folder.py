@@ -15,6 +15,7 @@ from semblance.protocols.rag.scoring.request import ScoreRequest
 from semblance.protocols.rag.scoring.rows import PROTOCOL, TASK, comparisons, result_rows, tables
 from semblance.protocols.rag.scoring.scoring import Scored
 from semblance.protocols.session import check_same_arguments
+from semblance.protocols.spreadsheets import inert
 from semblance.runs.files import to_json, write_atomic
 from semblance.runs.folder import RunFolder
 from semblance.runs.provenance import hardware, versions
@@ -49,7 +50,7 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
     for table in tables(score):
         write_atomic(folder.path / "tables" / f"{table.name}.csv", table.as_csv())
         write_atomic(folder.path / "tables" / f"{table.name}.md", table.as_markdown())
-    write_atomic(folder.path / "tables" / "rag_per_query.csv", _wide(frame).write_csv())
+    write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
     write_score(folder.path / "score.json", score)
     folder.write_manifest(_manifest(folder, request, inputs, score, command))
 
@@ -62,6 +63,14 @@ def _write_items(path: Path, frame: pl.DataFrame) -> None:
         pl.col("query_id").alias("item_id"), pl.lit("").alias("variant"), "measure", "value", "reason"
     ).write_parquet(buffer, compression="zstd", statistics=False)
     write_atomic(path, buffer.getvalue())
+
+
+def _sheet(frame: pl.DataFrame) -> str:
+    """As CSV in which no name is a formula."""
+    import polars as pl
+
+    names = pl.col("run", "query_id")
+    return frame.with_columns(names.map_elements(inert, return_dtype=pl.String)).write_csv()
 
 
 def _wide(frame: pl.DataFrame) -> pl.DataFrame:

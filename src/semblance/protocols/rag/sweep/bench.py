@@ -49,8 +49,9 @@ class Bench:
 
     @cached_property
     def words(self) -> Words:
-        """Search by words."""
-        return Words.of(self.passages, self.parts.request.depth, self.parts.request.rrf_c)
+        """Search by words, for the queries of the bench."""
+        request = self.parts.request
+        return Words.of(self.passages, request.depth, request.rrf_c, queries=self.queries)
 
     @cached_property
     def hits(self) -> list[list[Hit]]:
@@ -68,6 +69,11 @@ class Bench:
         counted = token_lengths(self.parts.tokenizer, [self.passages.texts[place] for place in new])
         self._lengths |= dict(zip(new, counted.tolist(), strict=True))
         return np.array([self._lengths[place] for place in places], dtype=np.int64)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Which of its large parts are in memory already."""
+        return tuple(name for name in ("passages", "words") if name in vars(self))
 
     @property
     def what(self) -> dict[str, str]:

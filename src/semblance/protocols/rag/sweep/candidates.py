@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +44,9 @@ class Words:
     c: float
 
     @classmethod
-    def of(cls, passages: Passages, depth: int, c: float) -> Words:
-        """The index of the passages."""
-        return cls(passages, BM25Index.of(passages.ids, passages.texts), depth, c)
-
-    @cached_property
-    def _place(self) -> Mapping[str, int]:
-        return {key: place for place, key in enumerate(self.passages.ids)}
+    def of(cls, passages: Passages, depth: int, c: float, *, queries: Sequence[str] | None = None) -> Words:
+        """The index of the passages, for these queries alone where they are given."""
+        return cls(passages, BM25Index.of(passages.ids, passages.texts, asked=queries), depth, c)
 
     def hits(self, query: str) -> list[Hit]:
         """The best passages by BM25, to the depth of the hybrid."""
@@ -61,7 +56,7 @@ class Words:
         """Both lists as one, by reciprocal rank fusion; spec rag 3.4."""
         ids = self.passages.ids
         one = rrf([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
-        return tuple(self._place[found.id] for found in one), tuple(found.score for found in one)
+        return tuple(self.index.place(found.id) for found in one), tuple(found.score for found in one)
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:
         """The BM25 score of these passages, 0 for those that share no word with the query, (n,)."""

@@ -31,8 +31,8 @@ class Collection:
     source: str
     lang: str
     fingerprint: str
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
+    ids: Sequence[str]
+    texts: Sequence[str]
     query_ids: tuple[str, ...]
     queries: tuple[str, ...]
     grades: tuple[Mapping[int, int], ...]
@@ -53,8 +53,8 @@ class Collection:
 class Passages:
     """What is indexed: texts with ids, and for each the position of its document."""
 
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
+    ids: Sequence[str]
+    texts: Sequence[str]
     documents: Ints
 
     def __len__(self) -> int:
@@ -74,7 +74,8 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     gain_of, note = _grading(dataset, data, entry)
     chosen = draw(data.queries.ids, request.queries, request.seed)
     ids = tuple(data.queries.ids[place] for place in chosen)
-    place = {key: position for position, key in enumerate(data.corpus.ids)}
+    judged = {doc for key in ids for doc in data.qrels[key]}
+    place = {key: position for position, key in enumerate(data.corpus.ids) if key in judged}
     grades = tuple({place[doc]: gain_of[gain] for doc, gain in data.qrels[key].items()} for key in ids)
     timed = draw(ids, request.latency.queries, request.seed)
     return Collection(

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from semblance.contracts import Similarity
 from semblance.errors import SemblanceError
+from semblance.protocols.footprint import largest
 from semblance.protocols.forecasting import Forecaster
 from semblance.protocols.forecasting import Work as Effort
 from semblance.protocols.rag.sweep.collection import Collection, token_lengths
 from semblance.protocols.rag.sweep.configuration import NONE, Configuration
+from semblance.protocols.rag.sweep.footprint import Room
 from semblance.protocols.rag.sweep.parts import Parts
 from semblance.protocols.rag.sweep.plan import SweepPlan, plan_of
 from semblance.protocols.rag.sweep.prices import PriceList, asks_a_server, price_list
 from semblance.protocols.rag.sweep.request import SweepRequest
 from semblance.runs.forecast import Forecast, Forecasts
+from semblance.runs.promise import Footprint
 from semblance.systems.remote import NoCalls
 from semblance.systems.rerankers import RERANKERS
 
@@ -72,16 +76,24 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
     encoders = [one for one in plan.systems if one.name in plan.request.encoder]
     made = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
+    room = Room(parts.tokenizer)
     for one in plan.collections:
-        texts, queries = list(one.texts), list(one.queries)
+        texts, queries = one.texts, list(one.queries)
 
-        def rehearse(hear: Any, texts: list[str] = texts, queries: list[str] = queries) -> bool:
+        def rehearse(hear: Any, texts: Sequence[str] = texts, queries: list[str] = queries) -> bool:
             hear(texts, "document")
             hear(queries, "query")
             return True
 
+        def held(system: Similarity, one: Collection = one) -> Footprint:
+            jobs = [cell.job for cell in plan.cells if cell.job.collection is one]
+            own = [job for job in jobs if job.head.encoder == system.name] or jobs
+            return largest(room.needed(one, job.configurations, system) for job in own)
+
         yield from made.cells(
-            Effort("embed", one.name, len(texts) + len(queries), len(texts), 0, rehearse, texts)
+            Effort(
+                "embed", one.name, len(texts) + len(queries), len(texts), 0, rehearse, texts, footprint=held
+            )
         )
 
 

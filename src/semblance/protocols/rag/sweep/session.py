@@ -16,7 +16,8 @@ from semblance.protocols.rag.sweep.cell import IndexedBench, skipped_all
 from semblance.protocols.rag.sweep.configuration import NONE, Configuration
 from semblance.protocols.rag.sweep.counting import Counting
 from semblance.protocols.rag.sweep.findings import conclude, result_rows
-from semblance.protocols.rag.sweep.parts import Parts
+from semblance.protocols.rag.sweep.footprint import Room
+from semblance.protocols.rag.sweep.parts import Parts, SweepEncoder
 from semblance.protocols.rag.sweep.plan import CellJob, SweepPlan
 from semblance.protocols.rag.sweep.prices import PriceList
 from semblance.protocols.rag.sweep.reading import TIMINGS, is_whole, read_sweep
@@ -26,6 +27,7 @@ from semblance.protocols.session import Accounts
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.folder import RunFolder
 from semblance.runs.memory import PeakMemory
+from semblance.runs.promise import check
 from semblance.runs.store import index_folder
 from semblance.search.indexes import INDEXES
 
@@ -46,6 +48,7 @@ class SweepSession:
     def __post_init__(self) -> None:
         self.previous = self.folder.read_manifest() or {}
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
+        self.room = Room(self.parts.tokenizer)
         self._clock = time.perf_counter()
 
     def begin(self, *, force: bool) -> None:
@@ -81,12 +84,26 @@ class SweepSession:
         """The cells of one encoder; where it fails, all of them fail."""
         counting = Counting(self.parts)
         try:
-            encoded = Encoded.of(bench, self.parts.encoder(name))
+            encoder = self.parts.encoder(name)
+            cells = [cell for cell in cells if self._fits(cell, bench, encoder)]
+            if not cells:
+                return
+            encoded = Encoded.of(bench, encoder)
         except ModelError as error:
             self._all_failed(cells, error)
             return
         for cell in cells:
             self._cell(cell, encoded, counting)
+
+    def _fits(self, cell: Cell, bench: Bench, encoder: SweepEncoder) -> bool:
+        """Whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
+        job: CellJob = cell.job
+        try:
+            check(self.room.needed(job.collection, job.configurations, encoder.system, made=bench.made))
+        except UsageError as error:
+            self._failed(cell, str(error), 0.0)
+            return False
+        return True
 
     def _all_failed(self, cells: Sequence[Cell], error: ModelError) -> None:
         for cell in cells:

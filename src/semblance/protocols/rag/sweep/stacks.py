@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.contracts import IndexFacts
+from semblance.errors import DataError
+from semblance.parquet import read_parquet
 from semblance.protocols.rag.sweep.configuration import Configuration
 from semblance.protocols.rag.sweep.measured import Skipped
 from semblance.runs.cells import Cell
@@ -82,7 +84,7 @@ def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> Found |
             for one in said["skipped"]
         )
         return Found(tuple(_stack(one, values) for one in said["stacks"]), skipped)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -178,9 +180,7 @@ def _values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
     import polars as pl
 
     found: dict[str, dict[str, Floats]] = {}
-    for (variant, measure), own in pl.read_parquet(path).group_by(
-        ["variant", "measure"], maintain_order=True
-    ):
+    for (variant, measure), own in read_parquet(path).group_by(["variant", "measure"], maintain_order=True):
         if own["item_id"].to_list() != list(queries):
             raise ValueError("not the queries of the run")
         values = own["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()

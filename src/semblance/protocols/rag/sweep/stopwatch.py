@@ -47,7 +47,7 @@ class Stopwatch:
         """The samples of this name, (sessions, queries) in ms; None where there are none, or damaged ones."""
         try:
             samples = np.array(json.loads(self._path(name).read_text("utf-8"))["samples"], dtype=np.float64)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return samples if samples.ndim == 2 else None
 

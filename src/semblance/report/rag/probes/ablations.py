@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -49,6 +49,36 @@ class AblationForest:
     id: str
     scale: Scale
     groups: tuple[tuple[str, tuple[Ablation, ...]], ...]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Several forests in one table: `heads` are their titles and scales; a row per condition, by group, with its name
+    and summary, and None where a forest has it not."""
+
+    heads: tuple[tuple[str, Scale], ...]
+    groups: tuple[tuple[str, tuple[tuple[str, str, tuple[Ablation | None, ...]], ...]], ...]
+
+
+def side_by_side(forests: Sequence[AblationForest]) -> SideBySide | None:
+    """The forests in one table; None without any."""
+    if not forests:
+        return None
+    found = [{one.name: one for _, rows in forest.groups for one in rows} for forest in forests]
+    groups: dict[str, dict[str, str]] = {}
+    for forest in forests:
+        for group, rows in forest.groups:
+            groups.setdefault(group, {}).update({one.name: one.summary for one in rows})
+    return SideBySide(
+        tuple((one.title, one.scale) for one in forests),
+        tuple(
+            (
+                group,
+                tuple((name, said, tuple(own.get(name) for own in found)) for name, said in names.items()),
+            )
+            for group, names in groups.items()
+        ),
+    )
 
 
 def ablation_forests(where: Where) -> tuple[AblationForest, ...]:

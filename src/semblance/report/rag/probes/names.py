@@ -22,7 +22,7 @@ from semblance.protocols.rag.probes.names.outcome import (
 )
 from semblance.report.board import Board
 from semblance.report.matrix import Entry, Line, Matrix, entry
-from semblance.report.rag.probes.ablations import AblationForest, ablation_forests
+from semblance.report.rag.probes.ablations import AblationForest, SideBySide, ablation_forests, side_by_side
 from semblance.report.rag.probes.links import links
 from semblance.report.rag.probes.where import Where
 from semblance.report.record import Record
@@ -35,6 +35,9 @@ MASK = "hard_name_mask"
 IDENTITY = tuple(name for name, one in CONDITIONS.items() if one.group == "identity")
 TITLES = {"d_name": "Name margin", "d_topic": "Topic margin", "d_both": "Both"}
 
+BESIDE = 4
+"""Systems and languages that stand side by side in a report of several runs; that of the run alone has all."""
+
 
 @dataclass(frozen=True)
 class NamesPage:
@@ -44,6 +47,7 @@ class NamesPage:
     verdict: Verdict
     margins: Matrix
     forests: tuple[AblationForest, ...]
+    beside: SideBySide | None
     chart: Markup | None
     chart_title: str
     chart_summary: str
@@ -56,11 +60,13 @@ def names_page(record: Record, _: Board) -> NamesPage:
     """The page of a record."""
     where, arguments = Where(record), record.arguments
     chart, title, summary = _chart(where)
+    forests = ablation_forests(where)
     return NamesPage(
         facts=_facts(where),
         verdict=names_verdict(record, _),
         margins=base_margins(where),
-        forests=ablation_forests(where),
+        forests=forests,
+        beside=side_by_side(forests[:BESIDE]),
         chart=chart,
         chart_title=title,
         chart_summary=summary,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 from semblance.protocols.hume.exchange.argilla.names import (
     COMMENT,
@@ -122,7 +123,7 @@ def _users(path: Path) -> Mapping[str, str]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(read_bounded(path))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(
             "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=MEND

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from semblance.bounded import read_bounded
 from semblance.errors import DataError
 from semblance.protocols.hume.exchange.incoming import SKIPPED, Incoming, Place, Taken
 from semblance.protocols.hume.exchange.label_studio.names import (
@@ -71,7 +72,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
 
 def _document(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(read_bounded(path))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(
             "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=_MEND

@@ -162,7 +162,7 @@ def _read_waves(path: Path) -> list[Wave]:
     try:
         waves = json.loads(path.read_text("utf-8"))["waves"]
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(
             "the file cannot be read", path=path, found=str(error), mend="Redo the ranking: --from-stage S6."
         ) from error

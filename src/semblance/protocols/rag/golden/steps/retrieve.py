@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.errors import ModelError
+from semblance.protocols.rag.golden.footprint import SHARD, searching
 from semblance.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines
 from semblance.protocols.rag.golden.steps.rewrite import read_rewrite
 from semblance.protocols.rag.golden.work import Work
+from semblance.runs.promise import check
 from semblance.search import exact_search, merge
 from semblance.search.blockwise import blocks
 from semblance.search.bm25 import BM25Index
 from semblance.systems.transforms import unit
 
 VERSION = 1
-_SHARD = 65_536
-"""Passages whose vectors are in memory at a time."""
 Row = dict[str, Any]
 
 
@@ -51,9 +51,10 @@ class Retrieval:
 
     def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
         rewrites = [read_rewrite(asked) for asked in waiting]
+        asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
+        check(searching(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth))
         dense = self._dense(np.array([row["embedding"] for row in rewrites], dtype=np.float32))
-        sparse = self._sparse([row["bm25_query"] for row in rewrites])
-        depth = self.work.request.options.depth
+        sparse, depth = self._sparse(asked_words), options.depth
         for asked, by_vectors, by_words, rewrite in zip(waiting, dense, sparse, rewrites, strict=True):
             head = {"qid": asked.id, "question": asked.text, "query_rewrite": rewrite["text_rewrite"]}
             for row in by_words:
@@ -68,7 +69,7 @@ class Retrieval:
     def _dense(self, queries: NDArray[np.float32]) -> list[list[Row]]:
         """The best of each query by cosine."""
         passages, depth = self.work.passages, self.work.request.options.depth
-        shards = list(blocks(len(passages), _SHARD))
+        shards = list(blocks(len(passages), SHARD))
         self.work.listener.stage(
             f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages"
         )
@@ -110,15 +111,14 @@ class Retrieval:
     def _sparse(self, queries: Sequence[str]) -> list[list[Row]]:
         """The best of each query by BM25."""
         passages, options = self.work.passages, self.work.request.options
-        index = BM25Index.of(passages.ids, passages.texts, options.bm25_k1, options.bm25_b)
-        place = {key: position for position, key in enumerate(passages.ids)}
+        index = BM25Index.of(passages.ids, passages.texts, options.bm25_k1, options.bm25_b, asked=queries)
         self.work.listener.stage("S2 search by words", len(queries), "questions")
         found = []
         for query in queries:
             hits = index.search(query, options.depth)
             found.append(
                 [
-                    {**self._passage(place[hit.id]), "rank_sparse": rank, "score_bm25": hit.score}
+                    {**self._passage(index.place(hit.id)), "rank_sparse": rank, "score_bm25": hit.score}
                     for rank, hit in enumerate(hits, start=1)
                 ]
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import lcm
 from pathlib import Path
@@ -82,4 +83,5 @@ def _effort(request: NamesRequest, lang: Lang, name: str) -> Work:
         return work.rehearse(request, lang, hear)
 
     texts, _ = work.made(request, lang)
-    return effort_of(TASK, name, request.size, texts.passages, rehearse, texts.right.size)
+    effort = effort_of(TASK, name, request.size, texts.passages, rehearse, texts.right.size)
+    return replace(effort, footprint=partial(work.needed, request, lang))

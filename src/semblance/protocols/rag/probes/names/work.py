@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from semblance.contracts import Similarity, Spread
 from semblance.protocols.estimates import Items
 from semblance.protocols.opening import CachedSystem, charged
+from semblance.protocols.rag.probes import footprint
 from semblance.protocols.rag.probes.lost import lost_queries
 from semblance.protocols.rag.probes.names import measured
 from semblance.protocols.rag.probes.names.bundles import Lang
@@ -20,7 +22,9 @@ from semblance.protocols.rag.probes.names.request import NamesRequest
 from semblance.protocols.rag.probes.names.texts import Texts, all_bundles, texts_of
 from semblance.protocols.rag.probes.resampling import ProbeContext
 from semblance.records import TaskOutcome
+from semblance.runs.promise import Footprint, room_for
 from semblance.runs.rehearsal import Hear
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
@@ -36,20 +40,28 @@ class Job:
     cache: Path | None
 
 
-def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
     tokenizer = open_tokenizer(request.tokenizer)
     texts, collections = made(request, job.lang)
     opened = CachedSystem(
-        job.system, tokenizer=tokenizer, seed=request.seed, cache=job.cache, advance=advance, ledger=ledger
+        job.system,
+        tokenizer=tokenizer,
+        seed=request.seed,
+        cache=job.cache,
+        advance=advance,
+        ledger=ledger,
+        spread=spread,
     )
     context = ProbeContext(job.dataset, tokenizer, request.seed, request.resamples)
 
     def calls(hear: Hear) -> bool:
         return measured.rehearse(texts, collections, hear)
 
-    with charged(ledger, opened.system.name) as requests:
+    with room_for(needed(request, job.lang, opened.system)), charged(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
         found = measured.margins_of(opened.system, texts)
@@ -70,6 +82,20 @@ def made(request: NamesRequest, lang: Lang) -> tuple[Texts, measured.Collections
     by_run = all_bundles(material(lang, **request.files), request.size, request.runs, request.seed)
     texts = texts_of(by_run, request.asked, request.seed)
     return texts, measured.collections_of(by_run, request.asked, request.seed)
+
+
+def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
+    """What a cell will hold."""
+    texts, collections = made(request, lang)
+    asked = [one for runs in collections.queries.values() for run in runs for one in run]
+    stored = [one for passages in collections.passages.values() for one in passages]
+    places = sum(map(len, collections.queries.values())) * request.size
+    sizes = footprint.Sizes(texts.right.size, places, request.size, request.resamples)
+    asked, stored = (
+        list(dict.fromkeys([*texts.queries, *asked])),
+        list(dict.fromkeys([*texts.passages, *stored])),
+    )
+    return footprint.needed(system, asked, stored, sizes, "Use fewer --queries, --runs or conditions")
 
 
 def rehearse(request: NamesRequest, lang: Lang, hear: Hear) -> bool:

@@ -77,4 +77,5 @@ def _effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
         own.corpus,
         own.texts,
         "search",
+        footprint=partial(work.needed, request, source, lang),
     )

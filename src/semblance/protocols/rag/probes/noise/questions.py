@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -42,7 +42,7 @@ class Questions:
     texts: tuple[str, ...]
     references: tuple[str, ...]
     role: Role
-    corpus: tuple[str, ...]
+    corpus: Sequence[str]
     grades: tuple[Mapping[int, int], ...]
     fingerprint: str
     skipped: tuple[Skipped, ...] = ()
@@ -148,7 +148,8 @@ def _questions(
     data: RetrievalSet, table: Mapping[float, int], chosen: set[str]
 ) -> Iterator[tuple[str, str, int, Mapping[int, int]]]:
     """Id, text, place of the best passage (of equals the first in the corpus) and grades by place."""
-    place = {key: at for at, key in enumerate(data.corpus.ids)}
+    judged = {doc for key in chosen for doc in data.qrels[key]}
+    place = {key: at for at, key in enumerate(data.corpus.ids) if key in judged}
     for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
         if key not in chosen:
             continue
@@ -159,7 +160,7 @@ def _questions(
             yield key, text, best, grades
 
 
-def _drawn(ids: tuple[str, ...], request: NoiseRequest) -> set[str]:
+def _drawn(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     """The queries that a limit leaves: drawn by their ids alone."""
     if request.limit is None or request.limit >= len(ids):
         return set(ids)

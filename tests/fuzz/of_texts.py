@@ -1,0 +1,130 @@
+"""Texts: what datasets hold, which everything is done to, and what language models say instead of what was asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fuzz.target import JSON, Target, text_of
+
+_WORDS = (
+    "\ud83d", "\x00", "\x1b[2J", "\u202e", "\u2066", "\ufeff", "\u0300", "\u200d", "\U0001f9d1", "\x85", "\u2028",
+    "\r\n", "# ", "\n\n", "```", "Dr. ", "e.g. ", "...", "!?", "not ", "n't ", "(", "))))", '"""', "<think>",
+    "A" * 40, " " * 40,
+)  # fmt: skip
+
+
+def texts(content: bytes, folder: Path) -> object:
+    """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
+    from semblance.protocols.pteb.paraphrasing.language import language_fault, scripts
+    from semblance.protocols.rag.rewriting.rules import rewrite_by_rules
+    from semblance.text import PERTURBATIONS, open_tokenizer, perturb
+    from semblance.text.chunking import Chunking, chunk
+    from semblance.text.pieces import as_utf8
+    from semblance.text.prose import sentence_ends
+    from semblance.text.sections import split_sections
+    from semblance.text.sentences import split_sentences
+
+    try:
+        text = content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        text = text_of(content)
+    words = open_tokenizer("words")
+    assert b"".join(words.pieces(text)) == as_utf8(text)
+    chunks = chunk(text, chunking=Chunking(limit=8, overlap=3))
+    made: list[Any] = [
+        chunks,
+        split_sections(text),
+        list(sentence_ends(text)),
+        split_sentences(text),
+        scripts(text),
+    ]
+    for name in ("capitalize", "delete10", "numerize", "negate", "sentence_shuffle", "word_shuffle"):
+        made.append(perturb(PERTURBATIONS.build(name), text, seed=1, text_id="d1"))
+    for name in ("insertion:p=0.15,q=0", "removal:p=0.1,q=0.5"):
+        made.append(perturb(PERTURBATIONS.build(name, tokenizer=words), text, seed=1, text_id="d1"))
+    made += [language_fault(text, text[::-1]), rewrite_by_rules(text)]
+    return made
+
+
+def similarities(content: bytes, folder: Path) -> object:
+    """Lexical systems and the encoder that comes along, on two texts."""
+    import numpy as np
+
+    from semblance.systems import SYSTEMS, open_system
+    from semblance.text import open_tokenizer
+
+    first, _, second = content.decode("utf-8", "replace").partition("\n--\n")
+    words = open_tokenizer("words")
+    made = []
+    for name in ("levenshtein", "jaccard", "rouge", "bm25", "wordllama"):
+        assert name in SYSTEMS
+        found = open_system(name, tokenizer=words).pairs([first, second], [second, ""])
+        assert found.shape == (2,)
+        assert np.isfinite(found).all(), name
+        made.append(found)
+    return made
+
+
+def wordings(content: bytes, folder: Path) -> object:
+    """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
+    from semblance.protocols.pteb.paraphrasing.gate import judged
+    from semblance.protocols.rag.judges.schemas import OrderAnswer
+    from semblance.protocols.rag.rewriting import llm as rewriting
+    from semblance.systems.chat.structured import Unfit, checked, found_json
+    from semblance.systems.chat.thinking import without_thinking
+
+    text, made = text_of(content), list[Any]()
+    tried: tuple[Callable[[], Any], ...] = (
+        lambda: rewriting.rewriting_of(text, "What is known of foxes?"), lambda: found_json(text),
+        lambda: checked(found_json(text), OrderAnswer), lambda: checked(text, OrderAnswer),
+        lambda: judged("A fox.", text), lambda: judged(text, "A fox."), lambda: without_thinking(text),
+    )  # fmt: skip
+    for attempt in tried:
+        try:
+            made.append(attempt())
+        except (rewriting.Malformed, Unfit):
+            continue
+    return made
+
+
+def shown(content: bytes, folder: Path) -> object:
+    """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
+    from xml.etree import ElementTree
+
+    from semblance.interchange.latex import escape
+    from semblance.protocols.gate.files import as_junit, as_markdown
+    from semblance.protocols.gate.verdict import Verdict
+    from semblance.runs.files import slug
+
+    text = text_of(content)
+    name = slug(text)
+    assert 0 < len(name.encode()) < 256
+    assert name not in (".", "..", "")
+    assert os.sep not in name
+    verdict = Verdict(text, False, 0.5, reason=text)
+    report = ElementTree.fromstring(as_junit([verdict]))
+    assert report.tag == "testsuite"
+    assert "\x1b" not in as_markdown([verdict])
+    return escape(text), name
+
+
+TARGETS: tuple[Target, ...] = (
+    Target(
+        "texts", texts,
+        (b"# Foxes\n\nDr. Fox said: it is not 3.5 m long! Is it?\n\nYes (e.g. twice).", "Der Füchse 狐狸。𝔘".encode()),
+        _WORDS,
+    ),
+    Target("similarities", similarities, (b"One fox.\n--\nTwo foxes.",), ("\n--\n", *_WORDS)),
+    Target(
+        "wordings", wordings,
+        (b'{"order": ["A", "B"]}', b"<think>Hm.</think>Foxes are known.", b'Sure: ```json {"question": "Foxes?"}```'),
+        (*JSON, *_WORDS, "As an AI language model", "I'm sorry, but I can't", "query", "rewritten"),
+    ),
+    Target(
+        "shown", shown, (b"org/model_v2 & co", b"../../etc/passwd"),
+        (*_WORDS, "../", "\\", "$", "_", "&", "]]>", "<", "|"),
+    ),
+)  # fmt: skip

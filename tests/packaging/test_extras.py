@@ -1,0 +1,18 @@
+"""The trial of the extras knows them all. `extras.py` carries it out."""
+
+from __future__ import annotations
+
+from extras import declared
+from smokes import SMOKES
+
+from semblance.doctor.extras import PURPOSES
+
+
+def test_every_extra_is_tried() -> None:
+    """A new extra needs a smoke test, and one that is gone has none."""
+    assert set(SMOKES) == set(declared())
+
+
+def test_every_extra_for_users_is_shown_by_doctor() -> None:
+    """What `semblance doctor` lists is what users have."""
+    assert {name for name, smoke in SMOKES.items() if smoke.own} == set(PURPOSES)

@@ -1,0 +1,57 @@
+"""A run on a cluster of its own, whose head is killed when the first of its two cells is done."""
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from cluster_work import started, work
+
+from semblance.errors import SemblanceError
+from semblance.runs.cells import Cell
+from semblance.runs.cluster import engine, pulse
+from semblance.runs.cluster.library import library
+from semblance.runs.engines.contract import Ray
+from semblance.runs.folder import RunFolder
+
+
+class Killer:
+    """A listener."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def started(self, cell):
+        pass
+
+    def advanced(self, cell, texts):
+        pass
+
+    def ended(self, cell, record):
+        print("one cell was done", flush=True)
+        os.kill(self.node.all_processes["gcs_server"][0].process.pid, signal.SIGKILL)
+
+
+def main():
+    library()
+
+    pulse.SILENCE = 3.0
+    cluster = started(num_cpus=2)
+    cells = [Cell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(("score 0", "score 600"))]
+    try:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            engine.over_ray(Ray(cluster.address), RunFolder(Path(folder))) as one,
+        ):
+            list(one.do(cells, work, Killer(cluster.head_node)))
+    except SemblanceError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    finally:
+        cluster.shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

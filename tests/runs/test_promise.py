@@ -1,0 +1,181 @@
+"""`--memory`: sizes in words, room for cells, cells that wait for each other, and what is said of a broken promise."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.runs.claims import Claims
+from semblance.runs.memory import PeakMemory, Watch, resident
+from semblance.runs.promise import (
+    CLAIMS,
+    LIMIT,
+    Footprint,
+    in_words,
+    kept,
+    limit,
+    promised,
+    room_for,
+    size,
+    warning,
+)
+
+GIB = 2**30
+linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell")
+
+
+@given(st.integers(1, 4096), st.sampled_from([("GiB", 2**30), ("GB", 10**9), ("gib", 2**30), ("tb", 10**12)]))
+def test_sizes(amount, unit):
+    """A number and a unit, with or without a space, in any case."""
+    name, factor = unit
+    assert size(f"{amount}{name}") == size(f" {amount} {name} ") == amount * factor
+
+
+def test_fractions_and_the_least():
+    """Half a unit is a size; what no run fits in is refused."""
+    assert size("1.5GiB") == 3 * GIB // 2
+    assert size("512MiB") == 2**29
+    with pytest.raises(UsageError, match="100 MiB, in which no run fits"):
+        size("100MiB")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "4", "GiB", "4 G", "4Gib.", "-4GiB", "4GiB4", "4e9B", "four GiB", "∞GiB", "1,5GiB"]
+)
+def test_refuses_what_is_no_size(text):
+    """With the value and the mend."""
+    with pytest.raises(UsageError, match="which is no size") as raised:
+        size(text)
+    assert "4GiB" in str(raised.value)
+
+
+def test_parts_in_words():
+    """The largest is always said, and the others where they matter."""
+    small, large = {"texts": 5 * 2**20, "words": 2**20}, {"vectors": 2**30, "tokens": 2**25, "texts": 3}
+    assert str(Footprint(small)) == "5 MiB for texts"
+    assert str(Footprint(large)) == "1 GiB for vectors, 32 MiB for tokens"
+
+
+def test_without_a_promise_there_is_always_room():
+    """Nothing is estimated, measured or said."""
+    assert (limit(), kept(), warning(kept())) == (None, None, "")
+    with room_for(Footprint({"anything": 2**60})):
+        pass
+
+
+@linux
+def test_what_does_not_fit_says_how_much_and_what_helps():
+    """The figure, its largest parts, and the mend; the environment is as it was afterwards."""
+    most = (resident() or 0) + GIB
+    with promised(most):
+        need = Footprint(
+            {"the distances of 30,000 texts": 3 * GIB, "texts": 5}, "Cluster fewer texts (--limit)"
+        )
+        with pytest.raises(UsageError) as raised, room_for(need):
+            raise AssertionError
+        with room_for(Footprint({"little": 1})):
+            pass
+    said = str(raised.value)
+    assert f"more than the {in_words(most)} promised: 3 GiB for the distances of 30,000 texts, and " in said
+    assert "Cluster fewer texts (--limit), or promise more --memory." in said
+    assert "for texts" not in said
+    assert not {LIMIT, CLAIMS} & set(os.environ)
+
+
+@linux
+def test_what_was_held_is_measured():
+    """Memory that is held for a moment counts, and a promise that it broke is said to be broken."""
+    with promised(size("512MiB")):
+        held = np.ones(2**26)
+        time.sleep(0.5)
+        del held
+        told = kept()
+    assert told is not None
+    assert told["held_bytes"] > 2**29
+    assert not told["kept"]
+    assert "more than the 512 MiB promised" in warning(told)
+
+
+@linux
+def test_children_count():
+    """What a process that was started holds is held."""
+    code = "import time; held = b'x' * 2**27; print(flush=True); time.sleep(30)"
+    PeakMemory()  # this process's peak begins anew
+    with Watch(period=0.05) as watch:
+        watch.look()
+        before = watch.most
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            watch.look()
+            child.kill()
+    assert watch.most > before + 2**27
+    assert resident(child.pid) is None
+
+
+def cell(need: int, seconds: float, log: str) -> None:
+    """A cell in a worker process, and when it was in work."""
+    with room_for(Footprint({"work": need})):
+        began = time.monotonic()
+        time.sleep(seconds)
+    with Path(log).open("a") as lines:
+        lines.write(json.dumps([began, time.monotonic()]) + "\n")
+
+
+@linux
+def test_cells_side_by_side_wait_for_each_other(tmp_path):
+    """Three cells of which two fit beside each other: all are done, never three at once."""
+    context, log = multiprocessing.get_context("spawn"), str(tmp_path / "log")
+    held = resident() or 0
+    with promised(held + 3 * GIB):
+        cells = [context.Process(target=cell, args=(4 * GIB // 3, 0.6, log)) for _ in range(3)]
+        for one in cells:
+            one.start()
+        for one in cells:
+            one.join()
+    spans = [json.loads(line) for line in Path(log).read_text().splitlines()]
+    assert len(spans) == 3
+    assert max(sum(start <= moment < end for start, end in spans) for moment, _ in spans) <= 2
+
+
+@linux
+def test_a_process_that_is_gone_claims_nothing(tmp_path):
+    """Killed in the middle of a cell, it leaves a line in the file and no memory taken."""
+    path = tmp_path / "claims"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    path.write_text(json.dumps({str(gone.pid): 2**60}))
+    claims = Claims(path)
+    assert claims.alone()
+    assert claims.granted(GIB, GIB)
+    assert json.loads(path.read_text()) == {str(os.getpid()): GIB}
+
+
+@linux
+def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path, monkeypatch):
+    """Where they hold too much without a cell, the cell fails with their figure."""
+    with promised(8 * GIB):
+        monkeypatch.setattr(Claims, "granted", lambda *_: False)
+        with pytest.raises(UsageError, match="Use fewer --workers"), room_for(Footprint({"work": 1})):
+            raise AssertionError
+
+
+def test_amounts_in_words():
+    """Three figures of GiB, whole MiB."""
+    assert [in_words(one) for one in (0, 2**20, 4 * GIB, 4_400_000_000)] == [
+        "0 MiB",
+        "1 MiB",
+        "4 GiB",
+        "4.1 GiB",
+    ]

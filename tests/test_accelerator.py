@@ -1,0 +1,76 @@
+"""Which device is used, and what is said where it is not there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from semblance import accelerator
+from semblance.errors import UsageError
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"), [("", None), ("auto", None), ("CPU", "cpu"), (" cuda:1 ", "cuda:1")]
+)
+def test_a_device_is_asked_for_by_its_name(monkeypatch, said, asked):
+    """In any case; nothing and `auto` leave it to what there is."""
+    monkeypatch.setenv(accelerator.VARIABLE, said)
+    assert accelerator.asked_device() == asked
+
+
+@pytest.mark.parametrize("said", ["gpu", "cuda:", "cuda:x", "cpu:0", "cuda:1:2"])
+def test_other_names_are_refused(monkeypatch, said):
+    """With the names that there are."""
+    monkeypatch.setenv(accelerator.VARIABLE, said)
+    with pytest.raises(UsageError, match="no device") as refused:
+        accelerator.card()
+    assert "cuda:1" in refused.value.mend
+
+
+def test_the_processor_is_never_a_card(monkeypatch):
+    """Not even where there is one."""
+    monkeypatch.setenv(accelerator.VARIABLE, "cpu")
+    monkeypatch.setattr(accelerator, "_missing", lambda _: "")
+    assert accelerator.card() is None
+
+
+def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkeypatch):
+    """Left to what there is, the processor is used."""
+    monkeypatch.setattr(accelerator, "_missing", lambda _: "torch finds no CUDA card")
+    monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
+    monkeypatch.delenv(accelerator.VARIABLE, raising=False)
+    assert accelerator.card() is None
+    monkeypatch.setenv(accelerator.VARIABLE, "cuda")
+    with pytest.raises(UsageError, match="finds no CUDA card"):
+        accelerator.card()
+    monkeypatch.setattr(accelerator, "_missing", lambda _: "")
+    assert accelerator.card() == "cuda"
+
+
+def test_a_number_beyond_the_cards_is_refused(monkeypatch):
+    """With how many there are."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    accelerator._missing.cache_clear()
+    try:
+        assert accelerator._missing("cuda:1") == ""
+        assert "2 cards" in accelerator._missing("cuda:2")
+    finally:
+        accelerator._missing.cache_clear()
+
+
+@pytest.mark.skipif(accelerator._DRIVER.exists(), reason="a machine with NVIDIA's driver")
+def test_the_benchmark_says_so_in_a_line_where_there_is_no_card():
+    """Exit code 0, and torch is not imported to look for one."""
+    code = "import bench_gpu, sys; bench_gpu.main([]); assert 'torch' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "No CUDA card (or no torch): nothing to measure."

@@ -1,0 +1,140 @@
+"""What is too large is refused before it is held; what is not is read as it is."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import resource
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+
+from semblance import bounded
+from semblance.bounded import bounded_entries, bounded_lines, bounded_walk, read_bounded, unpacked, unpacking
+from semblance.data import open_dataset
+from semblance.data.judged_runs import read_run
+from semblance.errors import DataError
+from semblance.limits import DOCUMENT, FILES, LINE, TIMES, WHOLE
+
+
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten GB of blanks in ten MB: one piece of 10 MB, packed, a thousand times over."""
+    path = tmp_path_factory.mktemp("bomb") / "bomb.jsonl.gz"
+    piece = gzip.compress(b'{"id": "1", "text": "' + b" " * 10_000_000, mtime=0)
+    with path.open("wb") as stream:
+        for _ in range(1000):
+            stream.write(piece)
+    return path
+
+
+def test_files_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last byte counts; one more is refused."""
+    monkeypatch.setenv(DOCUMENT.variable, "1000")
+    path = tmp_path / "x"
+    path.write_bytes(b"a" * 1000)
+    assert read_bounded(path) == b"a" * 1000
+    path.write_bytes(b"a" * 1001)
+    with pytest.raises(DataError, match=r"expected 1,000 bytes at most.*SEMBLANCE_LIMIT_DOCUMENT=2000"):
+        read_bounded(path)
+
+
+def test_what_has_no_size_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe is read to its end, a device without end to the limit."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"abc" * 1000))
+    writer.start()
+    assert read_bounded(pipe) == b"abc" * 1000
+    writer.join()
+    monkeypatch.setenv(DOCUMENT.variable, "1MiB")
+    with pytest.raises(DataError, match="larger than is read"):
+        read_bounded(Path("/dev/zero"))
+
+
+def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
+    """Also one of several pieces; a cut one is what gzip says of it."""
+    content = gzip.compress(b"one\n") + gzip.compress(b"two\n")
+    assert unpacked(content, tmp_path) == b"one\ntwo\n"
+    with unpacking(io.BytesIO(content), tmp_path, len(content)) as stream:
+        assert stream.readlines() == [b"one\n", b"two\n"]
+    with pytest.raises((EOFError, zlib.error)):
+        unpacked(content[:-9], tmp_path)
+
+
+def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By every reader that unpacks, long before the machine suffers: 10 MB that stand for 10 GB."""
+    assert bomb.stat().st_size < 12_000_000
+    monkeypatch.setattr(bounded, "SMALL", 2**25)
+    monkeypatch.setenv(TIMES.variable, "3")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for read in (
+        lambda: open_dataset(str(bomb)).load("documents"),
+        lambda: read_run(bomb),
+    ):
+        with pytest.raises(DataError, match=r"unpacks to far more|a line larger") as caught:
+            read()
+        assert "export SEMBLANCE_LIMIT_" in caught.value.mend
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000, "kilobytes"
+
+
+def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that packs as text does, but is longer than the limit."""
+    monkeypatch.setenv(WHOLE.variable, "1000")
+    with pytest.raises(DataError, match="SEMBLANCE_LIMIT_WHOLE"):
+        unpacked(gzip.compress(os.urandom(2000)), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv"])
+def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number is said."""
+    monkeypatch.setenv(LINE.variable, "1000")
+    path = tmp_path / name
+    head = b'{"id": "1", "text": "b"}\n' if name.endswith("jsonl") else b"id,text\n"
+    path.write_bytes(head + b"a" * 2000)
+    with pytest.raises(DataError, match=rf"{name}:2: a line larger than is read.*SEMBLANCE_LIMIT_LINE"):
+        open_dataset(str(path)).load("documents")
+    assert list(bounded_lines(io.BytesIO(b"a\nb"), path)) == [b"a\n", b"b"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'1,"' + b"a\n" * 1000, b"1," + b'"a\n",' * 300],
+    ids=["a field over many lines", "fields without end"],
+)
+def test_a_row_without_end(body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row may go on over many lines, each of them short."""
+    monkeypatch.setenv(LINE.variable, "1000")
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"id,text\n0,x\n" + body)
+    with pytest.raises(DataError, match=r"x.csv:3: a line larger"):
+        open_dataset(str(path)).load("documents")
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.tsv"])
+def test_columns_by_the_million(name: str, tmp_path: Path) -> None:
+    """Refused at once."""
+    names = [f"c{i}" for i in range(1_000_000)]
+    path = tmp_path / name
+    if name.endswith("jsonl"):
+        path.write_text("{" + ", ".join(f'"{one}": 1' for one in names) + "}\n")
+    else:
+        path.write_text(("," if name.endswith("csv") else "\t").join(names) + "\n")
+    with pytest.raises(DataError, match=r"more columns than are read.*SEMBLANCE_LIMIT_COLUMNS"):
+        open_dataset(str(path)).load("documents")
+
+
+def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By listing and by walking."""
+    monkeypatch.setenv(FILES.variable, "10")
+    for number in range(10):
+        (tmp_path / str(number)).touch()
+    assert len(bounded_entries(tmp_path.iterdir(), tmp_path)) == 10
+    assert len(list(bounded_walk(tmp_path))) == 1
+    (tmp_path / "another").touch()
+    for seen in (lambda: bounded_entries(tmp_path.iterdir(), tmp_path), lambda: list(bounded_walk(tmp_path))):
+        with pytest.raises(DataError, match=r"more files in a folder than are read \(expected 10 at most"):
+            seen()

@@ -1,0 +1,65 @@
+"""Limits: each is named, explained and raised by its own variable; sizes are read as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import UsageError
+from semblance.limits import COLUMNS, DOCUMENT, LIMITS, TABLE, Limit, shown_size, size_of
+
+DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
+def test_every_limit_is_documented(limit: Limit) -> None:
+    """With its variable and what it is by default."""
+    line = next(line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.variable}`" in line)
+    assert limit.shown(limit.usual) in line
+    assert limit.why
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
+def test_a_refusal_says_how_to_allow_more(limit: Limit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says to export is read as twice as much."""
+    said = limit.exceeded(Path("x"), 3)
+    variable, _, value = said.mend.rpartition("export ")[2].partition("=")
+    assert variable == limit.variable
+    monkeypatch.setenv(variable, value)
+    assert limit.most == 2 * limit.usual
+
+
+def test_a_variable_that_is_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DOCUMENT.variable, "much")
+    with pytest.raises(UsageError, match="SEMBLANCE_LIMIT_DOCUMENT cannot be 'much'"):
+        _ = DOCUMENT.most
+    monkeypatch.setenv(DOCUMENT.variable, " ")
+    assert DOCUMENT.most == DOCUMENT.usual
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("8GiB", 2**33), ("8 gb", 2**33), ("1.5M", 3 * 2**19), ("10,000", 10_000), ("1_000", 1000), ("7 B", 7)],
+)
+def test_sizes(text: str, number: int) -> None:
+    assert size_of(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "GiB", "1 PiB", "1e9", "0.1"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(UsageError, match="Write a size"):
+        size_of(text)
+
+
+@given(st.integers(1, 2**45))
+def test_a_size_that_is_shown_is_read(number: int) -> None:
+    """Nothing is lost by showing it."""
+    assert size_of(shown_size(number).replace(" bytes", "")) == number
+
+
+def test_counts_are_shown_as_numbers() -> None:
+    assert COLUMNS.shown(10_000) == "10,000"
+    assert TABLE.shown(TABLE.usual) == "8 GiB"
