@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semblance.cli.options import Grades, Json, Mapping, Split, Wide
+from semblance.cli.options import Grades, Json, Mapping, Split, Wide, stopping_at_memory
 from semblance.errors import DataError
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def fetch(
 
 
 @app.command("check")
+@stopping_at_memory
 def check(
     path: Annotated[str, typer.Argument(help="Your data, or a dataset of the catalogue.")],
     columns: Mapping = None,

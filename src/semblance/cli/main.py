@@ -26,6 +26,7 @@ from semblance.cli import (
     serve,
 )
 from semblance.cli.controls import only_visible
+from semblance.cli.options import stopping_at_memory
 from semblance.errors import SemblanceError
 
 app = typer.Typer(
@@ -36,19 +37,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
+app.command("demo")(stopping_at_memory(demo.demo))
 app.command("doctor")(doctor.doctor)
 app.command("list")(listing.show)
 app.add_typer(sage.app, name="sage")
 app.add_typer(pteb.app, name="pteb")
 app.add_typer(rag.app, name="rag")
 app.add_typer(hume.app, name="hume")
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("gate")(gate.gate)
-app.command("serve")(serve.serve)
-app.command("export")(export.export)
-app.command("import")(import_.import_)
+app.command("report")(stopping_at_memory(report.report))
+app.command("compare")(stopping_at_memory(compare.compare))
+app.command("gate")(stopping_at_memory(gate.gate))
+app.command("serve")(stopping_at_memory(serve.serve))
+app.command("export")(stopping_at_memory(export.export))
+app.command("import")(stopping_at_memory(import_.import_))
 app.add_typer(data.app, name="data")
 app.add_typer(cache.app, name="cache")
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from enum import Enum, StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -107,35 +108,40 @@ Memory = Annotated[
     str | None,
     typer.Option(
         "--memory", metavar="SIZE",
-        help="Hold no more memory than this (4GiB, 512MiB, 2GB), all processes of the run together: a cell that does "
-        "not fit fails with the reason. Never changes a value.",
+        help="Hold no more memory than this (4GiB, 512MiB, 2GB), all processes together: a cell that does not fit "
+        "fails with the reason, and a command without cells stops. Never changes a value.",
     ),
 ]  # fmt: skip
 
 
-def within_memory(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --memory: it is carried out under the promise, and a broken one is said on stderr."""
+def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callable[..., Any]:
+    """Give a command the option --memory: it is carried out under the promise, and a broken one is said on stderr. One
+    that does not estimate what it will hold is to `stop` where it holds more."""
 
     def wrapped(memory: str | None = None, **arguments: Any) -> Any:
         if memory is None:
             return command(**arguments)
         from semblance.runs.promise import kept, promised, size, warning
 
-        with promised(size(memory)):
+        with promised(size(memory), stop=stop):
             try:
                 return command(**arguments)
             finally:
-                if said := warning(kept()):
+                if said := warning(kept()) if not stop else "":
                     typer.echo(said, err=True)
 
     signature = inspect.signature(command, eval_str=True)
     own = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
     every = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in signature.parameters.values()]
-    place = next((i for i, one in enumerate(every) if one.name == "out"), len(every))
+    place = next((i for i, one in enumerate(every) if one.name in ("out", "json")), len(every))
     wrapped.__signature__ = signature.replace(parameters=[*every[:place], own, *every[place:]])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {one.name: one.annotation for one in (*every, own)}
     wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
     return wrapped
+
+
+stopping_at_memory = partial(within_memory, stop=True)
+"""`within_memory` for a command without cells."""
 
 
 def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:

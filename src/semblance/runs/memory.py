@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
@@ -60,11 +61,15 @@ def resident(process: int | None = None) -> int | None:
 
 class Watch:
     """Looks now and then at what this process and those that it has started hold together; `most` is the most so far.
-    Pages that they share count for each of them."""
+    Pages that they share count for each of them. `beyond` is called once, in a thread of its own, when they hold more
+    than `limit` bytes."""
 
-    def __init__(self, period: float = 0.2) -> None:
+    def __init__(
+        self, period: float = 0.2, limit: int | None = None, beyond: Callable[[], None] | None = None
+    ) -> None:
         self.most = 0
         self._period, self._over = period, Event()
+        self._limit, self._beyond = limit, beyond
         self._thread = Thread(target=self._go_on, daemon=True)
 
     def __enter__(self) -> Watch:
@@ -86,6 +91,9 @@ class Watch:
     def _go_on(self) -> None:
         while True:
             self.look()
+            if self._beyond is not None and self._limit is not None and self.most > self._limit:
+                self._beyond()
+                self._beyond = None
             if self._over.wait(self._period):
                 return
 

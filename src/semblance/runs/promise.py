@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock, main_thread
 from typing import Any
 
-from semblance.errors import UsageError
+from semblance.errors import Interrupted, UsageError
 from semblance.runs.claims import Claims
 from semblance.runs.memory import Watch, resident
 
@@ -95,22 +97,63 @@ _watch: Watch | None = None
 
 
 @contextmanager
-def promised(most: int | None) -> Iterator[None]:
-    """Inside, this process and those that it starts together hold no more than `most` bytes; None promises nothing."""
+def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
+    """Inside, this process and those that it starts together hold no more than `most` bytes; None promises nothing.
+
+    What estimates its cells keeps the promise by that. Other work is to `stop` where it holds more: it is interrupted
+    as by Ctrl-C, keeps what it keeps then, and UsageError says so. That needs the main thread.
+    """
     global _watch
     if most is None:
         yield
         return
     before = {name: os.environ.get(name) for name in (LIMIT, CLAIMS)}
-    with tempfile.TemporaryDirectory(prefix="semblance-") as folder, Watch() as _watch:
+    stopper = _Stopper()
+    watch = Watch(limit=most, beyond=stopper) if stop else Watch()
+    with tempfile.TemporaryDirectory(prefix="semblance-") as folder, watch as _watch:
         os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
         Claims(Path(folder, "claims")).write(0)
         try:
             yield
+            stopper.rest()
+        except (KeyboardInterrupt, Interrupted) as error:
+            if not stopper.stopped:
+                raise
+            raise _beyond(watch.most, most, kept=isinstance(error, Interrupted)) from None
+        else:
+            if stopper.stopped:  # a server that has come down
+                raise _beyond(watch.most, most)
         finally:
             for name, value in before.items():
                 os.environ.pop(name, None) if value is None else os.environ.update({name: value})
             _watch = None
+
+
+class _Stopper:
+    """Interrupts the main thread as Ctrl-C does, once, unless its work has ended."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._lock, self._ended = Lock(), False
+
+    def __call__(self) -> None:
+        with self._lock:
+            if not self._ended:
+                self.stopped = True
+                signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+    def rest(self) -> None:
+        """The work has ended."""
+        with self._lock:
+            self._ended = True
+
+
+def _beyond(held: int, most: int, *, kept: bool = False) -> UsageError:
+    return UsageError(
+        f"It came to hold {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
+        + (" What is finished is kept." if kept else ""),
+        mend="Give it less data (--limit, where there is one), or promise more --memory.",
+    )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.options import within_memory
+from semblance.cli.options import stopping_at_memory, within_memory
 from semblance.cli.pteb import judge, paraphrasers, run, validate
 
 app = typer.Typer(
@@ -18,8 +18,8 @@ def group() -> None:
     """PTEB: benchmark scores after a language model has paraphrased every text, over several seeds."""
 
 
-app.command("judge")(judge.judge)
-app.command("paraphrasers")(paraphrasers.paraphrasers)
+app.command("judge")(stopping_at_memory(judge.judge))
+app.command("paraphrasers")(stopping_at_memory(paraphrasers.paraphrasers))
 app.command("run")(within_memory(run.run))
 app.command("prompts")(within_memory(run.prompts))
 app.add_typer(validate.app, name="validate")

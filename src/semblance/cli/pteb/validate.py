@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semblance.cli.options import DryRun, Json, MaxCost, Seed, Wide, default_out, settings
+from semblance.cli.options import DryRun, Json, MaxCost, Seed, Wide, default_out, settings, stopping_at_memory
 from semblance.errors import Interrupted
 from semblance.protocols.pteb.validation.rules import Rules
 
@@ -38,6 +38,7 @@ def group() -> None:
 
 
 @app.command("sample")
+@stopping_at_memory
 @settings(Rules)
 def sample(
     run_or_set: Annotated[
@@ -84,6 +85,7 @@ def sample(
 
 
 @app.command("score")
+@stopping_at_memory
 def score(
     folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
     files: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from semblance.cli.options import within_memory
+from semblance.cli.options import stopping_at_memory, within_memory
 from semblance.cli.rag import check, golden, probe, prompts, score, sweep
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ def group() -> None:
     """RAG: does the set of K passages in the prompt hold the decisive evidence, and what would mend it if not?"""
 
 
-app.command("score")(score.score)
+app.command("score")(stopping_at_memory(score.score))
 app.command("golden")(within_memory(golden.golden))
 app.command("sweep")(within_memory(sweep.sweep))
 app.command("prompts")(prompts.prompts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semblance.cli.options import Json, Seed, Wide
+from semblance.cli.options import Json, Seed, Wide, stopping_at_memory
 
 if TYPE_CHECKING:
     from semblance.protocols.rag.golden.summary import Figure, HumanCheck
@@ -29,6 +29,7 @@ def group() -> None:
 
 
 @app.command("sample")
+@stopping_at_memory
 def sample(
     run: Run,
     out: Annotated[Path, typer.Option("--out", help="The file to write: .csv or .tsv, new.")],
@@ -61,6 +62,7 @@ def sample(
 
 
 @app.command("score")
+@stopping_at_memory
 def score(
     run: Run,
     file: Annotated[Path, typer.Argument(help="The edited file.")],
