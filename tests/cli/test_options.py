@@ -101,3 +101,37 @@ def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
         "--from-stage=S4",
     ]
     assert _without(words, ("--force", "--from-stage=")) == ["rag", "golden", "-d", "sample", "--out", "x"]
+
+
+LITTLE = {
+    "doctor", "list", "data list", "data show", "data fetch", "cache info", "cache clear", "hume links", "rag prompts",
+}  # fmt: skip
+"""Commands that read none of a user's data, and so little that there is nothing to promise."""
+
+
+def test_every_command_that_reads_data_takes_a_promise():
+    """--memory: nowhere forgotten."""
+    from semblance.cli.main import app
+
+    def commands(one, name=""):
+        if hasattr(one, "commands"):
+            for word, below in one.commands.items():
+                yield from commands(below, f"{name} {word}".strip())
+        else:
+            yield name, {option for parameter in one.params for option in parameter.opts}
+
+    found = dict(commands(typer.main.get_command(app)))
+    assert {name for name, options in found.items() if "--memory" not in options} == LITTLE
+
+
+def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, semblance):
+    """One line says what it held and what helps; exit code 2."""
+    graded = (f"q{row // 20} 0 d{row * 7919 % 10**6}x{row} {row % 5 + 1}\n" for row in range(400_000))
+    found = (
+        f"q{row // 100} Q0 d{row * 104729 % 10**6}x{row} {row % 100} {-row} a\n" for row in range(2_000_000)
+    )
+    (tmp_path / "qrels").write_text("".join(graded))
+    (tmp_path / "run").write_text("".join(found))
+    done = semblance("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
+    assert "more than the 512 MiB promised, and was stopped." in done.stderr
+    assert "promise more --memory" in done.stderr

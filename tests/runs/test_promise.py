@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
+from semblance.errors import Interrupted, UsageError
 from semblance.runs.claims import Claims
 from semblance.runs.memory import PeakMemory, Watch, resident
 from semblance.runs.promise import (
@@ -105,6 +106,62 @@ def test_what_was_held_is_measured():
     assert told["held_bytes"] > 2**29
     assert not told["kept"]
     assert "more than the 512 MiB promised" in warning(told)
+
+
+def hold(amount: int) -> None:
+    """So many bytes, until it is interrupted."""
+    held = np.ones(amount // 8)
+    try:
+        time.sleep(30)
+    finally:
+        del held  # the interrupt's traceback would hold it on
+
+
+def kept_at_an_interrupt() -> None:
+    """Holds much, and makes of an interrupt what commands do that keep what is finished."""
+    try:
+        hold(2**29)
+    except KeyboardInterrupt:
+        raise Interrupted("Stopped.") from None
+
+
+@linux
+def test_work_without_cells_is_stopped_where_it_holds_more():
+    """Interrupted as by Ctrl-C: what catches that keeps what it has, and the figure and the mend are said."""
+    PeakMemory()  # this process's peak begins anew
+    with pytest.raises(UsageError) as raised, promised((resident() or 0) + 2**27, stop=True):
+        hold(2**29)
+    assert "It came to hold" in str(raised.value)
+    assert "promised, and was stopped. Give it less data" in str(raised.value)
+    assert not {LIMIT, CLAIMS} & set(os.environ)
+
+
+@linux
+def test_what_a_stopped_command_keeps_is_said():
+    """Commands that keep what is finished say so of Ctrl-C; here it is said with the figure."""
+    said = pytest.raises(UsageError, match=r"was stopped\. What is finished is kept\.")
+    PeakMemory()
+    with said, promised((resident() or 0) + 2**27, stop=True):
+        kept_at_an_interrupt()
+
+
+@linux
+def test_a_server_that_comes_down_when_it_is_stopped_says_why():
+    """It answers the interrupt by ending, not by an error."""
+    PeakMemory()
+    said = pytest.raises(UsageError, match="It came to hold")
+    with said, promised((resident() or 0) + 2**27, stop=True), suppress(KeyboardInterrupt):
+        hold(2**29)
+
+
+def test_work_that_keeps_its_promise_is_left_alone():
+    """Ctrl-C stays Ctrl-C, and work that ends has ended."""
+    with pytest.raises(KeyboardInterrupt), promised(2**50, stop=True):
+        raise KeyboardInterrupt
+    with pytest.raises(Interrupted), promised(2**50, stop=True):
+        raise Interrupted("Stopped.")
+    with promised(2**50, stop=True):
+        pass
 
 
 @linux

@@ -110,23 +110,23 @@ def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in (LIMIT, CLAIMS)}
     stopper = _Stopper()
     watch = Watch(limit=most, beyond=stopper) if stop else Watch()
-    with tempfile.TemporaryDirectory(prefix="semblance-") as folder, watch as _watch:
-        os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
-        Claims(Path(folder, "claims")).write(0)
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="semblance-") as folder, watch as _watch:
+            os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
+            Claims(Path(folder, "claims")).write(0)
             yield
             stopper.rest()
-        except (KeyboardInterrupt, Interrupted) as error:
-            if not stopper.stopped:
-                raise
-            raise _beyond(watch.most, most, kept=isinstance(error, Interrupted)) from None
-        else:
-            if stopper.stopped:  # a server that has come down
-                raise _beyond(watch.most, most)
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-            _watch = None
+    except (KeyboardInterrupt, Interrupted) as error:
+        if not stopper.stopped:
+            raise
+        raise _beyond(watch.most, most, kept=isinstance(error, Interrupted)) from None
+    else:
+        if stopper.stopped:  # a server that has come down
+            raise _beyond(watch.most, most)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        _watch = None
 
 
 class _Stopper:
