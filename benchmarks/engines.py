@@ -258,7 +258,7 @@ class Killer(_silent()):  # type: ignore[misc]
         import psutil
 
         while not self.killed:
-            time.sleep(0.05)
+            time.sleep(0.01)
             try:
                 self._look()
             except psutil.Error:  # a process ended meanwhile

@@ -33,10 +33,10 @@ class Desk:
         self._lock = Lock()
         self._caches: dict[bytes, Any] = {}
 
-    def hear(self, key: str, kind: str, texts: int = 0) -> None:
-        """A cell says how far it is."""
+    def hear(self, key: str, attempt: str, texts: int) -> None:
+        """A cell says what it has done since it last said so; `attempt` is another each time it begins."""
         with self._lock:
-            self._events.append((key, kind, texts))
+            self._events.append((key, attempt, texts))
 
     def heard(self) -> list[Event]:
         """What was heard since the last call."""

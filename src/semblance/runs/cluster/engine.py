@@ -12,6 +12,7 @@ from semblance.accelerator import card
 from semblance.runs.cells import Cell, CellRecord
 from semblance.runs.cluster.connection import connected
 from semblance.runs.cluster.desk import open_desk
+from semblance.runs.cluster.hearing import Advance, Ears
 from semblance.runs.cluster.library import go_to
 from semblance.runs.cluster.losses import DIED, RETRIES, Losses
 from semblance.runs.cluster.nodes import Node, check, cpus, look, nodes
@@ -25,8 +26,6 @@ from semblance.runs.store import cache_folder
 _NONE: Mapping[str, str] = {}
 _PERIOD = 0.5
 """Seconds after which the driver asks how far the cells are."""
-_PATIENCE = 5.0
-"""Seconds that it waits for an answer, before it looks whether there is still a cluster."""
 
 
 @contextmanager
@@ -73,7 +72,7 @@ class OnCluster:
         # Half of the store is for the parts of cells, the rest for what they give back.
         room = self._store // 2 // min(self._pulse.cpus, max(1, len(cells)))
         flight = _Cells(self._ray, desk, work, self._identities, self._pulse, room)
-        ears = _Ears(self._ray, desk, cells, listener)
+        ears = Ears(self._ray, desk, cells, listener)
         todo = deque(cells)
         try:
             while todo or flight.flying:
@@ -85,6 +84,7 @@ class OnCluster:
                         todo.appendleft(cell)
                         continue
                     record = keep(cell, tried, self._folder)
+                    ears.forget(cell)
                     listener.ended(cell, record)
                     yield record
                 ears.listen()
@@ -151,57 +151,12 @@ class _Cells:
         self.flying.clear()
 
 
-class _Ears:
-    """Tells the listener what the cells have told the desk."""
-
-    def __init__(self, ray: Any, desk: Any, cells: Sequence[Cell], listener: Listener) -> None:
-        self._ray, self._desk, self._listener = ray, desk, listener
-        self._cells = {cell.key: cell for cell in cells}
-        self._texts: dict[str, int] = {}
-        self._asked: Any = None
-
-    def listen(self) -> None:
-        """Hear what there is to hear; where the desk does not answer, that is heard later."""
-        self._asked = self._asked or self._desk.heard.remote()
-        if not self._ray.wait([self._asked], timeout=_PATIENCE)[0]:
-            return
-        asked, self._asked = self._asked, None
-        try:
-            heard = self._ray.get(asked)
-        except (
-            self._ray.exceptions.RayError
-        ) as error:  # it is started anew, unless its machine is gone: this one
-            raise left_alone() from error
-        for key, kind, texts in heard:
-            cell = self._cells[key]
-            if kind == "advanced":
-                self._texts[key] = self._texts.get(key, 0) + texts
-                self._listener.advanced(cell, texts)
-            elif key not in self._texts:
-                self._texts[key] = 0
-                self._listener.started(cell)
-            else:
-                # It begins anew: what a lost machine had done of it is done again.
-                self._listener.advanced(cell, -self._texts[key])
-                self._texts[key] = 0
-
-
 def _do_there(work: Work, job: Any, key: str, desk: Any, spread: OverRay, folder: str) -> Attempt:
     """One cell, on a machine of the cluster."""
     go_to(folder)
-    desk.hear.remote(key, "started")
-    advance = _Advance(desk, key)
+    advance = Advance(desk, key)
+    advance(0)
     try:
         return attempt(lambda: work(job, advance, spread=spread))  # type: ignore[call-arg]
     finally:
         desk.release.remote(key)
-
-
-class _Advance:
-    """Tells the desk how far a cell is. It pickles."""
-
-    def __init__(self, desk: Any, key: str) -> None:
-        self._desk, self._key = desk, key
-
-    def __call__(self, texts: int) -> None:
-        self._desk.hear.remote(self._key, "advanced", texts)
