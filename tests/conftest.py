@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,7 +19,8 @@ from hypothesis import settings
 
 import chromium
 
-ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+ROOT = HERE.parent
 
 # A shared machine can be slow at any moment; a slow example is no finding.
 settings.register_profile("semblance", deadline=None)
@@ -52,6 +60,33 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """No test reads or fills the user's cache, or another test's."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_numbers))
     monkeypatch.setenv("SEMBLANCE_CACHE", str(folder))
+
+
+@dataclass(frozen=True)
+class Warm:
+    """The beginning of a command line that is `semblance`, and a folder for the PATH that has `semblance` in it."""
+
+    command: list[str]
+    path: str
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """The command in a process of its own each time, without the seconds that importing takes (`warm_server.py`). A
+    test that kills it, or is about how it starts, starts Python itself."""
+    # Where pytest's folders lie deep, a path in them is longer than a socket's can be.
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    server = subprocess.Popen([sys.executable, str(HERE / "warm_server.py"), str(folder / "socket")])
+    command = [sys.executable, "-SE", str(HERE / "warm_client.py")]
+    script = folder / "semblance"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    script.chmod(0o755)
+    os.environ["SEMBLANCE_WARM"] = str(folder / "socket")
+    yield Warm(command, str(folder))
+    server.kill()
+    server.wait()
+    del os.environ["SEMBLANCE_WARM"]
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
 
 
 @pytest.fixture
-def semblance(tmp_path):
+def semblance(tmp_path, warm):
     """Run `semblance ARGS` in an empty folder and return the finished process."""
 
     def run(*args, env=None, check_code=0, width=100):
@@ -18,7 +17,7 @@ def semblance(tmp_path):
             **os.environ, "COLUMNS": str(width), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", **(env or {}),
         }  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-m", "semblance", *map(str, args)],
+            [*warm.command, *map(str, args)],
             cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8", check=False,
         )  # fmt: skip
         assert done.returncode == check_code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])

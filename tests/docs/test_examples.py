@@ -47,9 +47,12 @@ def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.exists() and examples(page)], ids=lambda page: page.name
 )
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: Any) -> None:
     """Every marked example of the page works, in order, in an empty folder, and prints what the page says."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join((warm.path, str(Path(sys.executable).parent), os.environ["PATH"]))
+    )
     namespace: dict[str, Any] = {"__name__": "example"}
     printed = ""
     for example in examples(page):
@@ -74,10 +77,8 @@ def _python(example: Example, page: Path, namespace: dict[str, Any]) -> str:
 
 def _shell(example: Example, where: str) -> str:
     assert example.kind == "sh", f"{where}: only python and sh can be run"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", example.code],
-        env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
         check=False,
