@@ -44,6 +44,16 @@ class Incoming:
     flag: str = ""
     comment: str = ""
 
+    def __post_init__(self) -> None:
+        for text in (self.annotator_id, self.value, self.ts, self.flag, self.comment):
+            try:
+                str(text).encode()
+            except UnicodeEncodeError:
+                raise self.at.fault(
+                    "half of a surrogate pair, which is no text", found=ascii(text)[:60],
+                    mend="Write the whole character, or leave it out.",
+                ) from None  # fmt: skip
+
 
 @dataclass
 class Taken:
