@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -21,6 +23,10 @@ import chromium
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A shared machine can be slow at any moment; a slow example is no finding.
 settings.register_profile("semblance", deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -152,6 +153,23 @@ def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     said = pytest.raises(UsageError, match="It came to hold")
     with said, promised((resident() or 0) + 2**27, stop=True), suppress(KeyboardInterrupt):
         hold(2**29)
+
+
+@linux
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.default_int_handler], ids=["ignored", "heard"])
+def test_a_job_in_the_background_is_stopped_too(before):
+    """A shell has those ignore Ctrl-C, which they go on to do; it is as before afterwards."""
+    outside = signal.signal(signal.SIGINT, before)
+    PeakMemory()
+    try:
+        said = pytest.raises(UsageError, match="It came to hold")
+        with said, promised((resident() or 0) + 2**27, stop=True):
+            if before == signal.SIG_IGN:
+                signal.raise_signal(signal.SIGINT)
+            hold(2**29)
+        assert signal.getsignal(signal.SIGINT) == before
+    finally:
+        signal.signal(signal.SIGINT, outside)
 
 
 def test_work_that_keeps_its_promise_is_left_alone():

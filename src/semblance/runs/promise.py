@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, main_thread
+from types import FrameType
 from typing import Any
 
 from semblance.errors import Interrupted, UsageError
@@ -101,7 +102,7 @@ def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
     """Inside, this process and those that it starts together hold no more than `most` bytes; None promises nothing.
 
     What estimates its cells keeps the promise by that. Other work is to `stop` where it holds more: it is interrupted
-    as by Ctrl-C, keeps what it keeps then, and UsageError says so. That needs the main thread.
+    as by Ctrl-C, also where that is ignored, keeps what it keeps then, and UsageError says so. Of the main thread only.
     """
     global _watch
     if most is None:
@@ -110,6 +111,7 @@ def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in (LIMIT, CLAIMS)}
     stopper = _Stopper()
     watch = Watch(limit=most, beyond=stopper) if stop else Watch()
+    interrupts = signal.signal(signal.SIGINT, stopper.heard) if stop else None
     try:
         with tempfile.TemporaryDirectory(prefix="semblance-") as folder, watch as _watch:
             os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
@@ -127,6 +129,8 @@ def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
         _watch = None
+        if stop:
+            signal.signal(signal.SIGINT, interrupts)
 
 
 class _Stopper:
@@ -135,6 +139,14 @@ class _Stopper:
     def __init__(self) -> None:
         self.stopped = False
         self._lock, self._ended = Lock(), False
+        self._before = signal.getsignal(signal.SIGINT)
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        """An interrupt: its own, or one that is treated as it was before. A shell's background job ignores those."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        if callable(self._before):
+            self._before(number, frame)
 
     def __call__(self) -> None:
         with self._lock:
