@@ -23,6 +23,19 @@ def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
+def test_a_silent_step_is_shown_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who waits for a step that cannot say how far it is sees which one it is, once."""
+    monkeypatch.setattr(waiting, "QUIET", 0.05)
+    with waiting.Waiting() as say:
+        say("reading", 0, 0)
+        waiting.time.sleep(0.5)
+    with waiting.Waiting() as say:
+        say("reading", 0, 0)
+    assert capsys.readouterr().err == "reading\n"
+
+
 def test_long_work_tells_what_is_left(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """After two seconds a line, then one in thirty seconds, with the time left of the present step."""
     with waiting.Waiting() as say:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from threading import RLock, Timer
 from typing import Any
 
 from semblance.cli.progress import PERIOD, in_words
@@ -23,15 +24,32 @@ class Waiting:
         self._began = self._last = time.monotonic()
         self._doing, self._since = "", self._began
         self._bar: Any = None
+        self._lock = RLock()
+        self._late = Timer(QUIET, self._once)
+        self._late.daemon = True
 
     def __enter__(self) -> Waiting:
+        self._late.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._late.cancel()
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
 
     def __call__(self, doing: str, done: int, total: int) -> None:
+        with self._lock:
+            self._hear(doing, done, total)
+
+    def _once(self) -> None:
+        """A step that says nothing for long is shown all the same."""
+        with self._lock:
+            shown = self._bar is not None or self._last > self._began
+            if self._doing and not shown and not self._late.finished.is_set():
+                self._hear(self._doing, 0, 0)
+
+    def _hear(self, doing: str, done: int, total: int) -> None:
         now = time.monotonic()
         if doing != self._doing:
             self._doing, self._since = doing, now
@@ -42,7 +60,7 @@ class Waiting:
             self._show(doing, done, total, state)
         elif now - self._last >= (PERIOD if self._last > self._began else QUIET):
             self._last = now
-            print(f"{doing}: {state}", file=sys.stderr, flush=True)
+            print(f"{doing}: {state}" if state else doing, file=sys.stderr, flush=True)
 
     def _show(self, doing: str, done: int, total: int, state: str) -> None:
         if self._bar is None:

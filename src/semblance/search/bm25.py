@@ -10,7 +10,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from semblance.errors import UsageError
 
+Hear = Callable[[str, int, int], None]
+_TOLD = 10_000
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Thai, Lao, Burmese, Khmer, kana and Han are written without spaces: each sign is a word of its own."""
 
@@ -54,11 +56,15 @@ class _Rows(Sequence[Sequence[int]]):
     """The words of each document as numbers, in the order of `places`: 4 bytes a word. `vocab` has them by word; a
     word beside those `asked` about counts as "", so that a document stays as long as it is."""
 
-    def __init__(self, texts: Sequence[str], places: Iterable[int], asked: frozenset[str] | None) -> None:
+    def __init__(
+        self, texts: Sequence[str], places: NDArray[np.int64], asked: frozenset[str] | None, hear: Hear | None
+    ) -> None:
         self.vocab: dict[str, int] = {"": 0}
         self._words, self._ends = array("i"), array("q", [0])
-        for place in places:
-            found = words(texts[place])
+        for done, place in enumerate(places):
+            if hear is not None and not done % _TOLD:
+                hear("words", done, len(places))
+            found = words(texts[int(place)])
             for word in found:
                 known = word if asked is None or word in asked else ""
                 self._words.append(self.vocab.setdefault(known, len(self.vocab)))
@@ -112,8 +118,10 @@ class BM25Index:
         b: float = 0.75,
         *,
         asked: Iterable[str] | None = None,
+        hear: Hear | None = None,
     ) -> BM25Index:
-        """The index of `texts`, which are called `ids`; for the queries `asked` alone where these are given."""
+        """The index of `texts`, which are called `ids`; for the queries `asked` alone where these are given. `hear` is
+        told ("words", documents, of so many)."""
         from bm25s import BM25
 
         if not (k1 >= 0 and 0 <= b <= 1):
@@ -124,7 +132,7 @@ class BM25Index:
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         known = None if asked is None else frozenset(word for query in asked for word in words(query))
-        rows = _Rows(texts, map(int, order), known)
+        rows = _Rows(texts, order, known, hear)
         index = None
         if rows.some:
             index = BM25(k1=k1, b=b, method="lucene", dtype="float64")

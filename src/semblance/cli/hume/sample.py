@@ -82,12 +82,15 @@ def sample(
     Classification takes as many texts of every label, clustering 6 or 5 gold clusters, STS the whole range of scores,
     reranking the relevant documents of a query among hard negatives. The same command gives the same study.
     """
+    from semblance.cli.waiting import Waiting
     from semblance.protocols.hume.folder import write_study
     from semblance.protocols.hume.sampling import sample as drawn
 
     families = [family.value for family in task or ()]
     asked = Asked(dataset or (), families, n, lang or (), mapping or (), split, grades)
-    study = drawn(_request(config, asked, own, name or out.resolve().name, seed), limit=limit)
+    request = _request(config, asked, own, name or out.resolve().name, seed)
+    with Waiting() as waiting:
+        study = drawn(request, limit=limit, hear=waiting)
     if not dry_run:
         write_study(out, study.study, study.items, study.gold)
     if json:

@@ -14,7 +14,7 @@ from semblance.protocols.hume.sampling.practice import marks_practice, own_pract
 from semblance.protocols.hume.sampling.repeats import plain
 from semblance.protocols.hume.sampling.request import TaskRequest
 from semblance.records import RerankingSet, RetrievalSet
-from semblance.search.bm25 import BM25Index
+from semblance.search.bm25 import BM25Index, Hear
 from semblance.search.duplicates import Shingle, shingles
 
 NEAR = 0.8
@@ -72,9 +72,10 @@ def from_lists(data: RerankingSet) -> tuple[list[Asked], Negatives]:
     return asked, _hardest_of_list
 
 
-def from_corpus(data: RetrievalSet) -> tuple[list[Asked], Negatives]:
-    """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant."""
-    index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts)
+def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[Asked], Negatives]:
+    """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant. `hear` is told
+    how far the index is."""
+    index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts, hear=hear)
     texts = _ById(index, data.corpus.texts)
     asked = [
         Asked(key, query, data.qrels[key], texts)

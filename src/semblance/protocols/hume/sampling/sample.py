@@ -28,9 +28,14 @@ from semblance.protocols.hume.sampling.told import (
     told_hash,
     version_of,
 )
+from semblance.search.bm25 import Hear
 
 LONG = 5000
 """Characters over which a text is long for people: passages of the study have about 2,200 (spec hume 2)."""
+
+
+def _unheard(doing: str, done: int, total: int) -> None:
+    """Listens to progress and says nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,14 @@ class Sampled:
     """Tasks that nobody asked for by family, and that the data are too few for."""
 
 
-def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
-    """Draw the study that is asked for, with at most `limit` items per task.
+def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _unheard) -> Sampled:
+    """Draw the study that is asked for, with at most `limit` items per task. `hear` is told (doing, done, total), where
+    a total of 0 is unknown.
 
     The same request and data give the same study. Raises UsageError for data that cannot serve and two tasks of one
     name, DataError for too few items.
     """
+    hear("reading", 0, 0)
     found = [one for task in request.tasks for one in opened(task)]
     names = _names(found)
     tasks: list[Task] = []
@@ -60,7 +67,7 @@ def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
     left_out: list[str] = []
     for one, name in zip(found, names, strict=True):
         try:
-            drawn = _checked(one, _drawn(one, request.seed, limit), limit)
+            drawn = _checked(one, _drawn(one, request.seed, limit, hear), limit)
         except DataError as error:
             if one.request.family or len(left_out) + 1 == len(found):
                 raise
@@ -80,24 +87,24 @@ def sample(request: SampleRequest, *, limit: int | None = None) -> Sampled:
     return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
 
 
-def _drawn(one: Opened, seed: int, limit: int | None) -> Drawn:
+def _drawn(one: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
     request, data, left = one.request, one.data.data, 0
     if request.drop_leaked:
         data, left = without_leaked(data, one.shape, one.trained)
     if not len(data):
         return Drawn((), notes=("all texts are also in the training data",))
-    drawn = _of_family(one, data, request.size(one.family, limit), seed)
+    drawn = _of_family(one, data, request.size(one.family, limit), seed, hear)
     return replace(drawn, notes=(*drawn.notes, *counted(left, "text", "also in the training data left out")))
 
 
-def _of_family(one: Opened, data: Any, n: int, seed: int) -> Drawn:
+def _of_family(one: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
     request = one.request
     if one.family == "sts":
         return draw_pairs(data, scale_of(request.scale), request, n, seed)
     if one.family == "clustering":
         return draw_clustering(data, request, n, seed)
     if one.family == "reranking":
-        asked, negatives = from_corpus(data) if one.shape == "retrieval" else from_lists(data)
+        asked, negatives = from_corpus(data, hear) if one.shape == "retrieval" else from_lists(data)
         return draw_reranking(asked, negatives, request, n, seed)
     if one.shape == "classification":
         return draw_classification(data.test, data.train, request, n, seed)
