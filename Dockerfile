@@ -1,14 +1,14 @@
-# Semblance without torch: the command, wordllama (comes along) and MiniLM, for a user without rights.
+# Embassay without torch: the command, wordllama (comes along) and MiniLM, for a user without rights.
 #
-#     docker build -t semblance .
-#     docker run --rm -v "$PWD/runs:/runs" semblance demo --out demo
+#     docker build -t embassay .
+#     docker run --rm -v "$PWD/runs:/runs" embassay demo --out demo
 #
 # docs/docker.md says more; tests/packaging/dockerfile_steps.py runs these steps where there is no engine.
 
 FROM python:3.13-slim-bookworm AS build
 WORKDIR /src
-RUN python -m venv /opt/semblance
-ENV PATH=/opt/semblance/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CACHE_DIR=/var/cache/pip
+RUN python -m venv /opt/embassay
+ENV PATH=/opt/embassay/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CACHE_DIR=/var/cache/pip
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 ARG EXTRAS=ann,ir,llm,onnx,pg,web
@@ -19,18 +19,18 @@ RUN --mount=type=cache,target=/var/cache/pip \
     && pip uninstall --quiet --yes pip
 
 FROM python:3.13-slim-bookworm
-LABEL org.opencontainers.image.title="Semblance" \
+LABEL org.opencontainers.image.title="Embassay" \
       org.opencontainers.image.description="Does similarity mean what people think it means?" \
       org.opencontainers.image.licenses="Apache-2.0"
 # /runs holds what users keep, /cache the embeddings and answers that are paid for once.
-RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin semblance \
-    && install --directory --owner semblance --group semblance /runs /cache
-COPY --from=build /opt/semblance /opt/semblance
-ENV PATH=/opt/semblance/bin:$PATH \
-    SEMBLANCE_CACHE=/cache \
+RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin embassay \
+    && install --directory --owner embassay --group embassay /runs /cache
+COPY --from=build /opt/embassay /opt/embassay
+ENV PATH=/opt/embassay/bin:$PATH \
+    EMBASSAY_CACHE=/cache \
     NUMBA_CACHE_DIR=/cache/numba \
     PYTHONUNBUFFERED=1
-USER semblance
+USER embassay
 WORKDIR /runs
 VOLUME ["/runs", "/cache"]
 EXPOSE 8760
@@ -38,6 +38,6 @@ EXPOSE 8760
 STOPSIGNAL SIGINT
 # Of a container that serves; one that runs something else is well while it runs.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
-    CMD ["python", "-m", "semblance.web.healthcheck"]
-ENTRYPOINT ["semblance"]
+    CMD ["python", "-m", "embassay.web.healthcheck"]
+ENTRYPOINT ["embassay"]
 CMD ["--help"]

@@ -25,7 +25,7 @@ help:
 	@sed -n 's/^#  *make/make/p' Makefile
 
 demo: $(VENV)/run.stamp
-	$(BIN)/semblance demo --out runs/demo
+	$(BIN)/embassay demo --out runs/demo
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)

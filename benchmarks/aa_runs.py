@@ -1,9 +1,9 @@
-"""Two runs of one system that differ by chance, through `semblance compare` and `semblance gate`: how often is there a
+"""Two runs of one system that differ by chance, through `embassay compare` and `embassay gate`: how often is there a
 false alarm, and is a fall found that is as large as the comparison says can be seen?
 
     python benchmarks/aa_runs.py [--pairs 200] [--seed 1] [--out DIR]
 
-Every run is a folder as `semblance sage run` leaves it (manifest, results, headlines, items), made by SAGE's own
+Every run is a folder as `embassay sage run` leaves it (manifest, results, headlines, items), made by SAGE's own
 estimators and summary from values of items that are drawn: 96 choices of 32 sources, 48 documents for robustness and
 sensitivity, six clustering sets and 42 queries. Both commands are called with their arguments, and what they print and
 write is read back: JSON, JUnit by an XML parser, Markdown by its table.
@@ -26,22 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.protocols.estimates import Estimate, combine, estimate
-from semblance.protocols.groups import words
-from semblance.protocols.sage.context import Context
-from semblance.protocols.sage.options import SageOptions
-from semblance.protocols.sage.plan import Plan
-from semblance.protocols.sage.preference import choice_figures
-from semblance.protocols.sage.retrieval import retention
-from semblance.protocols.sage.summary import standings, summarise
-from semblance.protocols.sage.tasks import TASK_NAMES
-from semblance.protocols.sage.work import task as task_called
-from semblance.protocols.standings import write_standings
-from semblance.records import Comparisons, Result, TaskOutcome
-from semblance.runs.cells import Cell, CellRecord, finished
-from semblance.runs.folder import RunFolder
-from semblance.text import open_tokenizer
+from embassay.cli.main import app
+from embassay.protocols.estimates import Estimate, combine, estimate
+from embassay.protocols.groups import words
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.plan import Plan
+from embassay.protocols.sage.preference import choice_figures
+from embassay.protocols.sage.retrieval import retention
+from embassay.protocols.sage.summary import standings, summarise
+from embassay.protocols.sage.tasks import TASK_NAMES
+from embassay.protocols.sage.work import task as task_called
+from embassay.protocols.standings import write_standings
+from embassay.records import Comparisons, Result, TaskOutcome
+from embassay.runs.cells import Cell, CellRecord, finished
+from embassay.runs.folder import RunFolder
+from embassay.text import open_tokenizer
 
 Floats = NDArray[np.float64]
 SYSTEM, DATASET = "system", "made"
@@ -123,7 +123,7 @@ def _visible(base: Path, folder: Path, easy: Easy, seed: int, number: int) -> fl
 
 
 def compared(now: Path, base: Path) -> list[dict[str, Any]]:
-    """The rows that `semblance compare` prints of a system in two runs."""
+    """The rows that `embassay compare` prints of a system in two runs."""
     result = CliRunner().invoke(app, ["compare", str(now), str(base), "-a", SYSTEM, "--json"])
     if result.exit_code:
         raise SystemExit(result.output)
@@ -131,7 +131,7 @@ def compared(now: Path, base: Path) -> list[dict[str, Any]]:
 
 
 def gated(now: Path, base: Path, more: Sequence[str]) -> tuple[bool, bool]:
-    """Whether `semblance gate` raised an alarm, and whether its files parse and say the same."""
+    """Whether `embassay gate` raised an alarm, and whether its files parse and say the same."""
     junit, markdown = now / "gate.xml", now / "gate.md"
     told = ["--no-worse-than", str(base), "--junit", str(junit), "--markdown", str(markdown), *more]
     result = CliRunner().invoke(app, ["gate", str(now), *told])

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from semblance.protocols.hume.folder import (
+from embassay.protocols.hume.folder import (
     GoldRow,
     ItemRow,
     LabelChoice,
@@ -69,7 +69,7 @@ def made_study(path: Path, n: int) -> Path:
 
 
 class Served:
-    """`semblance hume serve` of a study, in a process of its own that can be killed and started again."""
+    """`embassay hume serve` of a study, in a process of its own that can be killed and started again."""
 
     def __init__(
         self, study: Path, people: Sequence[str], *, database: str | None = None, more: Sequence[str] = ()
@@ -80,7 +80,7 @@ class Served:
         names = [word for name in people for word in ("--simulated", name)]
         where = ["--database", database] if database else []
         self._command = [
-            sys.executable, "-m", "semblance", "hume", "serve", str(study), *names, *where, "--port",
+            sys.executable, "-m", "embassay", "hume", "serve", str(study), *names, *where, "--port",
             str(self.port), "--json", *more,
         ]  # fmt: skip
         self.links: dict[str, str] = {}
@@ -257,8 +257,8 @@ def lost_or_doubled(study: Path, served: Served, people: Sequence[Person]) -> li
 
     A stored step that was sent and never acknowledged is right: its acknowledgement may have been cut off.
     """
-    from semblance.protocols.hume.answers import open_store
-    from semblance.protocols.hume.folder import read_study
+    from embassay.protocols.hume.answers import open_store
+    from embassay.protocols.hume.folder import read_study
 
     store, wrong = open_store(read_study(study), read_only=True), []
     for name, person in zip(served.links, people, strict=True):

@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--edits", default="capitalize,delete10")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="backpressure-") as work:
-        os.environ["SEMBLANCE_CACHE"] = str(Path(work) / "cache")
+        os.environ["EMBASSAY_CACHE"] = str(Path(work) / "cache")
         _measure(asked, Path(work))
 
 
@@ -39,10 +39,10 @@ def _measure(asked: argparse.Namespace, work: Path) -> None:
     import psutil
     from ray.cluster_utils import Cluster
 
-    import semblance
-    from semblance.protocols.sage.options import SageOptions
-    from semblance.runs.cluster.connection import connected
-    from semblance.runs.engines.contract import Ray
+    import embassay
+    from embassay.protocols.sage.options import SageOptions
+    from embassay.runs.cluster.connection import connected
+    from embassay.runs.engines.contract import Ray
 
     head = {"num_cpus": asked.cpus, "object_store_memory": asked.store * 10**6, "include_dashboard": False}
     found = engines._started(Cluster, head)
@@ -50,7 +50,7 @@ def _measure(asked: argparse.Namespace, work: Path) -> None:
     before = psutil.Process().memory_info().rss
     try:
         with connected(Ray(found.address)), _Store(session) as store:
-            run = semblance.sage.run(
+            run = embassay.sage.run(
                 ["wordllama"], datasets=[asked.corpus], tasks=["retrieval"], out=work / "run",
                 options=SageOptions(retrieval_edits=asked.edits), workers=Ray(found.address),
             )  # fmt: skip

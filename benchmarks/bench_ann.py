@@ -1,6 +1,6 @@
 """Approximate indexes beside usearch's HNSW: recall@10, building, queries per second, memory; and what codes cost.
 
-Graphs of both libraries have m=16 and are built with 100 candidates in one thread; usearch's are not part of Semblance.
+Graphs of both libraries have m=16 and are built with 100 candidates in one thread; usearch's are not part of Embassay.
 Queries per second are of all queries in one call, on all cores.
 """
 
@@ -25,12 +25,12 @@ from real_vectors import real_vectors
 from rich.console import Console
 from rich.table import Table
 
-from semblance.contracts import Ranked
-from semblance.search import exact_search
-from semblance.search.blockwise import cores
-from semblance.search.indexes import open_index
-from semblance.search.indexes.recall import recall
-from semblance.search.indexes.vectors import digest_of
+from embassay.contracts import Ranked
+from embassay.search import exact_search
+from embassay.search.blockwise import cores
+from embassay.search.indexes import open_index
+from embassay.search.indexes.recall import recall
+from embassay.search.indexes.vectors import digest_of
 
 K = 10
 WIDTHS = (32, 64, 128, 256)

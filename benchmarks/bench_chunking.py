@@ -20,9 +20,9 @@ from real_text import DATA, SAMPLE
 from rich.console import Console
 from rich.table import Table
 
-from semblance.errors import ModelError
-from semblance.text import Chunking, chunk, open_tokenizer, token_ends
-from semblance.text.token_ends import TokenEnds
+from embassay.errors import ModelError
+from embassay.text import Chunking, chunk, open_tokenizer, token_ends
+from embassay.text.token_ends import TokenEnds
 
 Spans = list[tuple[int, int]]
 Cut = Callable[[str], Spans]
@@ -127,7 +127,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
         except ModelError as error:
             print(f"Without {name}: {error}")
             continue
-        rows.append(measure("semblance", name, ours(ends, chunking), ends, articles, repeats))
+        rows.append(measure("embassay", name, ours(ends, chunking), ends, articles, repeats))
         if with_peer:
             cut = peer(name, ends, chunking)
             rows.append(measure("semantic-text-splitter", name, cut, ends, articles, max(1, repeats // 3)))

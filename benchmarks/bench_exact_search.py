@@ -22,8 +22,8 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 from timing import Comparison, compare, peak_rss, show
 
-from semblance.search import exact, exact_search
-from semblance.search.indexes import open_index
+from embassay.search import exact, exact_search
+from embassay.search.indexes import open_index
 
 K = 100
 Floats = NDArray[np.float32]

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from ranking_worlds import DISAGREEMENTS, WORLDS, Played, draw_pool, play_together
 
-from semblance.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.ranking.engines import ENGINES
 
 FRESH = 10_000
 """Seeds from here on are for reported figures; those before it are for trying things out."""

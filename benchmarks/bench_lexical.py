@@ -22,11 +22,11 @@ from real_text import DATA, real_texts
 from rouge_score.rouge_scorer import RougeScorer
 from timing import Comparison, compare, peak_rss, show
 
-from semblance.systems.lexical.bm25 import BM25
-from semblance.systems.lexical.jaccard import jaccard
-from semblance.systems.lexical.levenshtein import Levenshtein
-from semblance.systems.lexical.rouge import rouge
-from semblance.text import PERTURBATIONS, open_tokenizer, perturb_all, retrieval_variants
+from embassay.systems.lexical.bm25 import BM25
+from embassay.systems.lexical.jaccard import jaccard
+from embassay.systems.lexical.levenshtein import Levenshtein
+from embassay.systems.lexical.rouge import rouge
+from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all, retrieval_variants
 
 TOKENS = 145
 CHARACTERS = 1000

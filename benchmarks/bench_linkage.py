@@ -15,9 +15,9 @@ from real_text import DATA, real_texts
 from rich.console import Console
 from timing import Comparison, compare, peak_rss, show
 
-from semblance.measures.linkage import complete_linkage
-from semblance.systems.cosine import Cosine
-from semblance.systems.encoders.wordllama import WordLlama
+from embassay.measures.linkage import complete_linkage
+from embassay.systems.cosine import Cosine
+from embassay.systems.encoders.wordllama import WordLlama
 
 CLUSTERS = 20
 

@@ -17,9 +17,9 @@ import scipy.stats
 from numpy.typing import NDArray
 from timing import Comparison, compare, seconds, show
 
-from semblance.measures import MEASURES, RankingMeasure, evaluate, judge_arrays, ndcg, ndcg_arrays
-from semblance.randomness import generator
-from semblance.stats import resample_means
+from embassay.measures import MEASURES, RankingMeasure, evaluate, judge_arrays, ndcg, ndcg_arrays
+from embassay.randomness import generator
+from embassay.stats import resample_means
 
 RETRIEVED, JUDGED, DOCUMENTS = 100, 10, 50_000
 OURS = ["nDCG@10", "AP", "R@100"]

@@ -18,12 +18,12 @@ from real_text import DATA, real_texts
 from rich.console import Console
 from timing import Comparison, compare, seconds, show
 
-from semblance.contracts import Encoder
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.systems.cosine import Cosine
-from semblance.systems.encoders.minilm import MiniLM
-from semblance.systems.encoders.wordllama import WordLlama
+from embassay.contracts import Encoder
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.systems.cosine import Cosine
+from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.wordllama import WordLlama
 
 
 def measure(what: str, encoder: Encoder, texts: list[str], repeats: int) -> Comparison:

@@ -22,9 +22,9 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.quality import quality
-from semblance.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.quality import quality
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from timing import Comparison, compare
 
-from semblance.text import (
+from embassay.text import (
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
@@ -30,8 +30,8 @@ from semblance.text import (
     perturb_all,
     split_sentences,
 )
-from semblance.text.negation import rules
-from semblance.text.words import Words
+from embassay.text.negation import rules
+from embassay.text.words import Words
 
 Augment = Callable[[str], object]
 SPANS = ("insertion:p=0.5,q=0.5", "removal:p=0.5,q=0.5")

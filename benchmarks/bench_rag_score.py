@@ -1,4 +1,4 @@
-"""The command `semblance rag score` on 10,000 queries with 100 documents each and 12 measures, part by part.
+"""The command `embassay rag score` on 10,000 queries with 100 documents each and 12 measures, part by part.
 
     python benchmarks/bench_rag_score.py            the median of three starts; measure on a quiet machine
 
@@ -53,7 +53,7 @@ def command(folder: Path, runs: int) -> float:
     line = [
         sys.executable,
         "-m",
-        "semblance",
+        "embassay",
         "rag",
         "score",
         "--qrels",
@@ -68,9 +68,9 @@ def command(folder: Path, runs: int) -> float:
 
 def parts(folder: Path, runs: int) -> tuple[float, float]:
     """Seconds of reading, and of measures with intervals and comparisons."""
-    from semblance.protocols.rag.scoring.inputs import read_inputs
-    from semblance.protocols.rag.scoring.request import ScoreRequest
-    from semblance.protocols.rag.scoring.scoring import score_inputs
+    from embassay.protocols.rag.scoring.inputs import read_inputs
+    from embassay.protocols.rag.scoring.request import ScoreRequest
+    from embassay.protocols.rag.scoring.scoring import score_inputs
 
     files = tuple(str(folder / f"run{i}.trec") for i in range(1, runs + 1))
     request = ScoreRequest(str(folder / "qrels.trec"), files, measures=MEASURES)

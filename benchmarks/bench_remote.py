@@ -15,9 +15,9 @@ from urllib.request import Request, urlopen
 from rich.console import Console
 from rich.table import Table
 
-from semblance.errors import BudgetExceeded
-from semblance.systems import SYSTEMS
-from semblance.systems.remote import Ledger
+from embassay.errors import BudgetExceeded
+from embassay.systems import SYSTEMS
+from embassay.systems.remote import Ledger
 
 ROOT = Path(__file__).parents[1]
 QUICK = "--quick" in sys.argv

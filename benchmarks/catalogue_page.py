@@ -10,13 +10,13 @@ from pathlib import Path
 
 from made_page import put
 
-from semblance.data.catalogue.entries import entries
-from semblance.data.catalogue.entry import EntryRecord, TableRecord
+from embassay.data.catalogue.entries import entries
+from embassay.data.catalogue.entry import EntryRecord, TableRecord
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-Made from the records in `src/semblance/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`; a test keeps
+Made from the records in `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`; a test keeps
 it true. {entries} datasets, {pinned} of them pinned to a commit of their repository, so that everybody reads the same
 bytes; the others follow `main` and may change, or must be had by hand. [Data](data.md#mirror-and-hub) says how to fetch
 them and how to lay a mirror out.

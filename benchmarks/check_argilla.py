@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.check_label_studio import made, same
 
-from semblance.protocols.hume.exchange.exporting import export
-from semblance.protocols.hume.folder import write_annotations
+from embassay.protocols.hume.exchange.exporting import export
+from embassay.protocols.hume.folder import write_annotations
 
 THERE = """
 import json, sys

@@ -27,14 +27,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from semblance.protocols.hume.exchange.exporting import export
-from semblance.protocols.hume.exchange.importing import import_files
-from semblance.protocols.hume.exchange.label_studio.tasks import label_studio_tasks
-from semblance.protocols.hume.folder import AnnotationRow, read_study, write_annotations, write_study
-from semblance.protocols.hume.folder.reading import read_rows
-from semblance.protocols.hume.sampling import SampleRequest, TaskRequest, sample
-from semblance.protocols.hume.simulated import simulated
-from semblance.protocols.hume.study import FAMILIES
+from embassay.protocols.hume.exchange.exporting import export
+from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.exchange.label_studio.tasks import label_studio_tasks
+from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations, write_study
+from embassay.protocols.hume.folder.reading import read_rows
+from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
+from embassay.protocols.hume.simulated import simulated
+from embassay.protocols.hume.study import FAMILIES
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 PATIENCE = 600
@@ -96,7 +96,7 @@ def by_pages(server: str, study: Path, rows: list[AnnotationRow], folder: Path) 
             json.loads((folder / "tasks" / f"{task.name}.tasks.json").read_text("utf-8")),
         )
         for there in call(server, f"tasks?project={project}&page_size=1000&fields=all")["tasks"]:
-            item = there["data"]["semblance_item"]
+            item = there["data"]["embassay_item"]
             row = next(row for row in own if row.item_id == item)
             items = [one for one in read_study(study).items if one.id == item]
             (sent,) = label_studio_tasks(task, items, [row])[0]["annotations"]

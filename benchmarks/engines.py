@@ -1,6 +1,6 @@
 """One run by every engine: this machine, and Ray with 1, 2 and 3 nodes; the same bytes, and what Ray costs.
 
-    SEMBLANCE_DATA=... python benchmarks/engines.py [--nodes 1 2 3] [--kill STAGE ...] [--limit N]
+    EMBASSAY_DATA=... python benchmarks/engines.py [--nodes 1 2 3] [--kill STAGE ...] [--limit N]
 
 The nodes are processes of this machine (`ray.cluster_utils`), of one CPU each. `--kill` names stages in whose middle
 a node that does it is killed, with everything on it. CPU seconds are those of all processes of a run, its
@@ -73,7 +73,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", default=os.environ.get("SEMBLANCE_DATA"))
+    parser.add_argument("--data", default=os.environ.get("EMBASSAY_DATA"))
     parser.add_argument("--run", nargs="+", choices=RUNS, default=list(RUNS))
     parser.add_argument("--nodes", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--kill", nargs="*", choices=STAGES["scifact"], default=[])
@@ -82,7 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if not asked.data and not asked.one:
-        parser.error("name the folder of the development datasets with --data or $SEMBLANCE_DATA")
+        parser.error("name the folder of the development datasets with --data or $EMBASSAY_DATA")
     return asked
 
 
@@ -108,7 +108,7 @@ def _measured(
     shutil.rmtree(out, ignore_errors=True)
     job = {**RUNS[name], "limit": limit, "nodes": nodes, "kill": kill, "out": str(out / "run")}
     job["source"] = str(data / job["source"])
-    environment = {**os.environ, "SEMBLANCE_CACHE": str(out / "cache"), "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {**os.environ, "EMBASSAY_CACHE": str(out / "cache"), "RAY_USAGE_STATS_ENABLED": "0"}
     started = time.perf_counter()
     command = [sys.executable, __file__, "--one", json.dumps(job)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -175,13 +175,13 @@ class _Watch:
 
 def _one(job: dict[str, Any]) -> None:
     """The run itself; what it comes to is printed as JSON."""
-    import semblance
-    from semblance.runs.engines.contract import Processes, Ray
+    import embassay
+    from embassay.runs.engines.contract import Processes, Ray
 
     nodes, stage = job["nodes"], job["kill"]
     with cluster(nodes) as found:
         killer = Killer(found, stage) if stage else None
-        run = semblance.sage.run(
+        run = embassay.sage.run(
             job["systems"], datasets=[job["source"]], tasks=job["tasks"], limit=job["limit"], out=job["out"],
             workers=Ray(found.address) if nodes else Processes(1), listener=killer,
         )  # fmt: skip
@@ -229,7 +229,7 @@ def _started(kind: Any, head: dict[str, Any]) -> Any:
 
 
 def _silent() -> type:
-    from semblance.protocols.session import Silent
+    from embassay.protocols.session import Silent
 
     return Silent
 

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of everything that reads what others wrote (the targets of tests/fuzz).
 
-    pip install 'semblance-eval[fuzz]'
+    pip install 'embassay[fuzz]'
     python benchmarks/fuzz_parsers.py --minutes 60 --out fuzzing [--target NAME]... [--jobs 2]
 
 Spreads the minutes, of processor time, evenly over the targets. Each runs in a process of its own, from its seeds and
@@ -117,13 +117,13 @@ def _fuzz(name: str, seconds: float, out: Path) -> None:
 
     # Compilers of numerical code cannot read what is watched.
     os.environ["NUMBA_DISABLE_JIT"] = "1"
-    with atheris.instrument_imports(include=["semblance"], enable_loader_override=False):
+    with atheris.instrument_imports(include=["embassay"], enable_loader_override=False):
         from fuzz.targets import TARGETS
     target = next(one for one in TARGETS if one.name == name)
     corpus, faults = _folder(out / "corpus", name), _folder(out / "faults", name)
     for folder in (corpus, faults):
         folder.mkdir(parents=True, exist_ok=True)
-    with atheris.instrument_imports(include=["semblance"], enable_loader_override=False):
+    with atheris.instrument_imports(include=["embassay"], enable_loader_override=False):
         # Loads what the target imports when it is first called.
         for number, seed in enumerate(target.all_seeds()):
             target(seed)
@@ -180,7 +180,7 @@ def _memory() -> int:
 
 
 def _keep(error: Exception, content: bytes, faults: Path, seen: set[str]) -> None:
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if "semblance" in one.filename]
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if "embassay" in one.filename]
     where = f"{Path(frames[-1].filename).stem}-{frames[-1].lineno}" if frames else "nowhere"
     name = f"{type(error).__name__}-{where}"
     if name in seen:

@@ -3,7 +3,7 @@
     python benchmarks/golden_cranfield.py CRANFIELD_FOLDER --out runs --markdown docs/golden_results.md
 
 The judge knows Cranfield's judgements and adds noise to each grade and each place. A golden set is made by
-`semblance.rag.golden` from questions and corpus alone; its exported qrels are held against the true ones: grade by
+`embassay.rag.golden` from questions and corpus alone; its exported qrels are held against the true ones: grade by
 grade, and by how they order twenty systems. For other noises the same pools are graded anew, as S4 does it. A second
 part counts what each listwise call brings; a third has a simulated person edit the file of the human check. What is
 done is kept in --out; several processes may share the work with --noise and --curves.
@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from semblance.data import open_dataset
-from semblance.data.judged_runs import read_qrels
-from semblance.measures import evaluate_graded, ndcg
-from semblance.measures.grading import grade
-from semblance.protocols.rag.golden.checking import Sampling, sample_check, score_file
-from semblance.protocols.rag.golden.grading import Key, Pair, grade_all, key_of
-from semblance.protocols.rag.golden.options import GoldenOptions
-from semblance.protocols.rag.golden.pruning import prune
-from semblance.protocols.rag.golden.repeatability import (
+from embassay.data import open_dataset
+from embassay.data.judged_runs import read_qrels
+from embassay.measures import evaluate_graded, ndcg
+from embassay.measures.grading import grade
+from embassay.protocols.rag.golden.checking import Sampling, sample_check, score_file
+from embassay.protocols.rag.golden.grading import Key, Pair, grade_all, key_of
+from embassay.protocols.rag.golden.options import GoldenOptions
+from embassay.protocols.rag.golden.pruning import prune
+from embassay.protocols.rag.golden.repeatability import (
     FirstOrder,
     discordance,
     grade_agreement,
@@ -42,17 +42,17 @@ from semblance.protocols.rag.golden.repeatability import (
     repeated,
     spread,
 )
-from semblance.protocols.rag.golden.session import golden
-from semblance.protocols.rag.golden.summary import Figure, Repeated
-from semblance.protocols.rag.judges import Passage, Question
-from semblance.protocols.rag.judges.known import Grades, read_known
-from semblance.protocols.rag.judges.simulated import Noise, SimulatedJudge
-from semblance.protocols.rag.ranking import Call, Candidate
-from semblance.protocols.rag.ranking.engines import ENGINES
-from semblance.protocols.rag.retrieval import fused, retrieve
-from semblance.randomness import generator
-from semblance.runs.files import to_json, write_atomic
-from semblance.text import open_tokenizer
+from embassay.protocols.rag.golden.session import golden
+from embassay.protocols.rag.golden.summary import Figure, Repeated
+from embassay.protocols.rag.judges import Passage, Question
+from embassay.protocols.rag.judges.known import Grades, read_known
+from embassay.protocols.rag.judges.simulated import Noise, SimulatedJudge
+from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.retrieval import fused, retrieve
+from embassay.randomness import generator
+from embassay.runs.files import to_json, write_atomic
+from embassay.text import open_tokenizer
 
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 CURVE_NOISES = (0.25, 0.5, 1.0)
@@ -431,7 +431,7 @@ passages as gains (20, 19 ... 1), against the same with the true order.
 
 A sample of 40% of the questions, {queries} with {items:,} passages, edited by a script in place of a person who knows
 the truth, in the golden set of noise 0.5: grades are corrected, and passages that are two grades off are moved where
-they belong, with a remark. `semblance rag check score` says of the edited file: {moved:,} moved, {changed:,} with
+they belong, with a remark. `embassay rag check score` says of the edited file: {moved:,} moved, {changed:,} with
 another grade, {remarks:,} remarks; tau {tau}, pairs put the other way {swapped}, same grade {exact}, weighted kappa
 {kappa}.
 """

@@ -20,25 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from semblance.protocols.compare import RunValues, Side, contrast
-from semblance.protocols.compare.items import ItemValues
-from semblance.protocols.comparisons import Headline, mean_component
-from semblance.protocols.estimates import combine, estimate
-from semblance.protocols.gate import judged_against
-from semblance.protocols.pteb.context import Context
-from semblance.protocols.pteb.options import PtebOptions
-from semblance.protocols.pteb.summary.layout import RunSource
-from semblance.protocols.pteb.summary.levels import Level, on_dataset
-from semblance.protocols.pteb.summary.runs import Runs
-from semblance.protocols.pteb.tasks.pair_classification import average_precision
-from semblance.protocols.pteb.tasks.resampling import correlated
-from semblance.protocols.rag.probes.resampling import ProbeContext
-from semblance.protocols.rag.scoring.resampled import Quantity
-from semblance.protocols.rag.scoring.valued import interval as rag_interval
-from semblance.protocols.sage.preference import choice_figures, mapped_pearson
-from semblance.protocols.standings import OVERALL, Standing
-from semblance.records import Component, Score, Stratum
-from semblance.stats import (
+from embassay.protocols.compare import RunValues, Side, contrast
+from embassay.protocols.compare.items import ItemValues
+from embassay.protocols.comparisons import Headline, mean_component
+from embassay.protocols.estimates import combine, estimate
+from embassay.protocols.gate import judged_against
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.summary.layout import RunSource
+from embassay.protocols.pteb.summary.levels import Level, on_dataset
+from embassay.protocols.pteb.summary.runs import Runs
+from embassay.protocols.pteb.tasks.pair_classification import average_precision
+from embassay.protocols.pteb.tasks.resampling import correlated
+from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.protocols.rag.scoring.resampled import Quantity
+from embassay.protocols.rag.scoring.valued import interval as rag_interval
+from embassay.protocols.sage.preference import choice_figures, mapped_pearson
+from embassay.protocols.standings import OVERALL, Standing
+from embassay.records import Component, Score, Stratum
+from embassay.stats import (
     corrected_interval,
     freedom_of_units,
     rank_intervals,
@@ -48,9 +48,9 @@ from semblance.stats import (
     t_test,
     wilson,
 )
-from semblance.stats.freedom import KEPT
-from semblance.stats.masked import resample_defined_means
-from semblance.text import open_tokenizer
+from embassay.stats.freedom import KEPT
+from embassay.stats.masked import resample_defined_means
+from embassay.text import open_tokenizer
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

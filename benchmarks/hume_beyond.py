@@ -1,4 +1,4 @@
-"""How often the intervals of `semblance.protocols.hume.beyond` hold, and how often a planted difference is found.
+"""How often the intervals of `embassay.protocols.hume.beyond` hold, and how often a planted difference is found.
 
     python benchmarks/hume_beyond.py agreement|paired|ceiling|clustering|power [--studies 400] [--resamples 1000]
 
@@ -15,25 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from semblance.measures import v_measure
-from semblance.protocols.hume.beyond.agreement_interval import agreement_intervals
-from semblance.protocols.hume.beyond.ceiling import human_ceiling
-from semblance.protocols.hume.beyond.components import components
-from semblance.protocols.hume.beyond.correlations import correlations
-from semblance.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
-from semblance.protocols.hume.beyond.paired import compare_with_people
-from semblance.protocols.hume.beyond.people import People, numbers, people_rows
-from semblance.protocols.hume.beyond.power import (
+from embassay.measures import v_measure
+from embassay.protocols.hume.beyond.agreement_interval import agreement_intervals
+from embassay.protocols.hume.beyond.ceiling import human_ceiling
+from embassay.protocols.hume.beyond.components import components
+from embassay.protocols.hume.beyond.correlations import correlations
+from embassay.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
+from embassay.protocols.hume.beyond.paired import compare_with_people
+from embassay.protocols.hume.beyond.people import People, numbers, people_rows
+from embassay.protocols.hume.beyond.power import (
     annotators_by_correlation,
     annotators_by_variance,
     needed,
     reach_of,
 )
-from semblance.protocols.hume.beyond.resampling import Draws, Resampled, resampled
-from semblance.protocols.hume.scoring.marked import marked_ap
-from semblance.protocols.hume.scoring.people import Aggregation
-from semblance.protocols.hume.study import Family, TaskSpec
-from semblance.randomness import generator
+from embassay.protocols.hume.beyond.resampling import Draws, Resampled, resampled
+from embassay.protocols.hume.scoring.marked import marked_ap
+from embassay.protocols.hume.scoring.people import Aggregation
+from embassay.protocols.hume.study import Family, TaskSpec
+from embassay.randomness import generator
 
 Rng = np.random.Generator
 ONCE = Draws(1, kind="percentile")

@@ -1,7 +1,7 @@
 """Lay the development datasets out as a mirror of the catalogue (docs/data.md).
 
 python benchmarks/lay_out_mirror.py DATA MIRROR [--stand-ins]
-SEMBLANCE_DATA=MIRROR semblance data list
+EMBASSAY_DATA=MIRROR embassay data list
 
 Files whose rows are those of a table are linked; the others are written from the rows they hold. Some hold a part
 of the dataset only: 5,427 of SICK-R's pairs, 2,000 of the newsgroups' posts, 50 bills. With --stand-ins also datasets

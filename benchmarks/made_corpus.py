@@ -2,7 +2,7 @@
 
 python benchmarks/made_corpus.py --data DATA --passages 2000000 --out FOLDER --seed 1
 
-The sentences of several datasets of DATA (the development datasets, also $SEMBLANCE_DATA) are recombined into passages
+The sentences of several datasets of DATA (the development datasets, also $EMBASSAY_DATA) are recombined into passages
 of the length of web passages, each there once. SciFact's own documents stand among them unchanged, at places drawn
 with the seed, and its queries and judgements go with them, so that there is something to find. The same arguments give
 the same bytes. Memory grows by 8 bytes a passage.
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.randomness import generator
-from semblance.text import split_sentences
+from embassay.randomness import generator
+from embassay.text import split_sentences
 
 SOURCES = {
     "retrieval/scifact/corpus": "text",
@@ -48,13 +48,13 @@ BATCH = 16_384
 def main() -> None:
     """Make the folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SEMBLANCE_DATA"))
+    parser.add_argument("--data", type=Path, default=os.environ.get("EMBASSAY_DATA"))
     parser.add_argument("--passages", type=int, default=2_000_000, help="all of them, SciFact's included")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if given.data is None or not given.data.is_dir():
-        parser.error("name the folder of the development datasets with --data or $SEMBLANCE_DATA")
+        parser.error("name the folder of the development datasets with --data or $EMBASSAY_DATA")
     own = [
         {"_id": str(row["id"]), "title": row["title"], "text": row["text"]}
         for row in scifact(given.data, "corpus")

@@ -14,11 +14,11 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from semblance.protocols import numbers
-from semblance.protocols.rag.probes.names.conditions import CONDITIONS
-from semblance.protocols.rag.probes.noise.levels import LEVELS
-from semblance.records import Result
-from semblance.runs.folder import RunFolder
+from embassay.protocols import numbers
+from embassay.protocols.rag.probes.names.conditions import CONDITIONS
+from embassay.protocols.rag.probes.noise.levels import LEVELS
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
 
 LANGUAGES = {"en": "English", "fr": "French"}
 PUBLISHED = {

@@ -1,6 +1,6 @@
 """What this code gives for all-MiniLM-L6-v2 beside what mteb published for it, in its repository of results.
 
-    SEMBLANCE_DATA=FOLDER python benchmarks/published.py
+    EMBASSAY_DATA=FOLDER python benchmarks/published.py
 
 FOLDER holds `sts/`, `classification/` and `retrieval/` as compressed JSON Lines. Embeddings go through the usual cache,
 so a second run takes seconds. `reproduce.py` puts these figures into docs/published.csv.
@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from semblance.contracts import Similarity
-from semblance.data import open_dataset
-from semblance.measures import ndcg, spearman
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.contracts import Similarity
+from embassay.data import open_dataset
+from embassay.measures import ndcg, spearman
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 HERE = Path(__file__).parent
 SYSTEM = "minilm"
@@ -55,7 +55,7 @@ PAIRS = (
 
 def main() -> None:
     """Print the figures."""
-    for name, published, here, note in figures(Path(os.environ["SEMBLANCE_DATA"])):
+    for name, published, here, note in figures(Path(os.environ["EMBASSAY_DATA"])):
         print(f"{name}: published {published:.2f}, here {here:.2f} ({note})", flush=True)
 
 

@@ -1,7 +1,7 @@
 """Runs to score: what systems retrieve from a retrieval set, and their reciprocal rank fusion, as TREC files.
 
-    SEMBLANCE_DATA=... python benchmarks/rag_runs.py benchmarks/datasets/cranfield.yaml -s bm25 -s wordllama --out runs
-    semblance rag score --qrels qrels.jsonl.gz --map relevance=code --grades cranfield --run runs/cranfield/bm25.trec
+    EMBASSAY_DATA=... python benchmarks/rag_runs.py benchmarks/datasets/cranfield.yaml -s bm25 -s wordllama --out runs
+    embassay rag score --qrels qrels.jsonl.gz --map relevance=code --grades cranfield --run runs/cranfield/bm25.trec
 
 Each run has the first 100 documents of every query; the fusion is of these lists, constant 60, ranks from 1.
 """
@@ -12,14 +12,14 @@ import argparse
 import time
 from pathlib import Path
 
-from semblance.data import open_dataset
-from semblance.protocols.rag.retrieval import fused, retrieve, write_trec
-from semblance.text import open_tokenizer
+from embassay.data import open_dataset
+from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+from embassay.text import open_tokenizer
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("dataset", help="a name or a path, as for semblance -d")
+    parser.add_argument("dataset", help="a name or a path, as for embassay -d")
     parser.add_argument("-s", "--system", action="append", required=True)
     parser.add_argument("--depth", type=int, default=100)
     parser.add_argument("--tokenizer", default="words", help="tokens of lexical systems")

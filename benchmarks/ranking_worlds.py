@@ -1,11 +1,11 @@
-"""Simulated pools and judges on which the ranking engines of `semblance.protocols.rag.ranking` are compared.
+"""Simulated pools and judges on which the ranking engines of `embassay.protocols.rag.ranking` are compared.
 
 A world says how utilities, grades and the judge are drawn. Utilities have variance 1 over all pools. A grade is
 clip(round(3 + u + sd x normal), 1, 5), and the judge orders what it is shown by u + noise, fresh in every answer. The
 noise is scaled so that a given share of the pairs of a pool is judged the wrong way round, by bisection on all pairs
 of 1,000 simulated pools of 40. Bias by place and random answers come on top of it, and are not counted in that share.
 
-Everything is drawn from `semblance.randomness` by the names of the world and what is drawn: pool 7 of a world has the
+Everything is drawn from `embassay.randomness` by the names of the world and what is drawn: pool 7 of a world has the
 same utilities at every disagreement and for every engine. `play` lets an engine order one pool, `play_together`
 several in lockstep rounds, as a golden set does, so that an engine can share what it learns of the judge.
 """
@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.protocols.rag.ranking import Call, Candidate, Engine, Ranker, Ranking
-from semblance.randomness import generator
+from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker, Ranking
+from embassay.randomness import generator
 
 Floats = NDArray[np.float64]
 Shape = Literal["normal", "uniform", "heavy", "clustered"]

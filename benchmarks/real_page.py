@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from semblance.protocols import numbers
-from semblance.protocols.compare import Entrant, fields, read_values
-from semblance.protocols.standings import OVERALL
-from semblance.report.gathered import Run, read_runs
-from semblance.report.overview import run_verdict
-from semblance.report.verdict import plain
+from embassay.protocols import numbers
+from embassay.protocols.compare import Entrant, fields, read_values
+from embassay.protocols.standings import OVERALL
+from embassay.report.gathered import Run, read_runs
+from embassay.report.overview import run_verdict
+from embassay.report.verdict import plain
 
 HERE = Path(__file__).parent
 RUNS = ("sage", "pteb", "cranfield", "scifact", "sweep", "names", "noise", "scripted", "people")

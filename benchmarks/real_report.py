@@ -68,7 +68,7 @@ class Step:
 def main() -> None:
     """Run the steps, or the one that is named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("SEMBLANCE_DATA"))
+    parser.add_argument("--data", type=Path, default=os.environ.get("EMBASSAY_DATA"))
     parser.add_argument("--out", type=Path, default=Path("runs/real"))
     parser.add_argument("--hume-results", type=Path, help="published results of HUME, results.json.gz")
     parser.add_argument(
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="show the commands and stop")
     given = parser.parse_args()
     if given.data is None:
-        parser.error("name the folder of the data with --data or SEMBLANCE_DATA")
+        parser.error("name the folder of the data with --data or EMBASSAY_DATA")
     places = Places(given.data.resolve(), given.out, given.hume_results, given.workers, given.quick)
     chosen = [step for step in steps(places) if not given.only or step.name in given.only]
     if not chosen:
@@ -102,16 +102,16 @@ def steps(places: Places) -> list[Step]:
 def hume(places: Places) -> list[Step]:
     """A study of five real datasets, scripts that answer it, and the systems on the same items."""
     study, config = places.out / "study", HERE / "hume" / "round.yaml"
-    sample = semblance("hume-sample", "hume", "sample", "--config", config, "--out", study)
+    sample = embassay("hume-sample", "hume", "sample", "--config", config, "--out", study)
     answers = (sys.executable, str(HERE / "answer_study.py"), str(study))
     made = [
         replace(sample, makes=study / "study.json"),
         Step("hume-answers", answers, makes=study / "annotations"),
-        semblance("scripted", "hume", "score", study, *each("-s", SYSTEMS), "--out", places.out / "scripted"),
+        embassay("scripted", "hume", "score", study, *each("-s", SYSTEMS), "--out", places.out / "scripted"),
     ]
     if places.hume_results:
         published = ("--from-mteb", places.hume_results, "--out", places.out / "people")
-        made.append(semblance("people", "hume", "score", *published))
+        made.append(embassay("people", "hume", "score", *published))
     return made
 
 
@@ -127,12 +127,12 @@ def rag(places: Places) -> list[Step]:
         made.append(ranked(places, name))
         found = [places.out / "runs" / name / f"{one}.trec" for one in (*RETRIEVERS, "rrf")]
         score = ("rag", "score", "--qrels", judged / name / "qrels.jsonl.gz", *options, *each("--run", found))
-        made.append(semblance(name, *score, "--out", places.out / name))
-    made.append(semblance("sweep", "rag", "sweep", HERE / "real_sweep.yaml", "--out", places.out / "sweep"))
+        made.append(embassay(name, *score, "--out", places.out / name))
+    made.append(embassay("sweep", "rag", "sweep", HERE / "real_sweep.yaml", "--out", places.out / "sweep"))
     names = (*each("-s", ENCODERS), "--queries", PROBE_QUERIES, "--runs", NAME_DRAWS)
-    made.append(semblance("names", "rag", "probe", "names", *names, "--out", places.out / "names"))
+    made.append(embassay("names", "rag", "probe", "names", *names, "--out", places.out / "names"))
     noise = (*each("-s", ENCODERS), *datasets(["scifact"]), "--limit", PROBE_QUERIES)
-    return [*made, semblance("noise", "rag", "probe", "noise", *noise, "--out", places.out / "noise")]
+    return [*made, embassay("noise", "rag", "probe", "noise", *noise, "--out", places.out / "noise")]
 
 
 def ranked(places: Places, name: str) -> Step:
@@ -148,7 +148,7 @@ def pteb(places: Places) -> list[Step]:
     options = ("-p", "permuted", "--runs", PTEB_RUNS, "--limit", PTEB_LIMIT)
     asked = (*each("-s", SYSTEMS), *datasets(PTEB_DATA), *each("-t", PTEB_TASKS), *options)
     return [
-        semblance("pteb", "pteb", "run", *asked, "--workers", places.workers, "--out", places.out / "pteb")
+        embassay("pteb", "pteb", "run", *asked, "--workers", places.workers, "--out", places.out / "pteb")
     ]
 
 
@@ -158,7 +158,7 @@ def sage(places: Places) -> list[Step]:
     tasks = SAGE_TASKS[:-1] if places.quick else SAGE_TASKS
     asked = (*each("-s", SYSTEMS), *datasets(data), *each("-t", tasks), "--limit", SAGE_LIMIT)
     return [
-        semblance("sage", "sage", "run", *asked, "--workers", places.workers, "--out", places.out / "sage")
+        embassay("sage", "sage", "run", *asked, "--workers", places.workers, "--out", places.out / "sage")
     ]
 
 
@@ -166,19 +166,19 @@ def told(places: Places) -> list[Step]:
     """One report of all, and every comparison as a table."""
     parts = ["sage", "pteb", "scifact", "cranfield", "sweep", "names", "noise", "scripted"]
     parts += ["people"] if places.hume_results else []
-    page = semblance(
+    page = embassay(
         "report", "report", *(places.out / part for part in parts), "--out", places.out / "report.html"
     )
     compared = [
-        semblance(f"compare-{part}", "compare", places.out / part, prints=places.out / f"compare-{part}.txt")
+        embassay(f"compare-{part}", "compare", places.out / part, prints=places.out / f"compare-{part}.txt")
         for part in ("sage", "pteb", "scifact", "cranfield", "scripted")
     ]
     return [page, *compared]
 
 
-def semblance(name: str, *arguments: object, prints: Path | None = None) -> Step:
+def embassay(name: str, *arguments: object, prints: Path | None = None) -> Step:
     """A command of the package, by this interpreter."""
-    return Step(name, (sys.executable, "-m", "semblance", *map(str, arguments)), prints)
+    return Step(name, (sys.executable, "-m", "embassay", *map(str, arguments)), prints)
 
 
 def each(option: str, values: Sequence[object]) -> list[object]:
@@ -195,12 +195,12 @@ def shown(step: Step) -> list[str]:
     """The command as somebody would type it."""
     first = {sys.executable: "python"}
     words = [first.get(word, word) for word in step.command]
-    return words[2:] if words[1:3] == ["-m", "semblance"] else words
+    return words[2:] if words[1:3] == ["-m", "embassay"] else words
 
 
 def run(step: Step, places: Places) -> None:
     """Run a step, note what it took, and stop where it failed."""
-    environment = os.environ | {"SEMBLANCE_DATA": str(places.data), **vocabulary(places)}
+    environment = os.environ | {"EMBASSAY_DATA": str(places.data), **vocabulary(places)}
     places.out.mkdir(parents=True, exist_ok=True)
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     caught = subprocess.PIPE if step.prints else None

@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
-SAMPLE = ROOT / "src" / "semblance" / "data" / "sample"
+SAMPLE = ROOT / "src" / "embassay" / "data" / "sample"
 _SHORTEST = 20
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from real_text import DATA, real_texts
 
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.systems.encoders.minilm import MiniLM
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.systems.encoders.minilm import MiniLM
 
 BASE = 3_000
 _LONGEST = 200

@@ -1,6 +1,6 @@
 """Compute docs/published.csv anew: published figures, and what this code gives for them.
 
-    SEMBLANCE_DATA=DATA python benchmarks/reproduce.py --reference REFERENCE --run RUN > docs/published.csv
+    EMBASSAY_DATA=DATA python benchmarks/reproduce.py --reference REFERENCE --run RUN > docs/published.csv
 
 REFERENCE holds the papers' tables as CSV (folders hume, pteb, rag, sage) and HUME's results.json.gz; DATA the files
 that `benchmarks/datasets/*.yaml` describe; RUN a run of SAGE on all of SumPubMed, BillSum and CNN/DailyMail, as
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True)
     given = parser.parse_args()
-    data = Path(os.environ["SEMBLANCE_DATA"])
+    data = Path(os.environ["EMBASSAY_DATA"])
     sys.stdout.write(written(every(given.reference, data, given.run)))
 
 

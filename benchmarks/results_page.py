@@ -13,7 +13,7 @@ from pathlib import Path
 HEAD = """# Results on public data
 
 Measured with this code on the datasets described in `benchmarks/datasets/*.yaml` (each names its source and licence;
-the files themselves are not part of Semblance). `SEMBLANCE_DATA` points to the folder that holds them. All values are
+the files themselves are not part of Embassay). `EMBASSAY_DATA` points to the folder that holds them. All values are
 on the scale 0 to 1, higher is better, three decimals; exact values with intervals are in each run's `results.jsonl`.
 `constant` and `random` are references, not ranked. `minilm` is all-MiniLM-L6-v2, which reads 256 tokens of a text.
 

@@ -6,7 +6,7 @@ python benchmarks/scaling_check.py measure
 
 `thin` makes a smaller folder of the same passages: judged ones first, as many as a twentieth, then others as they come.
 A run is a folder in BEIR's layout, a system or several joined by +, perhaps a limit, and perhaps the edits. `predict`
-writes what the model says to `scaling_checks.json`; `measure` does the runs with `semblance sage run -t retrieval`,
+writes what the model says to `scaling_checks.json`; `measure` does the runs with `embassay sage run -t retrieval`,
 each in a process of its own with a cache of its own, and adds CPU seconds, peak memory and the bytes of the corpus, the
 run, the cache and scratch files. What has been measured is not measured again.
 """
@@ -28,10 +28,10 @@ from scaling_costs import edited
 from scaling_runs import sage, whole
 from scaling_workloads import Corpus
 
-from semblance.protocols.request import DatasetRequest
-from semblance.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
-from semblance.protocols.sage.work import load
-from semblance.text import open_tokenizer
+from embassay.protocols.request import DatasetRequest
+from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
+from embassay.protocols.sage.work import load
+from embassay.text import open_tokenizer
 
 HERE = Path(__file__).with_name("scaling_checks.json")
 SYSTEMS = {one.name: one for one in (model.BM25, model.WORDLLAMA, model.MINILM)}

@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 from real_text import DATA, SAMPLE, real_texts
 from scaling_runs import ASKED, FEW, LONGEST, MANY, SYSTEMS, Whole, copies, done
 
-from semblance.contracts import Role
-from semblance.measures.linkage import complete_linkage
-from semblance.protocols.sage.edits import RETRIEVAL_EDITS
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.folder import write_columns
-from semblance.search import exact_search
-from semblance.stats import resample_means
-from semblance.systems import open_system
-from semblance.systems.lexical.bm25_shards import Reading
-from semblance.text import PERTURBATIONS, open_tokenizer, perturb_all
+from embassay.contracts import Role
+from embassay.measures.linkage import complete_linkage
+from embassay.protocols.sage.edits import RETRIEVAL_EDITS
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.folder import write_columns
+from embassay.search import exact_search
+from embassay.stats import resample_means
+from embassay.systems import open_system
+from embassay.systems.lexical.bm25_shards import Reading
+from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all
 
 HERE = Path(__file__).with_name("scaling_costs.json")
 SHORT, LONG = (40, 110), (200, 450)

@@ -49,7 +49,7 @@ def whole(command: Sequence[str], cache: Path, out: Path) -> Whole:
     said = cache.with_suffix(".said")
     with said.open("wb") as told:
         process = subprocess.Popen(
-            command, stdout=told, stderr=told, env={**os.environ, "SEMBLANCE_CACHE": str(cache)}
+            command, stdout=told, stderr=told, env={**os.environ, "EMBASSAY_CACHE": str(cache)}
         )
         status, used, before, peak, scratch = _watched(process.pid, out)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -101,7 +101,7 @@ def _nameless(process: int) -> int:
 
 def sage(systems: Sequence[str], out: Path, *more: str) -> list[str]:
     """The command of a SAGE retrieval run."""
-    program = str(Path(sys.executable).with_name("semblance"))
+    program = str(Path(sys.executable).with_name("embassay"))
     chosen = [word for system in systems for word in ("-s", system)]
     return [program, "sage", "run", "-t", "retrieval", *chosen, *more, "--out", str(out)]
 

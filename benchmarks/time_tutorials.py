@@ -4,7 +4,7 @@
     python benchmarks/time_tutorials.py researcher --keep     # one; leaves its home folder behind
     python benchmarks/time_tutorials.py --write               # puts the table into docs/tutorials/index.md
 
-Each tutorial gets an empty HOME with the checkout as committed in `~/semblance`, no cache of any kind (pip's neither)
+Each tutorial gets an empty HOME with the checkout as committed in `~/embassay`, no cache of any kind (pip's neither)
 and none of this environment's variables but those that say how to reach a package index. Every marked block is run in
 order, the installation included; what the page shows is compared with what is seen. Blocks that need a paid model are
 left out, as the page says. Where the page asks for answers in a browser, a Chromium gives them (Playwright has to be
@@ -81,7 +81,7 @@ def timed(user: str, pause: float, keep: bool) -> Taken:
     """Follow one tutorial in a home of its own."""
     page = TUTORIALS / f"{user}.md"
     home = Path(tempfile.mkdtemp(prefix=f"tutorial-{user}-"))
-    checkout(home / "semblance")
+    checkout(home / "embassay")
     clock, busy = dict.fromkeys(KINDS, 0.0), dict.fromkeys(KINDS, 0.0)
     print(f"== {user}, {words(page)} words, in {home}", flush=True)
     spent = cpu_seconds()

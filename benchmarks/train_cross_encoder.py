@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from semblance.data import open_dataset
-from semblance.search.bm25 import BM25Index
-from semblance.text.prose import sentence_ends
+from embassay.data import open_dataset
+from embassay.search.bm25 import BM25Index
+from embassay.text.prose import sentence_ends
 
 HERE = Path(__file__).parent
 DATASETS = (HERE / "datasets" / "scifact.yaml", HERE / "datasets" / "cranfield.yaml")

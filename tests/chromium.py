@@ -20,10 +20,8 @@ ARGUMENTS = (
 
 
 def executable() -> str | None:
-    """That of SEMBLANCE_CHROMIUM, or the first on the path."""
-    return (
-        os.environ.get("SEMBLANCE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
+    """That of EMBASSAY_CHROMIUM, or the first on the path."""
+    return os.environ.get("EMBASSAY_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @contextmanager

@@ -29,8 +29,8 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A shared machine can be slow at any moment; a slow example is no finding.
-settings.register_profile("semblance", deadline=None)
-settings.load_profile("semblance")
+settings.register_profile("embassay", deadline=None)
+settings.load_profile("embassay")
 
 _numbers = count()
 
@@ -65,12 +65,12 @@ def root() -> Path:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or fills the user's cache, or another test's."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_numbers))
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(folder))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(folder))
 
 
 @dataclass(frozen=True)
 class Warm:
-    """The beginning of a command line that is `semblance`, and a folder for the PATH that has `semblance` in it."""
+    """The beginning of a command line that is `embassay`, and a folder for the PATH that has `embassay` in it."""
 
     command: list[str]
     path: str
@@ -84,14 +84,14 @@ def warm() -> Iterator[Warm]:
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     server = subprocess.Popen([sys.executable, str(HERE / "warm_server.py"), str(folder / "socket")])
     command = [sys.executable, "-SE", str(HERE / "warm_client.py")]
-    script = folder / "semblance"
+    script = folder / "embassay"
     script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     script.chmod(0o755)
-    os.environ["SEMBLANCE_WARM"] = str(folder / "socket")
+    os.environ["EMBASSAY_WARM"] = str(folder / "socket")
     yield Warm(command, str(folder))
     server.kill()
     server.wait()
-    del os.environ["SEMBLANCE_WARM"]
+    del os.environ["EMBASSAY_WARM"]
     shutil.rmtree(folder)
 
 
@@ -100,7 +100,7 @@ def browser() -> Iterator[Any]:
     """A Chromium; tests are skipped where there is none. Not for the session: while it is open its driver keeps an
     event loop running, and no other test of the process could start one."""
     if chromium.executable() is None:
-        pytest.skip("no Chromium: set SEMBLANCE_CHROMIUM")
+        pytest.skip("no Chromium: set EMBASSAY_CHROMIUM")
     pytest.importorskip("playwright.sync_api")
     with chromium.opened() as one:
         yield one

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from semblance.protocols.hume.folder import (
+from embassay.protocols.hume.folder import (
     AnnotationRow,
     GoldRow,
     ItemRow,
@@ -20,7 +20,7 @@ from semblance.protocols.hume.folder import (
     write_annotations,
     write_study,
 )
-from semblance.protocols.hume.study import Family, Who
+from embassay.protocols.hume.study import Family, Who
 
 WORDS = {
     "food": ("soup", "bread", "oven", "butter", "salad", "kitchen", "dinner", "cheese", "onion", "recipe"),

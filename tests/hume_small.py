@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from semblance.protocols.hume.folder import (
+from embassay.protocols.hume.folder import (
     GoldRow,
     ItemRow,
     LabelChoice,
@@ -17,7 +17,7 @@ from semblance.protocols.hume.folder import (
     content_hash,
     write_study,
 )
-from semblance.protocols.hume.study import Family
+from embassay.protocols.hume.study import Family
 
 LABELS = [
     LabelChoice(value=0, name="sadness", description="the writer feels sad"),

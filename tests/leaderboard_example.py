@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semblance.web.leaderboard.contract import (
+from embassay.web.leaderboard.contract import (
     Board,
     BoardLine,
     Boards,

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.standings import OVERALL, RANKED, REFERENCE, Standing, write_standings
-from semblance.randomness import generator
-from semblance.records import Component, Result, Score
-from semblance.runs.cells import Cell, CellRecord, failed
-from semblance.runs.folder import RunFolder, write_columns
-from semblance.stats import percentile_interval, resample_means
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.standings import OVERALL, RANKED, REFERENCE, Standing, write_standings
+from embassay.randomness import generator
+from embassay.records import Component, Result, Score
+from embassay.runs.cells import Cell, CellRecord, failed
+from embassay.runs.folder import RunFolder, write_columns
+from embassay.stats import percentile_interval, resample_means
 
 TASKS = {
     "preference": "human_preference", "robustness": "robustness", "sensitivity": "sensitivity",
@@ -102,8 +102,8 @@ def manifest(
 ) -> dict[str, Any]:
     """What the manifest of such a run says."""
     return {
-        "semblance": "0.1.0", "protocol": "sage", "name": "r", "status": "partial" if failing else "finished",
-        "created": updated, "updated": updated, "command": "semblance sage run --out /srv/someone/secret/runs",
+        "embassay": "0.1.0", "protocol": "sage", "name": "r", "status": "partial" if failing else "finished",
+        "created": updated, "updated": updated, "command": "embassay sage run --out /srv/someone/secret/runs",
         "arguments": {"systems": list(systems), "datasets": ["sample"], "tasks": [], "seed": seed, "limit": None},
         "systems": [
             {"name": name, "kind": kinds.get(name, "embedding"), "identity": f"{name}/1", "facts": dict(facts or {})}

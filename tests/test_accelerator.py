@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance import accelerator
-from semblance.errors import UsageError
+from embassay import accelerator
+from embassay.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from semblance import bounded
-from semblance.bounded import bounded_entries, bounded_lines, bounded_walk, read_bounded, unpacked, unpacking
-from semblance.data import open_dataset
-from semblance.data.judged_runs import read_run
-from semblance.errors import DataError
-from semblance.limits import DOCUMENT, FILES, LINE, TIMES, WHOLE
+from embassay import bounded
+from embassay.bounded import bounded_entries, bounded_lines, bounded_walk, read_bounded, unpacked, unpacking
+from embassay.data import open_dataset
+from embassay.data.judged_runs import read_run
+from embassay.errors import DataError
+from embassay.limits import DOCUMENT, FILES, LINE, TIMES, WHOLE
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_files_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path.write_bytes(b"a" * 1000)
     assert read_bounded(path) == b"a" * 1000
     path.write_bytes(b"a" * 1001)
-    with pytest.raises(DataError, match=r"expected 1,000 bytes at most.*SEMBLANCE_LIMIT_DOCUMENT=2000"):
+    with pytest.raises(DataError, match=r"expected 1,000 bytes at most.*EMBASSAY_LIMIT_DOCUMENT=2000"):
         read_bounded(path)
 
 
@@ -77,14 +77,14 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(DataError, match=r"unpacks to far more|a line larger") as caught:
             read()
-        assert "export SEMBLANCE_LIMIT_" in caught.value.mend
+        assert "export EMBASSAY_LIMIT_" in caught.value.mend
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000, "kilobytes"
 
 
 def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that packs as text does, but is longer than the limit."""
     monkeypatch.setenv(WHOLE.variable, "1000")
-    with pytest.raises(DataError, match="SEMBLANCE_LIMIT_WHOLE"):
+    with pytest.raises(DataError, match="EMBASSAY_LIMIT_WHOLE"):
         unpacked(gzip.compress(os.urandom(2000)), tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / name
     head = b'{"id": "1", "text": "b"}\n' if name.endswith("jsonl") else b"id,text\n"
     path.write_bytes(head + b"a" * 2000)
-    with pytest.raises(DataError, match=rf"{name}:2: a line larger than is read.*SEMBLANCE_LIMIT_LINE"):
+    with pytest.raises(DataError, match=rf"{name}:2: a line larger than is read.*EMBASSAY_LIMIT_LINE"):
         open_dataset(str(path)).load("documents")
     assert list(bounded_lines(io.BytesIO(b"a\nb"), path)) == [b"a\n", b"b"]
 
@@ -123,7 +123,7 @@ def test_columns_by_the_million(name: str, tmp_path: Path) -> None:
         path.write_text("{" + ", ".join(f'"{one}": 1' for one in names) + "}\n")
     else:
         path.write_text(("," if name.endswith("csv") else "\t").join(names) + "\n")
-    with pytest.raises(DataError, match=r"more columns than are read.*SEMBLANCE_LIMIT_COLUMNS"):
+    with pytest.raises(DataError, match=r"more columns than are read.*EMBASSAY_LIMIT_COLUMNS"):
         open_dataset(str(path)).load("documents")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from semblance import compiled
+from embassay import compiled
 
 
 def test_compiles_without_a_folder_to_keep_the_result(monkeypatch):

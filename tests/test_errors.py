@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from semblance import errors
-from semblance.errors import (
+from embassay import errors
+from embassay.errors import (
     BudgetExceeded,
     DataError,
+    EmbassayError,
     Interrupted,
     ModelError,
-    SemblanceError,
     TextRefused,
     Unanswered,
     UsageError,
@@ -25,7 +25,7 @@ CODES = {
 
 
 @pytest.mark.parametrize(("kind", "code"), CODES.items(), ids=lambda value: getattr(value, "__name__", value))
-def test_exit_codes(kind: type[SemblanceError], code: int) -> None:
+def test_exit_codes(kind: type[EmbassayError], code: int) -> None:
     """Every kind of error has the exit code that scripts rely on."""
     assert kind("x").exit_code == code
 
@@ -35,7 +35,7 @@ def test_the_tree_is_complete() -> None:
     found = {
         value
         for value in vars(errors).values()
-        if isinstance(value, type) and issubclass(value, Exception) and value is not SemblanceError
+        if isinstance(value, type) and issubclass(value, Exception) and value is not EmbassayError
     }
     assert found == set(CODES)
     for kind in found:

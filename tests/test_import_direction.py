@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "semblance"
+PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
 ROOT_MODULES = {
     *(
         "records",
@@ -53,7 +53,7 @@ def _layer(path: Path) -> str:
 
 def _imported(path: Path) -> Iterator[tuple[int, str]]:
     """Line and full name of everything of ours that a file imports, at its top or inside a function."""
-    package = ("semblance", *path.relative_to(PACKAGE).parent.parts)
+    package = ("embassay", *path.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -63,7 +63,7 @@ def _imported(path: Path) -> Iterator[tuple[int, str]]:
             names = [f"{origin}.{alias.name}" for alias in node.names]
         else:
             continue
-        yield from ((node.lineno, name) for name in names if name.split(".")[0] == "semblance")
+        yield from ((node.lineno, name) for name in names if name.split(".")[0] == "embassay")
 
 
 def test_every_part_has_its_place() -> None:
@@ -95,15 +95,15 @@ def test_the_walk_sees_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "text").mkdir()
     module = tmp_path / "text" / "x.py"
     module.write_text(
-        "import semblance.cli.main\nfrom semblance import report\nfrom ..stats import a\nfrom . import b\n"
-        "def f():\n    from semblance.data.views import c\nimport json\n"
+        "import embassay.cli.main\nfrom embassay import report\nfrom ..stats import a\nfrom . import b\n"
+        "def f():\n    from embassay.data.views import c\nimport json\n"
     )
     assert [name for _, name in _imported(module)] == [
-        "semblance.cli.main",
-        "semblance.report",
-        "semblance.stats.a",
-        "semblance.text.b",
-        "semblance.data.views.c",
+        "embassay.cli.main",
+        "embassay.report",
+        "embassay.stats.a",
+        "embassay.text.b",
+        "embassay.data.views.c",
     ]
 
 
@@ -111,8 +111,8 @@ def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
 
 
-HELP = "import sys; sys.argv = ['semblance', '--help']; from semblance.cli.main import run; run()"
-STARTS = {"import": "import semblance.cli.main", "help": HELP, "package": "import semblance"}
+HELP = "import sys; sys.argv = ['embassay', '--help']; from embassay.cli.main import run; run()"
+STARTS = {"import": "import embassay.cli.main", "help": HELP, "package": "import embassay"}
 
 
 @pytest.mark.parametrize("code", STARTS.values(), ids=STARTS)
@@ -120,13 +120,13 @@ def test_starting_loads_nothing_heavy(code: str) -> None:
     """Importing the command line, or asking for help, loads none of the numeric and model libraries."""
     report = _python("-X", "importtime", "-c", code).stderr
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in report.splitlines()}
-    assert "semblance" in loaded
+    assert "embassay" in loaded
     assert not loaded & HEAVY
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no CPU time of children on Windows")
 def test_help_takes_under_a_third_of_a_second() -> None:
-    """`semblance --help` costs less than 0.3 s of CPU, the best of five starts."""
+    """`embassay --help` costs less than 0.3 s of CPU, the best of five starts."""
     import resource
 
     def seconds() -> float:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.limits import COLUMNS, DOCUMENT, LIMITS, TABLE, Limit, shown_size, size_of
+from embassay.errors import UsageError
+from embassay.limits import COLUMNS, DOCUMENT, LIMITS, TABLE, Limit, shown_size, size_of
 
 DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
 
@@ -34,7 +34,7 @@ def test_a_refusal_says_how_to_allow_more(limit: Limit, monkeypatch: pytest.Monk
 
 def test_a_variable_that_is_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DOCUMENT.variable, "much")
-    with pytest.raises(UsageError, match="SEMBLANCE_LIMIT_DOCUMENT cannot be 'much'"):
+    with pytest.raises(UsageError, match="EMBASSAY_LIMIT_DOCUMENT cannot be 'much'"):
         _ = DOCUMENT.most
     monkeypatch.setenv(DOCUMENT.variable, " ")
     assert DOCUMENT.most == DOCUMENT.usual

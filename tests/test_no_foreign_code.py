@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "semblance"
+PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
 
 MODULES = {
     "pickle",
@@ -98,7 +98,7 @@ def test_the_loader_of_yaml_is_a_safe_one() -> None:
     """It builds nothing but texts, numbers, lists and mappings, whatever its tags say."""
     import yaml
 
-    from semblance.data import yaml12
+    from embassay.data import yaml12
 
     assert issubclass(yaml12._Loader, yaml.SafeLoader | getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     with pytest.raises(yaml.YAMLError):

@@ -7,32 +7,32 @@ import inspect
 
 import pytest
 
-import semblance
+import embassay
 
 LISTED = [
-    "semblance",
-    "semblance.data",
-    "semblance.interchange",
-    "semblance.measures",
-    "semblance.protocols.hume",
-    "semblance.protocols.pteb",
-    "semblance.protocols.sage",
-    "semblance.report",
-    "semblance.runs",
-    "semblance.search",
-    "semblance.stats",
-    "semblance.systems",
-    "semblance.text",
+    "embassay",
+    "embassay.data",
+    "embassay.interchange",
+    "embassay.measures",
+    "embassay.protocols.hume",
+    "embassay.protocols.pteb",
+    "embassay.protocols.sage",
+    "embassay.report",
+    "embassay.runs",
+    "embassay.search",
+    "embassay.stats",
+    "embassay.systems",
+    "embassay.text",
 ]
 PROMISED = {
-    "semblance.protocols.hume": [
+    "embassay.protocols.hume": [
         "PublishedRequest",
         "StudyRequest",
         "read_study",
         "read_summary",
         "score",
     ],
-    "semblance": [
+    "embassay": [
         "data",
         "hume",
         "interchange",
@@ -46,22 +46,22 @@ PROMISED = {
         "text",
         "__version__",
     ],
-    "semblance.protocols.sage": ["Request", "SageOptions", "TASKS", "run"],
-    "semblance.protocols.pteb": ["PtebOptions", "Request", "TASKS", "judge", "run"],
-    "semblance.data": ["DATASETS", "open_dataset"],
-    "semblance.interchange": ["export", "import_results", "log_to_mlflow", "log_to_wandb", "read_results"],
-    "semblance.systems": ["SYSTEMS", "open_system"],
-    "semblance.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
-    "semblance.measures": [
+    "embassay.protocols.sage": ["Request", "SageOptions", "TASKS", "run"],
+    "embassay.protocols.pteb": ["PtebOptions", "Request", "TASKS", "judge", "run"],
+    "embassay.data": ["DATASETS", "open_dataset"],
+    "embassay.interchange": ["export", "import_results", "log_to_mlflow", "log_to_wandb", "read_results"],
+    "embassay.systems": ["SYSTEMS", "open_system"],
+    "embassay.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
+    "embassay.measures": [
         *("ami", "ari", "average_precision", "ndcg", "precision", "recall", "reciprocal_rank", "v_measure"),
         *("edit_distance", "fleiss_kappa", "cohen_kappa", "krippendorff_alpha", "MEASURES"),
         *("ra_nwg", "n_recall", "harm", "proc", "hit", "evaluate_graded", "sensitivity_grid"),
     ],
-    "semblance.stats": [
+    "embassay.stats": [
         *("bootstrap_ci", "paired_bootstrap", "hodges_lehmann", "wilcoxon", "wilson", "fisher_z"),
         *("randomization_test", "rank_intervals", "holm"),
     ],
-    "semblance.report": ["write_report"],
+    "embassay.report": ["write_report"],
 }
 
 
@@ -101,9 +101,9 @@ def test_public_functions_and_classes_are_documented(module: str) -> None:
 def test_an_unknown_part_is_an_attribute_error() -> None:
     """Parts load when they are used; a name that is none of them fails as in any module."""
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        semblance.nothing  # noqa: B018
+        embassay.nothing  # noqa: B018
 
 
 def test_the_protocol_is_a_part_of_the_package() -> None:
-    """`semblance.sage` is the protocol, without an import of its own."""
-    assert semblance.sage is importlib.import_module("semblance.protocols.sage")
+    """`embassay.sage` is the protocol, without an import of its own."""
+    assert embassay.sage is importlib.import_module("embassay.protocols.sage")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.randomness import generator, random_bytes
+from embassay.randomness import generator, random_bytes
 
 GOLDEN = [
     ((1337, "word_shuffle", "doc-1"), "810674a09874a6aed85ace6c39889df6"),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance import records
-from semblance.records import Component, Documents, Result, RetrievalSet, Score, TaskOutcome
+from embassay import records
+from embassay.records import Component, Documents, Result, RetrievalSet, Score, TaskOutcome
 
 COLUMNS = [
     "protocol",

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.registry import Registry
-from semblance.spec import CALL, COLON, QUERY, Spec, Style
+from embassay.errors import UsageError
+from embassay.registry import Registry
+from embassay.spec import CALL, COLON, QUERY, Spec, Style
 
 Make = Callable[..., Any]
 
@@ -51,14 +51,14 @@ def test_a_wrong_name_suggests_the_nearest() -> None:
     with pytest.raises(UsageError, match="no test system called 'levenstein'") as caught:
         registry.get("levenstein")
     assert "Did you mean levenshtein?" in caught.value.mend
-    assert "semblance list test systems" in caught.value.mend
+    assert "embassay list test systems" in caught.value.mend
 
 
 def test_a_kind_is_spelled_as_english_spells_it() -> None:
     """Of an index there are indexes, and what lacks something is told what an index has."""
     registry: Registry[Any] = Registry("index", makes=[["search"]])
     registry.add("flat", typed)
-    assert (registry.plural, registry.group) == ("indexes", "semblance.indexes")
+    assert (registry.plural, registry.group) == ("indexes", "embassay.indexes")
     with pytest.raises(
         UsageError, match="makes the index 'flat' of the type tuple, which has no search"
     ) as caught:
@@ -225,7 +225,7 @@ def make(times: int = 1):
 
 CHILD = """
 import sys
-from semblance.registry import Registry
+from embassay.registry import Registry
 registry = Registry("gadget")
 registry.add("own", lambda: 0)
 assert "gadget_plugin" not in sys.modules
@@ -243,7 +243,7 @@ def _install(folder: Path, name: str, entry_points: str) -> None:
     metadata = folder / f"{name}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[semblance.gadgets]\n{entry_points}\n")
+    (metadata / "entry_points.txt").write_text(f"[embassay.gadgets]\n{entry_points}\n")
 
 
 def _child(folder: Path) -> str:
@@ -253,17 +253,17 @@ def _child(folder: Path) -> str:
 
 
 def test_an_installed_package_joins_by_entry_point(tmp_path: Path) -> None:
-    """A package that declares `semblance.<kind>s` is found, listed and built with parameters."""
-    _install(tmp_path, "semblance-gadgets", "upper = gadget_plugin:make")
-    assert _child(tmp_path) == "3 ['own|', 'upper|from the package semblance-gadgets']"
+    """A package that declares `embassay.<kind>s` is found, listed and built with parameters."""
+    _install(tmp_path, "embassay-gadgets", "upper = gadget_plugin:make")
+    assert _child(tmp_path) == "3 ['own|', 'upper|from the package embassay-gadgets']"
 
 
 def test_a_plugin_cannot_take_a_name(tmp_path: Path) -> None:
     """A package whose name clashes with a built-in one is named in the error."""
-    _install(tmp_path, "semblance-gadgets", "own = gadget_plugin:make")
+    _install(tmp_path, "embassay-gadgets", "own = gadget_plugin:make")
     answer = _child(tmp_path)
-    assert answer.startswith("UsageError The package 'semblance-gadgets' brings the gadget 'own'")
-    assert "Uninstall 'semblance-gadgets'" in answer
+    assert answer.startswith("UsageError The package 'embassay-gadgets' brings the gadget 'own'")
+    assert "Uninstall 'embassay-gadgets'" in answer
 
 
 def test_a_factory_may_take_the_parameters_of_another() -> None:

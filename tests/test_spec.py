@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.spec import CALL, COLON, QUERY, Spec, Style, format_value, parse_value
+from embassay.errors import UsageError
+from embassay.spec import CALL, COLON, QUERY, Spec, Style, format_value, parse_value
 
 STYLES = {"query": QUERY, "colon": COLON, "call": CALL}
 

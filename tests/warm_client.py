@@ -1,5 +1,5 @@
-"""The `semblance` command by a process that has imported it (`warm_server.py`), or by a Python of its own where there
-is none, or it declines: `python -SE warm_client.py ARGUMENTS`, with the server's socket in $SEMBLANCE_WARM."""
+"""The `embassay` command by a process that has imported it (`warm_server.py`), or by a Python of its own where there
+is none, or it declines: `python -SE warm_client.py ARGUMENTS`, with the server's socket in $EMBASSAY_WARM."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    path = os.environ.get("SEMBLANCE_WARM", "")
+    path = os.environ.get("EMBASSAY_WARM", "")
     if not path or "serve" in sys.argv:
         cold()
     import json
@@ -16,7 +16,7 @@ def main() -> None:
     asked = {
         "arguments": sys.argv[1:],
         "folder": os.getcwd(),  # noqa: PTH109 - pathlib would take longer than all the rest
-        "environment": {name: value for name, value in os.environ.items() if name != "SEMBLANCE_WARM"},
+        "environment": {name: value for name, value in os.environ.items() if name != "EMBASSAY_WARM"},
     }
     with socket.socket(socket.AF_UNIX) as server:
         try:
@@ -41,8 +41,8 @@ def main() -> None:
 
 def cold() -> None:
     """Python itself, in the place of this process."""
-    os.environ.pop("SEMBLANCE_WARM", None)
-    os.execv(sys.executable, [sys.executable, "-m", "semblance", *sys.argv[1:]])
+    os.environ.pop("EMBASSAY_WARM", None)
+    os.execv(sys.executable, [sys.executable, "-m", "embassay", *sys.argv[1:]])
 
 
 main()

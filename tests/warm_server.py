@@ -1,4 +1,4 @@
-"""Runs of the `semblance` command from a process that has imported it: `python warm_server.py SOCKET`.
+"""Runs of the `embassay` command from a process that has imported it: `python warm_server.py SOCKET`.
 
 Hundreds of tests start the command, and importing what a run needs takes longer than most of these runs. A connection
 brings the arguments, the folder, the environment and the three standard streams of a client (`warm_client.py`); each is
@@ -56,8 +56,8 @@ def main() -> None:
 
 def _import_all() -> None:
     """Everything of the command, as far as its libraries are installed; none of it begins a thread."""
-    package = importlib.import_module("semblance")
-    for one in pkgutil.walk_packages(package.__path__, "semblance."):
+    package = importlib.import_module("embassay")
+    for one in pkgutil.walk_packages(package.__path__, "embassay."):
         if not one.name.endswith("__main__"):
             with suppress(ImportError):
                 importlib.import_module(one.name)
@@ -99,7 +99,7 @@ def _answer(client: socket.socket, started_with: dict[str, str]) -> None:
 
 
 def _command(asked: dict[str, object], streams: list[int]) -> None:
-    """The command as `python -m semblance` does it; never returns."""
+    """The command as `python -m embassay` does it; never returns."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -111,11 +111,11 @@ def _command(asked: dict[str, object], streams: list[int]) -> None:
     sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    sys.argv = ["semblance", *asked["arguments"]]  # type: ignore[misc]
+    sys.argv = ["embassay", *asked["arguments"]]  # type: ignore[misc]
     sys.path[0] = str(asked["folder"])
     code = 1
     try:
-        importlib.import_module("semblance.cli.main").run()
+        importlib.import_module("embassay.cli.main").run()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.standings import OVERALL, RANKED, Standing, write_standings
-from semblance.randomness import generator
-from semblance.records import Result
-from semblance.runs.folder import RunFolder, write_columns
-from semblance.stats import percentile_interval, resample_means
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.standings import OVERALL, RANKED, Standing, write_standings
+from embassay.randomness import generator
+from embassay.records import Result
+from embassay.runs.folder import RunFolder, write_columns
+from embassay.stats import percentile_interval, resample_means
 
 TASK, MEASURE = "robustness", "robustness"
 

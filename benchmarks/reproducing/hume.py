@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reproducing.figures import Figure, figure, rows
-from semblance.protocols.hume.published.evaluations import Evaluation
-from semblance.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
-from semblance.protocols.hume.published.llm_tables import family_table, same_difficulty
-from semblance.protocols.hume.published.matrix import HUMAN, Matrix, score_matrix
-from semblance.protocols.hume.published.mteb_results import read_results
-from semblance.protocols.hume.published.pair_summary import pair_summaries
-from semblance.protocols.hume.published.standing import places, standings, win_rates
-from semblance.protocols.hume.published.tables import (
+from embassay.protocols.hume.published.evaluations import Evaluation
+from embassay.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
+from embassay.protocols.hume.published.llm_tables import family_table, same_difficulty
+from embassay.protocols.hume.published.matrix import HUMAN, Matrix, score_matrix
+from embassay.protocols.hume.published.mteb_results import read_results
+from embassay.protocols.hume.published.pair_summary import pair_summaries
+from embassay.protocols.hume.published.standing import places, standings, win_rates
+from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     dataset_table,
     human_leads,
     main_table,
     pair_table,
 )
-from semblance.protocols.tables import ColumnTable
+from embassay.protocols.tables import ColumnTable
+from reproducing.figures import Figure, figure, rows
 
 IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
 

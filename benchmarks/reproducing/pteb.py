@@ -10,9 +10,9 @@ from statistics import fmean
 
 import numpy as np
 
+from embassay.protocols.pteb.analysis import word_counts
+from embassay.stats import hodges_lehmann, holm, wilcoxon
 from reproducing.figures import Figure, figure, rows
-from semblance.protocols.pteb.analysis import word_counts
-from semblance.stats import hodges_lehmann, holm, wilcoxon
 
 BASELINE = "all-mpnet-base-v2"
 STATISTICS = {

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from reproducing.figures import Figure, figure, rows
-from semblance.measures import percent_proc
-from semblance.protocols.rag.tradeoffs import (
+from embassay.measures import percent_proc
+from embassay.protocols.rag.tradeoffs import (
     average_performance,
     efficiency,
     generation_cost,
     reranking_cost,
     vector_bytes,
 )
+from reproducing.figures import Figure, figure, rows
 
 GENERATORS = {"GPT-5": 1.25, "GPT-5 mini": 0.25, "GPT-5 nano": 0.05}
 """US dollars per million tokens, as the printed costs imply."""

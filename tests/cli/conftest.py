@@ -9,8 +9,8 @@ import pytest
 
 
 @pytest.fixture
-def semblance(tmp_path, warm):
-    """Run `semblance ARGS` in an empty folder and return the finished process."""
+def embassay(tmp_path, warm):
+    """Run `embassay ARGS` in an empty folder and return the finished process."""
 
     def run(*args, env=None, check_code=0, width=100):
         environment = {

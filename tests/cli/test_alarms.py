@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
+from embassay.cli.main import app
 from written_runs import write_run
 
 PAIRS, N, NOISE = 60, 25, 0.1

@@ -1,4 +1,4 @@
-"""`semblance cache` over all caches."""
+"""`embassay cache` over all caches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from semblance.contracts import Completion, Usage
-from semblance.data import open_dataset
-from semblance.data.streamed import gathering
-from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.pair_cache import PairCache
-from semblance.search.indexes import open_index
+from embassay.contracts import Completion, Usage
+from embassay.data import open_dataset
+from embassay.data.streamed import gathering
+from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.pair_cache import PairCache
+from embassay.search.indexes import open_index
 
 KEY = b"k" * 32
 
@@ -31,53 +31,53 @@ def filled(tmp_path):
     pairs.write("s:1", {b"2" * 32: np.ones(5, dtype=np.float32)})
     for one in (vectors, answers, pairs):
         one.close()
-    return {"SEMBLANCE_CACHE": str(folder)}
+    return {"EMBASSAY_CACHE": str(folder)}
 
 
-def kept(semblance, env):
-    found = json.loads(semblance("cache", "info", "--json", env=env).stdout)
+def kept(embassay, env):
+    found = json.loads(embassay("cache", "info", "--json", env=env).stdout)
     return found["encoders"], found["answers"]["models"], found["pairs"]["rerankers"]
 
 
-def test_info_tells_what_each_holds(semblance, filled):
+def test_info_tells_what_each_holds(embassay, filled):
     """By model, in figures and for people."""
-    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
-    out = semblance("cache", "info", env=filled).stdout
+    assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+    out = embassay("cache", "info", env=filled).stdout
     for line in ("3 texts  e:1", "1 answers  m:1", "1 scores  r:1", "5 scores  s:1", "2 entries"):
         assert line in out
 
 
-def test_clear_empties_what_is_named_or_all(semblance, filled):
+def test_clear_empties_what_is_named_or_all(embassay, filled):
     """One reranker's scores, an encoder's vectors and a model's answers, then the rest."""
-    assert "MB freed" in semblance("cache", "clear", "--reranker", "s", env=filled).stdout
-    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1})
-    semblance("cache", "clear", "--encoder", "e", "--llm", "m", env=filled)
-    assert kept(semblance, filled) == ({}, {}, {"r:1": 1})
-    semblance("cache", "clear", env=filled)
-    assert kept(semblance, filled) == ({}, {}, {})
+    assert "MB freed" in embassay("cache", "clear", "--reranker", "s", env=filled).stdout
+    assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1})
+    embassay("cache", "clear", "--encoder", "e", "--llm", "m", env=filled)
+    assert kept(embassay, filled) == ({}, {}, {"r:1": 1})
+    embassay("cache", "clear", env=filled)
+    assert kept(embassay, filled) == ({}, {}, {})
 
 
-def test_clearing_what_is_not_there_is_a_mistake(semblance, filled):
+def test_clearing_what_is_not_there_is_a_mistake(embassay, filled):
     """And nothing else is cleared."""
-    done = semblance("cache", "clear", "--encoder", "e", "--reranker", "x", env=filled, check_code=2)
+    done = embassay("cache", "clear", "--encoder", "e", "--reranker", "x", env=filled, check_code=2)
     assert "nothing of 'x' (--reranker)" in done.stderr
-    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+    assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
 
 
-def test_indexes_are_shown_and_cleared_by_themselves(semblance, filled, tmp_path):
+def test_indexes_are_shown_and_cleared_by_themselves(embassay, filled, tmp_path):
     """By kind; what else is kept stays."""
     vectors = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
     pytest.importorskip("faiss")
     open_index("hnsw-f32", vectors, folder=tmp_path / "caches" / "indexes").close()
-    assert "1 of kind hnsw-f32" in semblance("cache", "info", env=filled).stdout
-    assert "MB freed" in semblance("cache", "clear", "--indexes", env=filled).stdout
-    assert "0 indexes, 0.0 MB" in semblance("cache", "info", env=filled).stdout
-    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+    assert "1 of kind hnsw-f32" in embassay("cache", "info", env=filled).stdout
+    assert "MB freed" in embassay("cache", "clear", "--indexes", env=filled).stdout
+    assert "0 indexes, 0.0 MB" in embassay("cache", "info", env=filled).stdout
+    assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
 
 
-def test_corpora_are_shown_and_cleared_by_themselves(semblance, filled, tmp_path, monkeypatch):
+def test_corpora_are_shown_and_cleared_by_themselves(embassay, filled, tmp_path, monkeypatch):
     """By file, damaged ones too, with what a killed process left; what else is kept stays."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", filled["SEMBLANCE_CACHE"])
+    monkeypatch.setenv("EMBASSAY_CACHE", filled["EMBASSAY_CACHE"])
     monkeypatch.setattr(gathering, "IN_MEMORY", 100)
     for name in ("one", "two"):
         (tmp_path / f"{name}.csv").write_text("text\n" + "".join(f"{name} {n}\n" for n in range(50)))
@@ -86,12 +86,12 @@ def test_corpora_are_shown_and_cleared_by_themselves(semblance, filled, tmp_path
     next(folder.glob("*/texts")).write_bytes(b"")
     (folder / ".killed.part").mkdir()
     (folder / ".killed.part" / "texts").write_bytes(b"half")
-    out = semblance("cache", "info", env=filled).stdout
+    out = embassay("cache", "info", env=filled).stdout
     assert "2 corpora" in out
     assert out.count("50 documents of ") == out.count("MB damaged") == 1
-    told = json.loads(semblance("cache", "info", "--json", env=filled).stdout)["corpora"]
+    told = json.loads(embassay("cache", "info", "--json", env=filled).stdout)["corpora"]
     assert sorted(one["documents"] or 0 for one in told["corpora"]) == [0, 50]
-    assert "MB freed" in semblance("cache", "clear", "--corpora", env=filled).stdout
+    assert "MB freed" in embassay("cache", "clear", "--corpora", env=filled).stdout
     assert not list(folder.glob("**/texts"))
-    assert "0 corpora, 0.0 MB" in semblance("cache", "info", env=filled).stdout
-    assert kept(semblance, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+    assert "0 corpora, 0.0 MB" in embassay("cache", "info", env=filled).stdout
+    assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})

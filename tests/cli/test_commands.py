@@ -9,9 +9,9 @@ from stub import StubServer
 RUN = ("sage", "run", "--tokenizer", "words", "--limit", "8", "--resamples", "100")
 
 
-def test_help_names_the_commands(semblance):
+def test_help_names_the_commands(embassay):
     """Every command is on the first page."""
-    out = semblance("--help").stdout
+    out = embassay("--help").stdout
     for command in ("demo", "list", "sage", "report", "cache"):
         assert command in out
 
@@ -19,33 +19,33 @@ def test_help_names_the_commands(semblance):
 @pytest.mark.parametrize(
     "what", ["systems", "datasets", "tasks", "measures", "perturbations", "tokenizers", "indexes"]
 )
-def test_list(semblance, what):
+def test_list(embassay, what):
     """Each list prints a table, and an array with --json."""
-    rows = json.loads(semblance("list", what, "--json").stdout)
+    rows = json.loads(embassay("list", what, "--json").stdout)
     assert rows
     assert all(row["name"] and row["summary"] for row in rows)
-    assert rows[0]["name"] in semblance("list", what).stdout
+    assert rows[0]["name"] in embassay("list", what).stdout
 
 
-def test_list_models(semblance):
+def test_list_models(embassay):
     """What is known of models: figures on the terminal, prompts and where they are from with --json."""
-    rows = {row["name"]: row for row in json.loads(semblance("list", "models", "--json").stdout)}
+    rows = {row["name"]: row for row in json.loads(embassay("list", "models", "--json").stdout)}
     assert rows["intfloat/multilingual-e5-small"]["query_prompt"] == "query: "
     assert all(row["source"] for row in rows.values())
-    assert "text-embedding-3-small" in semblance("list", "models").stdout
+    assert "text-embedding-3-small" in embassay("list", "models").stdout
 
 
 @pytest.fixture
-def run(semblance, tmp_path):
-    semblance(
+def run(embassay, tmp_path):
+    embassay(
         *RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one"
     )
     return tmp_path / "one"
 
 
-def test_a_run_prints_its_verdict_and_where_the_report_is(semblance, run):
+def test_a_run_prints_its_verdict_and_where_the_report_is(embassay, run):
     """Stdout has the verdict, the table and the report's path; a second call resumes and prints the same."""
-    done = semblance(
+    done = embassay(
         *RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one"
     )
     assert "levenshtein" in done.stdout
@@ -54,24 +54,24 @@ def test_a_run_prints_its_verdict_and_where_the_report_is(semblance, run):
     assert (run / "report.html").stat().st_size > 5_000
 
 
-def test_other_arguments_are_a_usage_error(semblance, run):
+def test_other_arguments_are_a_usage_error(embassay, run):
     """Exit code 2, what differs, and the mend."""
-    done = semblance(*RUN, "-s", "jaccard", "-t", "robustness", "--out", "one", check_code=2)
+    done = embassay(*RUN, "-s", "jaccard", "-t", "robustness", "--out", "one", check_code=2)
     assert "other arguments" in done.stderr
     assert "--out" in done.stderr
 
 
-def test_report_is_written_again(semblance, run):
+def test_report_is_written_again(embassay, run):
     """`report` needs the folder alone."""
     (run / "report.html").unlink()
-    assert "report.html" in semblance("report", "one").stdout
+    assert "report.html" in embassay("report", "one").stdout
     assert (run / "report.html").exists()
-    semblance("report", "nowhere", check_code=4)
+    embassay("report", "nowhere", check_code=4)
 
 
-def test_json_is_one_object_on_stdout(semblance):
+def test_json_is_one_object_on_stdout(embassay):
     """Machine output on stdout, talk on stderr, every column in every row."""
-    done = semblance(*RUN, "-s", "jaccard", "-t", "sensitivity", "--json")
+    done = embassay(*RUN, "-s", "jaccard", "-t", "sensitivity", "--json")
     results = json.loads(done.stdout)["results"]
     columns = (
         "protocol task dataset subset lang variant system measure value n ci_low ci_high method seed reason"
@@ -80,13 +80,13 @@ def test_json_is_one_object_on_stdout(semblance):
     assert {row["task"] for row in results} == {"sensitivity", "overall"}
 
 
-def test_dry_run_writes_nothing(semblance, tmp_path):
+def test_dry_run_writes_nothing(embassay, tmp_path):
     """The plan has cells, texts, tokens, time and disk, and no folder is made."""
-    done = semblance(*RUN, "-s", "wordllama", "--dry-run", "--wide")
+    done = embassay(*RUN, "-s", "wordllama", "--dry-run", "--wide")
     for word in ("cells", "tokens", "robustness", "wordllama", "MB"):
         assert word in done.stdout
     assert not (tmp_path / "runs").exists()
-    plan = json.loads(semblance(*RUN, "-s", "wordllama", "--dry-run", "--json").stdout)
+    plan = json.loads(embassay(*RUN, "-s", "wordllama", "--dry-run", "--json").stdout)
     assert {cell["system"] for cell in plan["cells"]} == {"wordllama", "constant", "random"}
 
 
@@ -104,19 +104,19 @@ def test_dry_run_writes_nothing(semblance, tmp_path):
         ((), 2, "system"),
     ],
 )
-def test_errors_are_one_line_and_a_code(semblance, tmp_path, args, code, words):
+def test_errors_are_one_line_and_a_code(embassay, tmp_path, args, code, words):
     """What was wrong is named, without a traceback, with the exit code of its kind."""
     (tmp_path / "broken.jsonl").write_text('{"text": "fine"}\n{"text": \n')
     assert (
         words
-        in semblance("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
+        in embassay("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
     )
 
 
-def test_a_missing_vocabulary_is_a_model_error(semblance, tmp_path):
+def test_a_missing_vocabulary_is_a_model_error(embassay, tmp_path):
     """cl100k without its file says how to get it, and does not fall back."""
     environment = {"TIKTOKEN_CACHE_DIR": str(tmp_path / "empty"), "HTTPS_PROXY": "http://127.0.0.1:9"}
-    done = semblance("sage", "run", "-s", "bm25", env=environment, check_code=3)
+    done = embassay("sage", "run", "-s", "bm25", env=environment, check_code=3)
     assert "TIKTOKEN_CACHE_DIR" in done.stderr
     assert "--tokenizer words" in done.stderr
 
@@ -129,7 +129,7 @@ def test_debug_shows_the_traceback(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "semblance",
+        "embassay",
         "--debug",
         "sage",
         "run",
@@ -143,28 +143,28 @@ def test_debug_shows_the_traceback(tmp_path):
     assert done.returncode != 0
 
 
-def test_cache(semblance):
+def test_cache(embassay):
     """What was encoded is there, and clearing empties it."""
-    semblance(*RUN, "-s", "wordllama", "-t", "sensitivity", "--out", "one")
-    info = json.loads(semblance("cache", "info", "--json").stdout)
+    embassay(*RUN, "-s", "wordllama", "-t", "sensitivity", "--out", "one")
+    info = json.loads(embassay("cache", "info", "--json").stdout)
     assert info["entries"] > 0
-    assert "texts" in semblance("cache", "info").stdout
-    assert "MB" in semblance("cache", "clear").stdout
-    assert json.loads(semblance("cache", "info", "--json").stdout)["entries"] == 0
+    assert "texts" in embassay("cache", "info").stdout
+    assert "MB" in embassay("cache", "clear").stdout
+    assert json.loads(embassay("cache", "info", "--json").stdout)["entries"] == 0
 
 
-def test_a_limit_of_cost_is_exit_code_5(semblance, tmp_path):
+def test_a_limit_of_cost_is_exit_code_5(embassay, tmp_path):
     """One line says what was spent of what, and the command that goes on; a higher limit finishes."""
     pytest.importorskip("openai")
     with StubServer() as stub:
         system = f"openai:stub?base_url={stub.url}/v1&dimensions=16&price=1"
         command = (*RUN, "-s", system, "-t", "preference", "-t", "robustness", "--out", "paid")
-        plan = semblance(*command, "--dry-run", "--wide").stdout
+        plan = embassay(*command, "--dry-run", "--wide").stdout
         assert "Nothing was sent." in plan
         assert not stub.requests["/v1/embeddings"]
-        done = semblance(*command, "--max-cost", "0.0005", check_code=5)
+        done = embassay(*command, "--max-cost", "0.0005", check_code=5)
         assert "cost limit of $0.0005 is reached" in done.stderr
         assert "What is finished is kept in paid." in done.stderr
-        assert "Resume with a higher --max-cost: semblance sage run" in done.stderr
-        assert "Spent $" in semblance(*command, "--max-cost", "1").stderr
-        semblance(*RUN, "-s", system.removesuffix("&price=1"), "--max-cost", "1", check_code=2)
+        assert "Resume with a higher --max-cost: embassay sage run" in done.stderr
+        assert "Spent $" in embassay(*command, "--max-cost", "1").stderr
+        embassay(*RUN, "-s", system.removesuffix("&price=1"), "--max-cost", "1", check_code=2)

@@ -1,4 +1,4 @@
-"""`semblance compare` and `semblance gate` as a user runs them."""
+"""`embassay compare` and `embassay gate` as a user runs them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def run(tmp_path):
     return write_run(tmp_path / "run", {"good": ITEMS + 0.1, "poor": ITEMS - RNG.uniform(0, 0.1, 120)})
 
 
-def test_compare(semblance, run):
-    said = semblance("compare", run, "-a", "good", "-b", "poor", width=80).stdout
+def test_compare(embassay, run):
+    said = embassay("compare", run, "-a", "good", "-b", "poor", width=80).stdout
     assert said.startswith("good beats poor overall by 0.1")
     assert max(map(len, said.splitlines())) <= 80
-    both = json.loads(semblance("compare", run, "-a", "good", "-b", "poor", "--json").stdout)
+    both = json.loads(embassay("compare", run, "-a", "good", "-b", "poor", "--json").stdout)
     assert [one["task"] for one in both["contrasts"]] == ["overall", "robustness"]
-    everyone = semblance("compare", run).stdout
+    everyone = embassay("compare", run).stdout
     assert "overall. good is first." in everyone
     assert (
-        json.loads(semblance("compare", run, "--json").stdout)["fields"][0]["entrants"][0]["system"] == "good"
+        json.loads(embassay("compare", run, "--json").stdout)["fields"][0]["entrants"][0]["system"] == "good"
     )
 
 
@@ -36,15 +36,15 @@ def test_compare(semblance, run):
     [(("-a", "god", "-b", "poor"), "Did you mean 'good'?"), (("-a", "good"), "-b is missing"),
      (("-b", "good"), "-a is missing"), (("-t", "sts"), "no task 'sts'")],
 )  # fmt: skip
-def test_wrong_names(semblance, run, arguments, said):
-    assert said in semblance("compare", run, *arguments, check_code=2).stderr
+def test_wrong_names(embassay, run, arguments, said):
+    assert said in embassay("compare", run, *arguments, check_code=2).stderr
 
 
-def test_gate(semblance, run, tmp_path):
-    met = semblance("gate", run, "--min", "sage.overall[good]>=0.5").stdout
+def test_gate(embassay, run, tmp_path):
+    met = embassay("gate", run, "--min", "sage.overall[good]>=0.5").stdout
     assert met.startswith("The bar is met.")
     junit, markdown = tmp_path / "out" / "gate.xml", tmp_path / "gate.md"
-    missed = semblance(
+    missed = embassay(
         "gate", run, "--min", "sage.overall[good]>=0.9", "--max", "sage.overall[poor]<=0.9", "--no-worse-than", run,
         "--junit", junit, "--markdown", markdown, check_code=1,
     )  # fmt: skip
@@ -52,15 +52,15 @@ def test_gate(semblance, run, tmp_path):
     assert 'failures="1"' in junit.read_text()
     assert "1 of 6 bars missed" in markdown.read_text()
     found = json.loads(
-        semblance("gate", run, "--min", "sage.overall[good]>=0.9", "--json", check_code=1).stdout
+        embassay("gate", run, "--min", "sage.overall[good]>=0.9", "--json", check_code=1).stdout
     )
     assert found["met"] is False
 
 
-def test_gate_says_what_is_wrong(semblance, run, tmp_path):
-    assert "There is no bar" in semblance("gate", run, check_code=2).stderr
-    assert "is no bar" in semblance("gate", run, "--min", "overall>1", check_code=2).stderr
+def test_gate_says_what_is_wrong(embassay, run, tmp_path):
+    assert "There is no bar" in embassay("gate", run, check_code=2).stderr
+    assert "is no bar" in embassay("gate", run, "--min", "overall>1", check_code=2).stderr
     assert (
         "no run here"
-        in semblance("gate", tmp_path / "none", "--min", "sage.overall[good]>=0", check_code=4).stderr
+        in embassay("gate", tmp_path / "none", "--min", "sage.overall[good]>=0", check_code=4).stderr
     )

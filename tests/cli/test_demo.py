@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from semblance.cli.demo import _run_hume, _run_probes, _run_rag, _run_sweep, show_headlines
-from semblance.cli.running import Display
-from semblance.protocols.hume import read_summary
-from semblance.runs.folder import RunFolder
+from embassay.cli.demo import _run_hume, _run_probes, _run_rag, _run_sweep, show_headlines
+from embassay.cli.running import Display
+from embassay.protocols.hume import read_summary
+from embassay.runs.folder import RunFolder
 
 
 def test_rag_on_the_sample(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All questions are graded and ordered, three runs scored; the judge is said to be recorded."""
-    monkeypatch.setattr("semblance.cli.demo.QUESTIONS", 3)
+    monkeypatch.setattr("embassay.cli.demo.QUESTIONS", 3)
     _run_rag(("wordllama", "bm25", "jaccard"), tmp_path, Display(False, False))
     said = capsys.readouterr()
     assert "The judge of 3 questions is recorded" in said.err
@@ -33,7 +33,7 @@ def test_rag_on_the_sample(
     # Every passage of the golden set was graded by the recording, none by default.
     assert golden["systems"]
     qrels = (tmp_path / "golden" / "export" / "qrels.tsv").read_text("utf-8").splitlines()[1:]
-    path = Path(__file__).parents[2] / "src" / "semblance" / "data" / "sample" / "judgements.jsonl"
+    path = Path(__file__).parents[2] / "src" / "embassay" / "data" / "sample" / "judgements.jsonl"
     recorded = {
         (row["query_id"], row["doc_id"]): row["grade"]
         for row in map(json.loads, path.read_text("utf-8").splitlines())
@@ -53,7 +53,7 @@ def test_sweep_and_probes_on_the_sample(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stack is recommended, and both probes have margins of 0 where every author is masked."""
-    monkeypatch.setattr("semblance.cli.demo.BUNDLES", 6)
+    monkeypatch.setattr("embassay.cli.demo.BUNDLES", 6)
     _run_sweep(("wordllama",), tmp_path / "sweep", Display(False, False))
     _run_probes(("wordllama",), tmp_path, Display(False, False))
     said = capsys.readouterr().out
@@ -70,7 +70,7 @@ def test_a_study_that_scripts_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All four families; that nobody annotated is said before, in the verdict and in the record."""
-    monkeypatch.setattr("semblance.cli.demo.ITEMS", 12)
+    monkeypatch.setattr("embassay.cli.demo.ITEMS", 12)
     _run_hume(("wordllama", "jaccard"), tmp_path, Display(False, False))
     said = capsys.readouterr()
     assert "Nobody did: 2 scripts answer" in said.err

@@ -1,4 +1,4 @@
-"""`semblance export` and `semblance import` as a user runs them."""
+"""`embassay export` and `embassay import` as a user runs them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from embassay.cli.main import app
+from embassay.errors import EmbassayError
+from embassay.protocols.mteb.bundle import same
 from published_sample import bundle, records, task_file
-from semblance.cli.main import app
-from semblance.errors import SemblanceError
-from semblance.protocols.mteb.bundle import same
 from written_runs import write_run
 
 
@@ -21,7 +21,7 @@ def here(tmp_path, monkeypatch):
 
     def run(*arguments, check_code=0):
         done = CliRunner().invoke(app, [str(one) for one in arguments])
-        code = done.exception.exit_code if isinstance(done.exception, SemblanceError) else done.exit_code
+        code = done.exception.exit_code if isinstance(done.exception, EmbassayError) else done.exit_code
         assert code == check_code, (code, done.output, done.exception)
         return done
 
@@ -44,18 +44,18 @@ def test_there_and_back(here, tmp_path):
     here("gate", "run", "--min", "mteb.overall[org/one]>=0.4", check_code=1)
 
 
-def test_broken_files_are_named_and_do_not_stop_it(semblance, here, tmp_path):
+def test_broken_files_are_named_and_do_not_stop_it(embassay, here, tmp_path):
     """Exit code 0 while something could be read, 4 where nothing could."""
     place = tmp_path / "repo" / "results" / "org__model" / "rev"
     task_file(place)
     (place / "Broken.json").write_text("{")
-    done = semblance("import", "repo", "--out", "run")
+    done = embassay("import", "repo", "--out", "run")
     assert "Broken.json" in done.stderr
     assert "1 fault; all are in run/faults.jsonl." in done.stderr
     said = json.loads(here("import", "repo", "--out", "run", "--json").stdout)
     assert (said["documents"], said["faults"][0]["path"]) == (1, "results/org__model/rev/Broken.json")
     (place / "Toy.json").unlink()
-    assert "Nothing could be read" in semblance("import", "repo", "--out", "other", check_code=4).stderr
+    assert "Nothing could be read" in embassay("import", "repo", "--out", "other", check_code=4).stderr
     assert not (tmp_path / "other").exists()
     here("import", "nowhere", "--out", "other", check_code=4)
 
@@ -74,12 +74,12 @@ def test_export_says_what_does_not_fit(here, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["mlflow", "wandb"])
-def test_a_tracker_that_is_not_installed(semblance, tmp_path, form):
+def test_a_tracker_that_is_not_installed(embassay, tmp_path, form):
     write_run(tmp_path / "run", {"a": [0.1, 0.2, 0.3]})
     hidden = tmp_path / "hidden"
     (hidden / form).mkdir(parents=True)
     (hidden / form / "__init__.py").write_text(f"raise ImportError(name={form!r})")
-    done = semblance(
+    done = embassay(
         "export", "run", "--to", form, "--out", "x", check_code=2, env={"PYTHONPATH": str(hidden)}
     )
-    assert f"pip install 'semblance-eval[{form}]'" in done.stderr
+    assert f"pip install 'embassay[{form}]'" in done.stderr

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 COMMAND = [
-    sys.executable, "-m", "semblance", "sage", "run", "-s", "bm25", "-s", "wordllama", "--tokenizer", "words",
+    sys.executable, "-m", "embassay", "sage", "run", "-s", "bm25", "-s", "wordllama", "--tokenizer", "words",
     "--limit", "40", "--resamples", "200", "-t", "retrieval", "-t", "robustness", "-t", "sensitivity", "--out",
 ]  # fmt: skip
 
 
 def start(path, cache):
-    environment = {**os.environ, "SEMBLANCE_CACHE": str(cache)}
+    environment = {**os.environ, "EMBASSAY_CACHE": str(cache)}
     return subprocess.Popen(
         [*COMMAND, str(path)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
@@ -76,6 +76,6 @@ def test_an_interrupt_says_what_is_safe_and_how_to_resume(tmp_path, name):
     _, errors = process.communicate(timeout=120)
     text = errors.decode()
     assert process.returncode == 130, text
-    assert "Resume with: semblance sage run" in text
+    assert "Resume with: embassay sage run" in text
     assert "Traceback" not in text
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "partial"

@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from semblance.cli.options import column_map, default_out, settings
-from semblance.errors import UsageError
+from embassay.cli.options import column_map, default_out, settings
+from embassay.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def test_knobs_are_none_until_they_are_given():
     from dataclasses import dataclass
     from typing import Literal
 
-    from semblance.cli.options import knobs
-    from semblance.protocols.options import option
+    from embassay.cli.options import knobs
+    from embassay.protocols.options import option
 
     @dataclass(frozen=True)
     class Knobs:
@@ -86,7 +86,7 @@ def test_knobs_are_none_until_they_are_given():
 
 def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
     """With its value where it has one."""
-    from semblance.cli.running import _without
+    from embassay.cli.running import _without
 
     words = [
         "rag",
@@ -111,7 +111,7 @@ LITTLE = {
 
 def test_every_command_that_reads_data_takes_a_promise():
     """--memory: nowhere forgotten."""
-    from semblance.cli.main import app
+    from embassay.cli.main import app
 
     def commands(one, name=""):
         if hasattr(one, "commands"):
@@ -124,7 +124,7 @@ def test_every_command_that_reads_data_takes_a_promise():
     assert {name for name, options in found.items() if "--memory" not in options} == LITTLE
 
 
-def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, semblance):
+def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embassay):
     """One line says what it held and what helps; exit code 2."""
     graded = (f"q{row // 20} 0 d{row * 7919 % 10**6}x{row} {row % 5 + 1}\n" for row in range(400_000))
     found = (
@@ -132,6 +132,6 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, sembla
     )
     (tmp_path / "qrels").write_text("".join(graded))
     (tmp_path / "run").write_text("".join(found))
-    done = semblance("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
+    done = embassay("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
     assert "more than the 512 MiB promised, and was stopped." in done.stderr
     assert "promise more --memory" in done.stderr

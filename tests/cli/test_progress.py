@@ -2,8 +2,8 @@
 
 import pytest
 
-from semblance.cli.progress import Lines, in_words, time_left
-from semblance.runs.cells import Cell, failed
+from embassay.cli.progress import Lines, in_words, time_left
+from embassay.runs.cells import Cell, failed
 
 CELLS = [
     Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
@@ -48,7 +48,7 @@ def test_lines_weigh_cells_by_their_texts(capsys):
 
 def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch):
     """A cell that takes 99 of 100 seconds is nearly all of the share, and a part of it shows in texts and time."""
-    monkeypatch.setattr("semblance.cli.progress.PERIOD", 0.0)
+    monkeypatch.setattr("embassay.cli.progress.PERIOD", 0.0)
     lines = Lines()
     lines.planned(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
     for cell in (CELLS[0], CELLS[2]):
@@ -66,7 +66,7 @@ def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch)
 def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, capsys):
     """A cell that was forecast to take a hundredth of the run, and has taken as long for its half as all before."""
     now = [0.0]
-    monkeypatch.setattr("semblance.cli.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
     lines = Lines()
     lines.planned(Plan, CELLS[1:], {"key1": 99.0, "key2": 1.0})
     lines.started(CELLS[1])
@@ -84,7 +84,7 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
 
 def test_a_stage_counts_in_its_own_unit(capsys):
     """Its title and total at once; of unknown length, the title alone; what comes before any stage breaks nothing."""
-    from semblance.cli.progress import Lines
+    from embassay.cli.progress import Lines
 
     lines = Lines()
     lines.advanced_by(1)

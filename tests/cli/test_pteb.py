@@ -1,4 +1,4 @@
-"""`semblance pteb` as a user types it: the sample, a model behind a server, kills, and what is wrong."""
+"""`embassay pteb` as a user types it: the sample, a model behind a server, kills, and what is wrong."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from stub.paraphrasing import paraphrasing
 SAMPLE = ("--tokenizer", "words", "--languages", "pooled", "--resamples", "100")
 
 
-def test_run_on_the_sample(semblance, tmp_path):
+def test_run_on_the_sample(embassay, tmp_path):
     """The verdict, the table and the report's path; --json gives rows with both sides and the drop."""
     command = ("pteb", "run", "-s", "bm25", "-p", "recorded", "--runs", "3", *SAMPLE, "--out", "run")
-    shown = semblance(*command)
+    shown = embassay(*command)
     assert "bm25" in shown.stdout
     assert "Report: run/report.html" in shown.stdout
-    rows = json.loads(semblance(*command, "--json").stdout)["results"]
+    rows = json.loads(embassay(*command, "--json").stdout)["results"]
     found = {
         (row["variant"], row["measure"]) for row in rows if row["task"] == "sts" and row["system"] == "bm25"
     }
@@ -31,9 +31,9 @@ def test_run_on_the_sample(semblance, tmp_path):
     assert (tmp_path / "run" / "paraphrases" / "manifest.json").exists()
 
 
-def test_dry_run_sends_nothing_and_needs_no_key(semblance, tmp_path):
+def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
     """Texts, tokens, price and time of the wordings and of each system."""
-    shown = semblance(
+    shown = embassay(
         "pteb", "run", "-s", "bm25", "-p", "openai:gpt-5-mini", "--runs", "2", "--tokenizer", "words", "--dry-run",
         "--wide", env={"OPENAI_API_KEY": ""}, width=200,
     )  # fmt: skip
@@ -60,17 +60,17 @@ def test_dry_run_sends_nothing_and_needs_no_key(semblance, tmp_path):
         (("-p", "openai:x?base_url=http://127.0.0.1:9/v1", "--max-cost", "1"), "price"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(semblance, arguments, told):
+def test_what_is_wrong_is_said_in_a_line(embassay, arguments, told):
     """Exit code 2 (4 for data), what, and the mend; nothing is written."""
-    done = semblance(
+    done = embassay(
         "pteb", "run", "-s", "bm25", *SAMPLE, *arguments, check_code=4 if "nowhere" in arguments[1] else 2
     )
     assert told in done.stderr
 
 
-def test_a_model_that_cannot_be_had_stops_the_run(semblance, tmp_path):
+def test_a_model_that_cannot_be_had_stops_the_run(embassay, tmp_path):
     """Exit code 3, one line with what failed; the originals are kept, and the same command goes on."""
-    done = semblance(
+    done = embassay(
         "pteb", "run", "-s", "bm25", "-p", "openai:x?base_url=http://127.0.0.1:9/v1&price=0", "-t", "sts",
         "--runs", "2", *SAMPLE, "--out", "run", check_code=3,
     )  # fmt: skip
@@ -105,10 +105,10 @@ def _start(path, cache, server):
     # So many calls are in flight at most, and lost when the process is killed.
     model = f"openai:ruler?base_url={server.url}/v1&price=0&concurrency=8"
     command = [
-        sys.executable, "-m", "semblance", "pteb", "run", "-s", "bm25", "-s", "wordllama", "-t", "sts", "-t",
+        sys.executable, "-m", "embassay", "pteb", "run", "-s", "bm25", "-s", "wordllama", "-t", "sts", "-t",
         "retrieval", "--runs", "3", *SAMPLE, "-p", model, "--out", str(path),
     ]  # fmt: skip
-    environment = {**os.environ, "SEMBLANCE_CACHE": str(cache)}
+    environment = {**os.environ, "EMBASSAY_CACHE": str(cache)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 

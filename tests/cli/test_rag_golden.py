@@ -1,4 +1,4 @@
-"""`semblance rag golden` as a user types it: the sample, a model behind a server, kills in every stage, mistakes."""
+"""`embassay rag golden` as a user types it: the sample, a model behind a server, kills in every stage, mistakes."""
 
 import json
 import os
@@ -22,7 +22,7 @@ _TIMES = re.compile(r'"(?:ts|cut_ts)": "[^"]*"')
 def grades(root, tmp_path_factory):
     """What is known of the sample's questions, as qrels."""
     path = tmp_path_factory.mktemp("grades") / "sample.qrels"
-    rows = (root / "src/semblance/data/sample/questions.jsonl").read_text("utf-8").splitlines()
+    rows = (root / "src/embassay/data/sample/questions.jsonl").read_text("utf-8").splitlines()
     lines = [
         f"{row['id']} 0 {doc} {grade}\n"
         for row in map(json.loads, rows)
@@ -32,14 +32,14 @@ def grades(root, tmp_path_factory):
     return path
 
 
-def test_run_on_the_sample(semblance, tmp_path, grades):
+def test_run_on_the_sample(embassay, tmp_path, grades):
     """The verdict, the stages, tokens, and where the judgements are; --json gives rows and values per question."""
     command = (*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
-    shown = semblance(*command).stdout
+    shown = embassay(*command).stdout
     assert "3 of 3 questions have graded, ordered passages" in shown
     assert "Tokens per candidate (words)" in shown
     assert "run/export/qrels.tsv" in shown
-    said = json.loads(semblance(*command, "--json").stdout)
+    said = json.loads(embassay(*command, "--json").stdout)
     assert said["results"][0]["measure"] == "grade4plus5_count_median"
     assert {row["measure"] for row in said["per_query"]} >= {"pool", "grade_5", "kept", "calls"}
     told = json.loads((tmp_path / "run" / "manifest.json").read_text())
@@ -47,22 +47,22 @@ def test_run_on_the_sample(semblance, tmp_path, grades):
     assert told["config"]["overlap"] == {"value": 70, "from": "default"}
 
 
-def test_the_set_scores_a_run(semblance, tmp_path, grades):
+def test_the_set_scores_a_run(embassay, tmp_path, grades):
     """What is exported is what `rag score` takes."""
-    semblance(*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
+    embassay(*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
     qrels = tmp_path / "run" / "export" / "qrels.tsv"
     rows = [line.split("\t") for line in qrels.read_text().splitlines()[1:]]
     lines = [
         f"{query} Q0 {doc} {place} {100 - place} mine\n" for place, (query, doc, _) in enumerate(rows, 1)
     ]
     (tmp_path / "mine.run").write_text("".join(lines))
-    shown = semblance("rag", "score", "--qrels", qrels, "--run", "mine.run", "-m", "N-Recall4+@10")
+    shown = embassay("rag", "score", "--qrels", qrels, "--run", "mine.run", "-m", "N-Recall4+@10")
     assert "N-Recall4+@10" in shown.stdout
 
 
-def test_dry_run_sends_nothing_and_needs_no_key(semblance, tmp_path):
+def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
     """Calls of the judge, tokens, price and time, stage by stage."""
-    shown = semblance(
+    shown = embassay(
         *SAMPLE, "-j", "openai:gpt-5-mini", "--rewriter", "llm:openai:gpt-5-mini", "--repeat", "10", "--dry-run",
         "--wide", env={"OPENAI_API_KEY": ""}, width=200,
     ).stdout  # fmt: skip
@@ -70,7 +70,7 @@ def test_dry_run_sends_nothing_and_needs_no_key(semblance, tmp_path):
         assert stage in shown
     assert "Nothing was sent." in shown
     assert not list(tmp_path.glob("runs/*"))
-    plan = json.loads(semblance(*SAMPLE, "-j", "openai:gpt-5-mini", "--dry-run", "--json").stdout)
+    plan = json.loads(embassay(*SAMPLE, "-j", "openai:gpt-5-mini", "--dry-run", "--json").stdout)
     requests = {cell["task"]: cell["requests"] for cell in plan["cells"]}
     assert (requests["S4 grade"], requests["S6 order"]) == (36, 126)
     assert plan["usd"] > 0
@@ -87,9 +87,9 @@ def test_dry_run_sends_nothing_and_needs_no_key(semblance, tmp_path):
         (("--confirmations", "1", "--ranking", "grades"), "has no confirmations (command line)"),
     ],
 )
-def test_mistakes_are_one_line_and_a_mend(semblance, tmp_path, grades, arguments, told):
+def test_mistakes_are_one_line_and_a_mend(embassay, tmp_path, grades, arguments, told):
     """Exit code 2, nothing made."""
-    done = semblance(
+    done = embassay(
         *SAMPLE, "--judge", f"simulated:{grades}", "--out", "run", *arguments, check_code=2,
         env={"OPENAI_API_KEY": "x"},
     )  # fmt: skip
@@ -97,10 +97,10 @@ def test_mistakes_are_one_line_and_a_mend(semblance, tmp_path, grades, arguments
     assert not (tmp_path / "run").exists()
 
 
-def test_failed_questions_are_said_loudly(semblance, tmp_path, grades):
+def test_failed_questions_are_said_loudly(embassay, tmp_path, grades):
     """Exit code 3; over 5% in capitals; each is listed with its stage."""
     judge = f"simulated:{grades}?failing=0.2"
-    done = semblance(*SAMPLE, "--judge", judge, "--out", "run", check_code=3)
+    done = embassay(*SAMPLE, "--judge", judge, "--out", "run", check_code=3)
     assert "OVER 5% OF THE QUESTIONS FAILED" in done.stderr
     assert "the same command tries them again" in done.stderr
     assert "?attempts=12" in done.stderr
@@ -108,8 +108,8 @@ def test_failed_questions_are_said_loudly(semblance, tmp_path, grades):
 
 
 def start(out, cache, *arguments, env=None):
-    command = [sys.executable, "-m", "semblance", *map(str, arguments), "--out", str(out)]
-    environment = {**os.environ, "SEMBLANCE_CACHE": str(cache), **(env or {})}
+    command = [sys.executable, "-m", "embassay", *map(str, arguments), "--out", str(out)]
+    environment = {**os.environ, "EMBASSAY_CACHE": str(cache), **(env or {})}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
@@ -173,7 +173,7 @@ def test_an_interrupt_says_how_to_resume_without_redoing(tmp_path, grades):
     _, errors = process.communicate(timeout=120)
     text = errors.decode()
     assert process.returncode == 130, text
-    assert "Resume with: semblance rag golden -d sample" in text
+    assert "Resume with: embassay rag golden -d sample" in text
     assert "--force" not in text.split("Resume with:")[1]
     assert "Traceback" not in text
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "partial"
@@ -181,7 +181,7 @@ def test_an_interrupt_says_how_to_resume_without_redoing(tmp_path, grades):
 
 
 @pytest.mark.slow
-def test_the_budget_stops_and_a_higher_one_goes_on(tmp_path, semblance):
+def test_the_budget_stops_and_a_higher_one_goes_on(tmp_path, embassay):
     """Exit code 5 with everything kept; the run ends like one that was never stopped, and paid for nothing twice."""
     pytest.importorskip("openai")
     with StubServer(chat=judging()) as server:
@@ -192,11 +192,11 @@ def test_the_budget_stops_and_a_higher_one_goes_on(tmp_path, semblance):
             "--out",
             "run",
         )
-        done = semblance(*arguments, "--max-cost", "0.2", check_code=5)
+        done = embassay(*arguments, "--max-cost", "0.2", check_code=5)
         assert "Resume with a higher --max-cost" in done.stderr
         stopped = server.requests["/v1/chat/completions"]
-        semblance(*arguments, "--max-cost", "20")
+        embassay(*arguments, "--max-cost", "20")
         both = server.requests["/v1/chat/completions"]
-        semblance(*arguments[:-1], "whole", env={"SEMBLANCE_CACHE": str(tmp_path / "other")})
+        embassay(*arguments[:-1], "whole", env={"EMBASSAY_CACHE": str(tmp_path / "other")})
         assert 0 < stopped < both == server.requests["/v1/chat/completions"] - both
     assert artefacts(tmp_path / "run") == artefacts(tmp_path / "whole")

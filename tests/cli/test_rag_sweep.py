@@ -1,4 +1,4 @@
-"""`semblance rag sweep` as a user types it: the sample, plans, mistakes, failures, kills."""
+"""`embassay rag sweep` as a user types it: the sample, plans, mistakes, failures, kills."""
 
 import json
 import os
@@ -33,42 +33,42 @@ def config(tmp_path):
     return path
 
 
-def test_from_the_file_to_the_choice(semblance, tmp_path, config):
+def test_from_the_file_to_the_choice(embassay, tmp_path, config):
     """The stack to use, a report, and rows and values per query as JSON; rules of the command line win."""
-    shown = semblance("rag", "sweep", config, "--out", "run").stdout
+    shown = embassay("rag", "sweep", config, "--out", "run").stdout
     assert "wordllama" in shown
     assert (tmp_path / "run" / "report.html").exists()
     said = json.loads(
-        semblance("rag", "sweep", config, "--out", "run", "--budget", "0", "--sla-ms", "900", "--json").stdout
+        embassay("rag", "sweep", config, "--out", "run", "--budget", "0", "--sla-ms", "900", "--json").stdout
     )
     head = [row for row in said["results"] if row["measure"] == "RA-nWG@10"]
     assert len({row["system"] for row in head}) == 16
     assert len([row for row in said["per_query"] if row["measure"] == "RA-nWG@10"]) == 16 * 15
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert (manifest["rules"]["budget"], manifest["rules"]["sla_ms"]) == (0, 900)
-    assert manifest["command"].startswith("semblance rag sweep")
+    assert manifest["command"].startswith("embassay rag sweep")
     assert len(manifest["sessions"]) == 2
 
 
-def test_a_plan_computes_nothing(semblance, tmp_path, config):
+def test_a_plan_computes_nothing(embassay, tmp_path, config):
     """Combinations, texts, pairs, price, time and disk, and no folder."""
-    shown = semblance("rag", "sweep", config, "--out", "run", "--dry-run").stdout
+    shown = embassay("rag", "sweep", config, "--out", "run", "--dry-run").stdout
     assert "16 combinations on 2 indexes" in shown
     assert "$0: every system runs here" in shown
-    said = json.loads(semblance("rag", "sweep", config, "--dry-run", "--json", "--limit", "4").stdout)
+    said = json.loads(embassay("rag", "sweep", config, "--dry-run", "--json", "--limit", "4").stdout)
     assert said["combinations"] == 16
     assert {cell["task"]: cell["items"] for cell in said["cells"]} == {"embed": 151, "rerank": 4}
     assert not (tmp_path / "run").exists()
 
 
-def test_a_plan_prices_a_server_without_asking_it(semblance, config):
+def test_a_plan_prices_a_server_without_asking_it(embassay, config):
     """No key is needed; what is not known is asked for."""
     config.write_text(
         CONFIG.replace("encoder: wordllama", "encoder: openai:text-embedding-3-small").replace(
             "overlap", "'jina:x?price=2'"
         )
     )
-    said = json.loads(semblance("rag", "sweep", config, "--dry-run", "--json").stdout)
+    said = json.loads(embassay("rag", "sweep", config, "--dry-run", "--json").stdout)
     usd = {cell["task"]: cell["usd"] for cell in said["cells"]}
     assert usd["embed"] > 0
     assert usd["rerank"] > 0.01
@@ -84,27 +84,27 @@ def test_a_plan_prices_a_server_without_asking_it(semblance, config):
         ("encoder: wordllama", "encoder: [", "not valid YAML"),
     ],
 )
-def test_a_mistake_is_one_line(semblance, tmp_path, config, old, new, message):
+def test_a_mistake_is_one_line(embassay, tmp_path, config, old, new, message):
     """Before anything is computed: no folder is made."""
     config.write_text(CONFIG.replace(old, new))
     code = 4 if "YAML" in message else 2
-    errors = " ".join(semblance("rag", "sweep", config, "--out", "run", check_code=code).stderr.split())
+    errors = " ".join(embassay("rag", "sweep", config, "--out", "run", check_code=code).stderr.split())
     assert message in errors
     assert not (tmp_path / "run").exists()
 
 
-def test_an_encoder_that_fails_is_exit_code_3(semblance, tmp_path, config):
+def test_an_encoder_that_fails_is_exit_code_3(embassay, tmp_path, config):
     """The others are measured and shown; the last line says what failed and how to go on."""
     config.write_text(CONFIG.replace("encoder: wordllama", "encoder: [wordllama, 'onnx:./nothing']"))
-    done = semblance("rag", "sweep", config, "--out", "run", check_code=3)
+    done = embassay("rag", "sweep", config, "--out", "run", check_code=3)
     assert "the same command tries the failed cells again" in " ".join(done.stderr.split())
     assert len(list((tmp_path / "run").glob("items/**/*.parquet"))) == 2
 
 
 def _start(path, config, cache):
     return subprocess.Popen(
-        [sys.executable, "-m", "semblance", "rag", "sweep", str(config), "--out", str(path)],
-        env={**os.environ, "SEMBLANCE_CACHE": str(cache)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "embassay", "rag", "sweep", str(config), "--out", str(path)],
+        env={**os.environ, "EMBASSAY_CACHE": str(cache)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, config):
     assert json.loads((broken / "manifest.json").read_text())["status"] == "finished"
 
 
-def test_a_limit_of_cost_stops_and_resumes(semblance, config):
+def test_a_limit_of_cost_stops_and_resumes(embassay, config):
     """Prices of the config count; what is paid for is kept, and a higher limit ends the sweep."""
     pytest.importorskip("openai")
     with StubServer() as stub:
@@ -154,9 +154,9 @@ def test_a_limit_of_cost_stops_and_resumes(semblance, config):
         config.write_text(text.replace("overlap", f"'{reranker}'").replace("[20, 50]", "[10]"))
         command = ("rag", "sweep", config, "--out", "run")
         key = {"OPENAI_API_KEY": "of-openai", "JINA_API_KEY": "of-jina"}
-        done = semblance(*command, "--max-cost", "0.001", env=key, check_code=5)
-        assert "Resume with a higher --max-cost: semblance rag sweep" in done.stderr
-        said = json.loads(semblance(*command, "--max-cost", "1", "--json", env=key).stdout)
+        done = embassay(*command, "--max-cost", "0.001", env=key, check_code=5)
+        assert "Resume with a higher --max-cost: embassay rag sweep" in done.stderr
+        said = json.loads(embassay(*command, "--max-cost", "1", "--json", env=key).stdout)
     systems = {row["system"] for row in said["results"] if row["measure"] == "RA-nWG@10"}
     assert len(systems) == 4
     assert any("jina" in name for name in systems)

@@ -30,10 +30,10 @@ def stub():
         ("ollama:nomic-embed-text?base_url={}&key=MY_KEY", "MY_KEY"),
     ],
 )
-def test_a_run_keeps_no_key(semblance, stub, tmp_path, spec, key):
+def test_a_run_keeps_no_key(embassay, stub, tmp_path, spec, key):
     """It gets its vectors with the key, counts what they cost, and leaves the key in no file and no output."""
-    env = {key: KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
-    done = semblance(*RUN, "-s", spec.format(stub.url), "--out", "one", env=env)
+    env = {key: KEY, "EMBASSAY_CACHE": str(tmp_path / "cache")}
+    done = embassay(*RUN, "-s", spec.format(stub.url), "--out", "one", env=env)
     assert KEY in stub.seen_keys
     assert "Spent $" in done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
@@ -42,27 +42,27 @@ def test_a_run_keeps_no_key(semblance, stub, tmp_path, spec, key):
     assert sum(model["requests"] for model in spent["systems"].values()) == stub.requests.total()
 
 
-def test_a_wrong_key_is_one_line_with_the_mend(semblance, stub, tmp_path):
+def test_a_wrong_key_is_one_line_with_the_mend(embassay, stub, tmp_path):
     """Exit code 3; the key is hidden where the server repeats it."""
-    env = {"COHERE_API_KEY": "a-wrong-key-of-mine", "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+    env = {"COHERE_API_KEY": "a-wrong-key-of-mine", "EMBASSAY_CACHE": str(tmp_path / "cache")}
     spec = f"cohere:embed-v4.0?base_url={stub.url}"
-    done = semblance(*RUN, "-s", spec, "--out", "one", env=env, check_code=3)
+    done = embassay(*RUN, "-s", spec, "--out", "one", env=env, check_code=3)
     assert "status 401: Incorrect API key provided: [key]. Check the key" in " ".join(done.stderr.split())
     assert "a-wrong-key-of-mine" not in done.stdout + done.stderr
     assert _files_with("a-wrong-key-of-mine", tmp_path) == []
 
 
-def test_a_missing_key_is_known_before_any_work(semblance, tmp_path):
+def test_a_missing_key_is_known_before_any_work(embassay, tmp_path):
     """Which variable, and how to set it; nothing is written."""
     env = {"COHERE_API_KEY": "", "CO_API_KEY": ""}
-    done = semblance(*RUN, "-s", "cohere:embed-v4.0", "--out", "one", env=env, check_code=3)
+    done = embassay(*RUN, "-s", "cohere:embed-v4.0", "--out", "one", env=env, check_code=3)
     assert "COHERE_API_KEY or CO_API_KEY is not set" in done.stderr
     assert not (tmp_path / "one").exists()
 
 
-def test_a_dead_server_is_one_line_with_the_mend(semblance, tmp_path):
+def test_a_dead_server_is_one_line_with_the_mend(embassay, tmp_path):
     """What was tried, and what to look at."""
-    done = semblance(
+    done = embassay(
         *RUN, "-s", "ollama:m?base_url=http://127.0.0.1:9&dimensions=8", "--out", "one", check_code=3
     )
     assert "no connection" in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.cli import waiting
+from embassay.cli import waiting
 
 
 @pytest.fixture

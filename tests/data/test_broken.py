@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError
+from embassay.data import open_dataset
+from embassay.errors import DataError
 
 ROW = '{"id": "a", "text": "one"}\n'
 RATED = "id,text,summary,overall\n"

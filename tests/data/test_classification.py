@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError
+from embassay.data import open_dataset
+from embassay.errors import DataError
 
 ROWS = "text,label,split\n" + "".join(
     f"{split} {n},{n % 2},{split}\n" for split in ("train", "dev", "test") for n in range(6)

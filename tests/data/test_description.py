@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import UsageError
+from embassay.data import open_dataset
+from embassay.errors import UsageError
 
 
 @pytest.fixture

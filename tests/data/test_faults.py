@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.data.faults import collecting
-from semblance.errors import DataError
+from embassay.data import open_dataset
+from embassay.data.faults import collecting
+from embassay.errors import DataError
 
 FILES = {
     "bytes.jsonl": (b'{"text": "a"}\n{"text": "\xe9"}\n{"text": "b"}\n{"text": "\xff"}\n', [2, 4]),

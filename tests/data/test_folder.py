@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance.data import grade_map, open_dataset
-from semblance.errors import UsageError
+from embassay.data import grade_map, open_dataset
+from embassay.errors import UsageError
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError
+from embassay.data import open_dataset
+from embassay.errors import DataError
 
 
 def _write(path: Path, *rows: dict[str, Any]) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.data import DATASETS, SHAPES, Dataset, open_dataset, parse_mapping
-from semblance.errors import DataError, UsageError
+from embassay.data import DATASETS, SHAPES, Dataset, open_dataset, parse_mapping
+from embassay.errors import DataError, UsageError
 
 TABLE = "id,text,body,summary,topic,split,lang\n1,a,A,s1,x,train,en\n2,b,B,s2,y,test,fr\n3,c,C,s3,x,test,fr\n"
 

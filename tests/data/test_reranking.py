@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError
-from semblance.records import RerankingSet
+from embassay.data import open_dataset
+from embassay.errors import DataError
+from embassay.records import RerankingSet
 
 
 def _write(path: Path, *rows: dict[str, Any]) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.data import DATASETS, SHAPES, Dataset, open_dataset
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.data import DATASETS, SHAPES, Dataset, open_dataset
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_preferred_summaries(sample: Dataset) -> None:
 
 def test_comparisons_keep_the_stored_order(sample: Dataset) -> None:
     """The first summary is the one stored first."""
-    lines = files("semblance.data").joinpath("sample", "summaries.jsonl").read_text("utf-8").splitlines()
+    lines = files("embassay.data").joinpath("sample", "summaries.jsonl").read_text("utf-8").splitlines()
     stored: dict[str, str] = {}
     for row in map(json.loads, lines):
         stored.setdefault(row["doc_id"], row["text"])
@@ -165,13 +165,13 @@ def test_languages_can_be_had_alone(sample: Dataset) -> None:
 
 
 def test_is_in_the_catalogue() -> None:
-    """`semblance list datasets` shows it, with its language and shapes."""
+    """`embassay list datasets` shows it, with its language and shapes."""
     entry = DATASETS.get("sample")
     assert dict(entry.facts) == {"lang": "mul", "shapes": " ".join(SHAPES)}
 
 
 def _judgements() -> list[dict[str, object]]:
-    text = files("semblance.data").joinpath("sample", "judgements.jsonl").read_text("utf-8")
+    text = files("embassay.data").joinpath("sample", "judgements.jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -194,7 +194,7 @@ def test_the_recorded_judge_is_whole() -> None:
 
 def test_the_recorded_judge_agrees_with_the_grades() -> None:
     """With the grades of the sample's authors: the same in three of four, never two apart, the same above 3."""
-    text = files("semblance.data").joinpath("sample", "questions.jsonl").read_text("utf-8")
+    text = files("embassay.data").joinpath("sample", "questions.jsonl").read_text("utf-8")
     graded = {
         (row["id"], passage): grade
         for row in map(json.loads, text.splitlines())

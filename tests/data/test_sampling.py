@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.data import draw, draw_stratified, open_dataset
-from semblance.errors import UsageError
+from embassay.data import draw, draw_stratified, open_dataset
+from embassay.errors import UsageError
 
 IDS = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=30, unique=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.data import open_dataset
+from embassay.data import open_dataset
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / ".." / "shared" / "data"
@@ -40,7 +40,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_DATA", str(DATA))
+    monkeypatch.setenv("EMBASSAY_DATA", str(DATA))
 
 
 def test_every_description_is_tested() -> None:

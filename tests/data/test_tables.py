@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.data import open_dataset
+from embassay.data import open_dataset
 
 Rows = Sequence[Mapping[str, Any]]
 

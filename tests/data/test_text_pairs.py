@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError
+from embassay.data import open_dataset
+from embassay.errors import DataError
 
 Table = Callable[..., str]
 

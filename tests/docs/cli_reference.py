@@ -36,10 +36,10 @@ class Command:
     options: tuple[Option, ...]
 
 
-def commands(app: Any = None, path: str = "semblance") -> Iterator[Command]:
+def commands(app: Any = None, path: str = "embassay") -> Iterator[Command]:
     """Every command of the app; first the app itself, for the options that stand before a command."""
     if app is None:
-        from semblance.cli.main import app
+        from embassay.cli.main import app
 
         yield _command(path, app.registered_callback.callback)
     for info in app.registered_commands:

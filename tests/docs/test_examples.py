@@ -25,15 +25,15 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONT
 @pytest.fixture
 def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an example registers is gone after its page."""
-    from semblance.data import DATASETS
-    from semblance.measures import MEASURES
-    from semblance.protocols import pteb, sage
-    from semblance.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
-    from semblance.search.indexes import INDEXES
-    from semblance.systems import SYSTEMS
-    from semblance.systems.chat import CHAT_MODELS
-    from semblance.systems.rerankers import RERANKERS
-    from semblance.text import PERTURBATIONS, TOKENIZERS
+    from embassay.data import DATASETS
+    from embassay.measures import MEASURES
+    from embassay.protocols import pteb, sage
+    from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+    from embassay.search.indexes import INDEXES
+    from embassay.systems import SYSTEMS
+    from embassay.systems.chat import CHAT_MODELS
+    from embassay.systems.rerankers import RERANKERS
+    from embassay.text import PERTURBATIONS, TOKENIZERS
 
     parts = (SYSTEMS, RERANKERS, CHAT_MODELS, PARAPHRASERS, INDEXES)
     for registry in (DATASETS, MEASURES, PERTURBATIONS, TOKENIZERS, sage.TASKS, pteb.TASKS, *parts):

@@ -24,9 +24,9 @@ GROUPS = {
     "llms": "parrot",
 }
 USE = """
-from semblance.measures import MEASURES
-from semblance.text import PERTURBATIONS, perturb
-from semblance.systems.rerankers import RERANKERS
+from embassay.measures import MEASURES
+from embassay.text import PERTURBATIONS, perturb
+from embassay.systems.rerankers import RERANKERS
 print(MEASURES.build("Exact")(["a", "b"], ["a", "c"]))
 edit = PERTURBATIONS.build("drop_vowels")
 print(perturb(edit, "banana", seed=1, text_id="x") == perturb(edit, "banana", seed=1, text_id="x"))
@@ -69,8 +69,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed
 
 
-def _semblance(target: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "semblance", *arguments]
+def _embassay(target: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "embassay", *arguments]
     return subprocess.run(
         command, env=_environment(target), cwd=target.parent, capture_output=True, text=True, check=False
     )
@@ -85,8 +85,8 @@ def test_each_takes_under_ten_lines() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_an_installed_package_is_listed(target: Path, group: str) -> None:
-    """`semblance list` shows what the package brings, and where it comes from."""
-    done = _semblance(target, "list", group)
+    """`embassay list` shows what the package brings, and where it comes from."""
+    done = _embassay(target, "list", group)
     assert done.returncode == 0, done.stderr
     line = next(line for line in done.stdout.splitlines() if line.startswith(f"{GROUPS[group]} "))
     assert "from the package my-package" in line
@@ -96,12 +96,12 @@ def test_an_installed_package_is_listed(target: Path, group: str) -> None:
 def test_a_run_with_the_new_system_on_the_new_dataset(target: Path) -> None:
     """The system and the dataset of the package are named on the command line like any other."""
     arguments = ("-s", "letters", "-d", "tickets", "-t", "clustering", "--tokenizer", "words", "--out", "run")
-    done = _semblance(target, "sage", "run", *arguments)
+    done = _embassay(target, "sage", "run", *arguments)
     assert done.returncode == 0, done.stderr
     assert '"system": "letters"' in (target.parent / "run" / "results.jsonl").read_text(
         encoding="utf-8"
     ).replace('":"', '": "')
-    checked = _semblance(target, "data", "check", "tickets", "--no-near")
+    checked = _embassay(target, "data", "check", "tickets", "--no-near")
     assert "sage clustering" in checked.stdout, checked.stderr
 
 
@@ -123,7 +123,7 @@ def test_a_run_of_the_new_task(target: Path) -> None:
         "1",
     )
     for out, asked in (("both", ("-t", "sts_one_side", "-t", "sts")), ("paper", ("-t", "sts"))):
-        done = _semblance(target, "pteb", "run", *common, *asked, "--out", out)
+        done = _embassay(target, "pteb", "run", *common, *asked, "--out", out)
         assert done.returncode == 0, done.stderr
     headlines = {}
     for out in ("both", "paper"):
@@ -160,7 +160,7 @@ def _broken(folder: Path, points: str, code: str, package: str = "broken-package
     return folder
 
 
-SYSTEM = "[semblance.systems]\nodd = broken_package:Odd\n"
+SYSTEM = "[embassay.systems]\nodd = broken_package:Odd\n"
 BROKEN = {
     "import": (
         SYSTEM,
@@ -177,12 +177,12 @@ BROKEN = {
         "The package 'broken-package' makes the system 'odd' of the type Odd, which has no encode.",
     ),
     "no dataset": (
-        "[semblance.datasets]\nodd = broken_package:odd\n",
+        "[embassay.datasets]\nodd = broken_package:odd\n",
         "def odd():\n    return ['a']",
         "The package 'broken-package' makes the dataset 'odd' of the type list, which has no load.",
     ),
     "taken name": (
-        "[semblance.systems]\nbm25 = broken_package:Odd\n",
+        "[embassay.systems]\nbm25 = broken_package:Odd\n",
         "class Odd: pass",
         "The package 'broken-package' brings the system 'bm25', a name that is taken.",
     ),
@@ -197,7 +197,7 @@ def test_a_broken_package_is_named_in_one_line(tmp_path: Path, points: str, code
     system, dataset = ("letterz", "sample") if "taken" in told else ("odd", "sample")
     if "datasets" in points:
         system, dataset = "jaccard", "odd"
-    done = _semblance(
+    done = _embassay(
         folder, "sage", "run", "-s", system, "-d", dataset, "--tokenizer", "words", "--out", "run"
     )
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
@@ -210,8 +210,8 @@ def test_a_broken_package_is_named_in_one_line(tmp_path: Path, points: str, code
 def test_two_packages_of_one_name(tmp_path: Path) -> None:
     """Both packages are named."""
     folder = _broken(tmp_path / "installed", SYSTEM, "Odd = dict")
-    _broken(folder, "[semblance.systems]\nodd = other_package:Odd\n", "Odd = dict", "other-package")
-    done = _semblance(folder, "list", "systems")
+    _broken(folder, "[embassay.systems]\nodd = other_package:Odd\n", "Odd = dict", "other-package")
+    done = _embassay(folder, "list", "systems")
     assert done.returncode == 2
     assert "other-package" in done.stderr
     assert "broken-package" in done.stderr
@@ -222,7 +222,7 @@ def test_two_packages_of_one_name(tmp_path: Path) -> None:
 def test_a_broken_package_leaves_the_others_alone(tmp_path: Path) -> None:
     """It is listed, and what does not name it works."""
     folder = _broken(tmp_path / "installed", SYSTEM, "import a_module_that_is_not_there")
-    assert "from the package broken-package" in _semblance(folder, "list", "systems").stdout
+    assert "from the package broken-package" in _embassay(folder, "list", "systems").stdout
     arguments = ("-s", "jaccard", "-t", "clustering", "--tokenizer", "words", "--out", "run", "--limit", "10")
-    done = _semblance(folder, "sage", "run", *arguments)
+    done = _embassay(folder, "sage", "run", *arguments)
     assert done.returncode == 0, done.stderr

@@ -12,12 +12,12 @@ from types import ModuleType
 import pytest
 import yaml
 
-import semblance
-from semblance import errors
-from semblance.protocols.sage.options import SageOptions
-from semblance.protocols.sage.sensitivity import KINDS, expected
-from semblance.protocols.sage.tasks import TASK_NAMES, TASKS
-from semblance.records import Result
+import embassay
+from embassay import errors
+from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.sensitivity import KINDS, expected
+from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
+from embassay.records import Result
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -55,7 +55,7 @@ def test_every_command_and_option_is_in_the_page() -> None:
     """The reference leaves nothing out: each spelling of each option of each command can be found in it."""
     page = _page("cli")
     commands = list(_cli_reference().commands())
-    assert {"semblance demo", "semblance list", "semblance sage run", "semblance report"} <= {
+    assert {"embassay demo", "embassay list", "embassay sage run", "embassay report"} <= {
         command.path for command in commands
     }
     for command in commands:
@@ -68,9 +68,9 @@ def test_every_command_and_option_is_in_the_page() -> None:
 def test_every_exit_code_is_in_the_pages() -> None:
     """Codes and names of all errors stand on the pages about the command line, runs and errors."""
     for kind in vars(errors).values():
-        if isinstance(kind, type) and issubclass(kind, errors.SemblanceError):
+        if isinstance(kind, type) and issubclass(kind, errors.EmbassayError):
             assert f"| `{kind.__name__}` | {kind.exit_code} |" in _page("errors")
-            if kind is not errors.SemblanceError:
+            if kind is not errors.EmbassayError:
                 assert f"| {kind.exit_code} |" in _page("cli")
                 assert f"| {kind.exit_code} |" in _page("runs")
 
@@ -123,7 +123,7 @@ def test_result_columns_are_in_the_page() -> None:
 @pytest.mark.slow
 def test_every_table_is_in_the_page(tmp_path: Path) -> None:
     """The tables that a run of all five tasks writes are those that docs/sage.md lists."""
-    run = semblance.sage.run(["jaccard"], limit=12, tokenizer="words", out=tmp_path / "run")
+    run = embassay.sage.run(["jaccard"], limit=12, tokenizer="words", out=tmp_path / "run")
     written = {path.stem for path in (run.path / "tables").iterdir()}
     section = _page("sage").partition("## Tables of a run")[2]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
@@ -132,14 +132,14 @@ def test_every_table_is_in_the_page(tmp_path: Path) -> None:
 
 def test_every_extension_point_is_in_the_page() -> None:
     """Every registry that other packages can join is listed with its entry-point group."""
-    from semblance.data import DATASETS
-    from semblance.measures import MEASURES
-    from semblance.systems import SYSTEMS
-    from semblance.text import PERTURBATIONS, TOKENIZERS
+    from embassay.data import DATASETS
+    from embassay.measures import MEASURES
+    from embassay.systems import SYSTEMS
+    from embassay.text import PERTURBATIONS, TOKENIZERS
 
     page = _page("extending")
     for registry in (SYSTEMS, DATASETS, PERTURBATIONS, MEASURES, TOKENIZERS):
-        assert f"`semblance.{registry.kind}s`" in page
+        assert f"`embassay.{registry.kind}s`" in page
 
 
 def test_an_extension_takes_under_ten_lines() -> None:
@@ -180,4 +180,4 @@ def test_the_version_is_said_once_and_the_same() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     top = re.search(r"^## \[?(\d+\.\d+\.\d+)", changelog, re.MULTILINE)
     assert top is not None
-    assert semblance.__version__ == project == top[1]
+    assert embassay.__version__ == project == top[1]

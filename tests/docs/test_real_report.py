@@ -28,7 +28,7 @@ def _commands(*more: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("more", [(), ("--quick",), ("--hume-results", "results.json.gz")])
 def test_every_file_that_a_step_reads_is_there(more: tuple[str, ...]) -> None:
     """Descriptions of datasets, configurations and scripts are in the repository; options are those of the commands."""
-    from semblance.cli.main import app
+    from embassay.cli.main import app
 
     groups = {group.name for group in app.registered_groups} | {
         one.name or one.callback.__name__ for one in app.registered_commands if one.callback

@@ -6,13 +6,13 @@ import importlib.util
 
 import pytest
 
-import semblance.measures
+import embassay.measures
+from embassay.measures import MEASURES
+from embassay.systems import SYSTEMS
+from embassay.text import PERTURBATIONS
 from reference_pages.measured import DATA, FUNCTIONS, example
 from reference_pages.pages import FOLDER, PAGES
 from reference_pages.perturbed import EDITS, SPELLED, edited
-from semblance.measures import MEASURES
-from semblance.systems import SYSTEMS
-from semblance.text import PERTURBATIONS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ir_measures") is None, reason="needs the extra ir")
 
@@ -54,10 +54,10 @@ def test_the_example_can_be_followed() -> None:
 def test_every_public_function_of_the_measures_is_there() -> None:
     """What can be imported can be looked up."""
     page = PAGES["measures.md"]()
-    for name in semblance.measures.__all__:
-        found = getattr(semblance.measures, name)
+    for name in embassay.measures.__all__:
+        found = getattr(embassay.measures, name)
         if callable(found) and not isinstance(found, type) and name != "MEASURES":
-            assert f"`semblance.measures.{name}`" in page or f"### `{name}(" in page, name
+            assert f"`embassay.measures.{name}`" in page or f"### `{name}(" in page, name
 
 
 def test_every_perturbation_and_system_has_a_section() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.doctor import Check, examine
+from embassay.cli.main import app
+from embassay.doctor import Check, examine
 
 
 def _by_name(cache: Path) -> dict[str, Check]:
@@ -43,7 +43,7 @@ def test_a_vocabulary_that_is_not_here_is_not_fetched(
 def test_keys_are_named_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable's name only, on the terminal and as JSON."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-secret-secret")
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path))
     for arguments in (["doctor"], ["doctor", "--json"]):
         said = CliRunner().invoke(app, arguments).output
         assert "OPENAI_API_KEY" in said
@@ -56,8 +56,8 @@ def test_a_broken_encoder_is_an_exit_code(tmp_path: Path, monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> None:
         raise ValueError("weights are damaged\nand more")
 
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path))
-    monkeypatch.setattr("semblance.systems.open_system", fail)
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path))
+    monkeypatch.setattr("embassay.systems.open_system", fail)
     done = CliRunner().invoke(app, ["doctor", "--json"])
     assert done.exit_code == 3
     checks = {one["name"]: one for one in json.loads(done.output)["checks"]}
@@ -68,7 +68,7 @@ def test_a_broken_encoder_is_an_exit_code(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_table_fits_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """80 columns; every extra has a row."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 0, done.output

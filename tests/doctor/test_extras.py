@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.doctor.extras import PURPOSES, _ordered, extras
+from embassay.doctor.extras import PURPOSES, _ordered, extras
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
 FOR_DEVELOPERS = {"test", "check", "vendors", "fuzz"}
@@ -31,7 +31,7 @@ def test_missing_and_old_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert (found["onnx"].missing, found["onnx"].here) == (("absent-package",), False)
     assert found["llm"].old == (f"typer {metadata.version('typer')} (needs 999.1)",)
     assert found["web"].here
-    assert found["onnx"].mend == "pip install 'semblance-eval[onnx]'"
+    assert found["onnx"].mend == "pip install 'embassay[onnx]'"
 
 
 def test_not_installed_at_all() -> None:

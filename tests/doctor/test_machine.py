@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from semblance import accelerator
-from semblance.doctor import machine
-from semblance.doctor.machine import chosen_device, look
+from embassay import accelerator
+from embassay.doctor import machine
+from embassay.doctor.machine import chosen_device, look
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     assert "though there is a card: torch for CUDA is not installed" in said
     assert chosen_device([]) == ("cpu", "the processor: there is no CUDA card")
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
-    assert chosen_device(["NVIDIA H100"]) == ("cpu", "the processor, as SEMBLANCE_DEVICE says")
+    assert chosen_device(["NVIDIA H100"]) == ("cpu", "the processor, as EMBASSAY_DEVICE says")
     for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "no device")):
         monkeypatch.setenv(accelerator.VARIABLE, asked)
         device, said = chosen_device([])

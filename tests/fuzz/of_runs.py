@@ -27,8 +27,8 @@ def _run(folder: Path, name: str, content: bytes) -> Path:
 
 
 def cell_record(content: bytes, folder: Path) -> object:
-    from semblance.runs.cells import Cell
-    from semblance.runs.folder import RunFolder
+    from embassay.runs.cells import Cell
+    from embassay.runs.folder import RunFolder
 
     cell = Cell("task", "dataset", "a", "k", 1, None)
     path = RunFolder(folder).cell_path(cell)
@@ -40,8 +40,8 @@ def cell_record(content: bytes, folder: Path) -> object:
 def a_cell() -> bytes:
     import numpy as np
 
-    from semblance.records import Component, Score, Skipped
-    from semblance.runs.cells import CellRecord, record_to_json
+    from embassay.records import Component, Score, Skipped
+    from embassay.runs.cells import CellRecord, record_to_json
 
     record = CellRecord(
         "k", "task", "dataset", "a", "done", "", 1.5, (Score("", "", "m", 0.5, 2),),
@@ -52,7 +52,7 @@ def a_cell() -> bytes:
 
 
 def spending(content: bytes, folder: Path) -> object:
-    from semblance.runs.spending import Spending
+    from embassay.runs.spending import Spending
 
     path = folder / "spending.jsonl"
     path.write_bytes(content)
@@ -63,8 +63,8 @@ def exported(name: str) -> Read:
     """Every form in which runs leave for other tools."""
 
     def read(content: bytes, folder: Path) -> object:
-        from semblance.errors import SemblanceError
-        from semblance.interchange import FORMS, export
+        from embassay.errors import EmbassayError
+        from embassay.interchange import FORMS, export
 
         run = folder / "run"
         run.mkdir()
@@ -72,7 +72,7 @@ def exported(name: str) -> Read:
         for form in FORMS:
             try:
                 export([run], form, folder / f"out-{form}")
-            except SemblanceError:
+            except EmbassayError:
                 continue
         return run
 
@@ -83,13 +83,13 @@ def compared(name: str) -> Read:
     """What `compare` and `gate` read."""
 
     def read(content: bytes, folder: Path) -> object:
-        from semblance.errors import SemblanceError
-        from semblance.protocols.compare.pairs import compare_systems
-        from semblance.protocols.compare.values import read_values
-        from semblance.protocols.gate.rows import read_rows
+        from embassay.errors import EmbassayError
+        from embassay.protocols.compare.pairs import compare_systems
+        from embassay.protocols.compare.values import read_values
+        from embassay.protocols.gate.rows import read_rows
 
         _run(folder, name, content)
-        with contextlib.suppress(SemblanceError):
+        with contextlib.suppress(EmbassayError):
             read_rows(folder)
         return compare_systems(read_values(folder), "a", "b")
 
@@ -97,11 +97,11 @@ def compared(name: str) -> Read:
 
 
 def served(name: str) -> Read:
-    """A folder that `semblance serve` looks at: whatever lies there, the others are served."""
+    """A folder that `embassay serve` looks at: whatever lies there, the others are served."""
 
     def read(content: bytes, folder: Path) -> object:
-        from semblance.web.leaderboard.library import Library
-        from semblance.web.leaderboard.service import Service
+        from embassay.web.leaderboard.library import Library
+        from embassay.web.leaderboard.service import Service
 
         run = folder / "run"
         run.mkdir()
@@ -118,7 +118,7 @@ def served(name: str) -> Read:
 
 def reported(content: bytes, folder: Path) -> object:
     """The whole page of a run whose results are another's."""
-    from semblance.report import write_report
+    from embassay.report import write_report
 
     return write_report(_run(folder, "results.jsonl", content), out=folder / "page.html")
 
@@ -127,7 +127,7 @@ def published(name: str) -> Read:
     """Results of MTEB, in a folder of their layout, imported as a run."""
 
     def read(content: bytes, folder: Path) -> object:
-        from semblance.interchange import import_results, read_results
+        from embassay.interchange import import_results, read_results
 
         place = folder / "results" / "org__model" / "1"
         place.mkdir(parents=True)
@@ -150,10 +150,10 @@ META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languag
 
 def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
-    from semblance.runs.answer_cache import AnswerCache
-    from semblance.runs.embedding_cache import EmbeddingCache
-    from semblance.runs.pair_cache import PairCache
-    from semblance.runs.store import seal
+    from embassay.runs.answer_cache import AnswerCache
+    from embassay.runs.embedding_cache import EmbeddingCache
+    from embassay.runs.pair_cache import PairCache
+    from embassay.runs.store import seal
 
     key = b"k" * 32
     answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
@@ -179,7 +179,7 @@ def cache_row(content: bytes, folder: Path) -> object:
 
 def cache_file(content: bytes, folder: Path) -> object:
     """A cache's file with the content written over some of it; the first two bytes say where."""
-    from semblance.runs.answer_cache import AnswerCache
+    from embassay.runs.answer_cache import AnswerCache
 
     path = folder / "answers.sqlite"
     whole = bytearray(_cache())
@@ -195,8 +195,8 @@ def cache_file(content: bytes, folder: Path) -> object:
 
 @lru_cache(maxsize=1)
 def _cache() -> bytes:
-    from semblance.contracts import Completion, Usage
-    from semblance.runs.answer_cache import AnswerCache
+    from embassay.contracts import Completion, Usage
+    from embassay.runs.answer_cache import AnswerCache
 
     with tempfile.TemporaryDirectory() as folder:
         store = AnswerCache.open(Path(folder) / "answers.sqlite")
@@ -206,7 +206,7 @@ def _cache() -> bytes:
 
 
 def golden_record(content: bytes, folder: Path) -> object:
-    from semblance.protocols.rag.golden.summary import read_golden
+    from embassay.protocols.rag.golden.summary import read_golden
 
     path = folder / "golden.json"
     path.write_bytes(content)
@@ -215,7 +215,7 @@ def golden_record(content: bytes, folder: Path) -> object:
 
 @lru_cache(maxsize=1)
 def a_golden() -> bytes:
-    from semblance.protocols.rag.golden.summary import (
+    from embassay.protocols.rag.golden.summary import (
         Golden,
         Query,
         RankingFacts,
@@ -236,14 +236,14 @@ def a_golden() -> bytes:
 
 def golden_lines(content: bytes, folder: Path) -> object:
     """Artefacts, the log of a judge's answers, and the manifest of a stage."""
-    from semblance.errors import SemblanceError
-    from semblance.protocols.rag.golden.call_log import CallLog
-    from semblance.protocols.rag.golden.layout import QueryFolder
-    from semblance.protocols.rag.golden.stages import read_manifest, read_rows
+    from embassay.errors import EmbassayError
+    from embassay.protocols.rag.golden.call_log import CallLog
+    from embassay.protocols.rag.golden.layout import QueryFolder
+    from embassay.protocols.rag.golden.stages import read_manifest, read_rows
 
     path = folder / "calls.jsonl"
     path.write_bytes(content)
-    with contextlib.suppress(SemblanceError):
+    with contextlib.suppress(EmbassayError):
         read_rows(path)
     of_query = QueryFolder(folder, "q01")
     of_query.manifest("S1").parent.mkdir(parents=True)
@@ -253,15 +253,15 @@ def golden_lines(content: bytes, folder: Path) -> object:
 
 
 def golden_settings(content: bytes, folder: Path) -> object:
-    from semblance.protocols.rag.golden.config import request_of, resolve
+    from embassay.protocols.rag.golden.config import request_of, resolve
 
-    path = folder / "semblance.toml"
+    path = folder / "embassay.toml"
     path.write_bytes(content)
     return request_of(resolve({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path))
 
 
 def recorded_judge(content: bytes, folder: Path) -> object:
-    from semblance.protocols.rag.judges.recorded import read_recording
+    from embassay.protocols.rag.judges.recorded import read_recording
 
     path = folder / "judge.jsonl"
     path.write_bytes(content)
@@ -269,7 +269,7 @@ def recorded_judge(content: bytes, folder: Path) -> object:
 
 
 def checked_by_people(content: bytes, folder: Path) -> object:
-    from semblance.protocols.rag.golden.check_file import FinalList, Listed, read_check
+    from embassay.protocols.rag.golden.check_file import FinalList, Listed, read_check
 
     path = folder / "check.csv"
     path.write_bytes(content)
@@ -277,7 +277,7 @@ def checked_by_people(content: bytes, folder: Path) -> object:
 
 
 def _check_seed() -> bytes:
-    from semblance.protocols.rag.golden.check_file import FinalList, Listed, write_check
+    from embassay.protocols.rag.golden.check_file import FinalList, Listed, write_check
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "check.csv"
@@ -287,22 +287,22 @@ def _check_seed() -> bytes:
 
 def small_records(content: bytes, folder: Path) -> object:
     """Times of a sweep, and a summary of a study."""
-    from semblance.errors import SemblanceError
-    from semblance.protocols.hume.summary.record import read_summary
-    from semblance.protocols.rag.sweep.request import Latency
-    from semblance.protocols.rag.sweep.stopwatch import Stopwatch
+    from embassay.errors import EmbassayError
+    from embassay.protocols.hume.summary.record import read_summary
+    from embassay.protocols.rag.sweep.request import Latency
+    from embassay.protocols.rag.sweep.stopwatch import Stopwatch
 
     (folder / "one.json").write_bytes(content)
     (folder / "summary.json").write_bytes(content)
-    with contextlib.suppress(SemblanceError):
+    with contextlib.suppress(EmbassayError):
         read_summary(folder)
     return Stopwatch(folder, Latency()).read("one")
 
 
 def llm_rows(content: bytes, folder: Path) -> object:
     """What a language model answered to a study, kept in its folder."""
-    from semblance.protocols.hume.folder import read_study
-    from semblance.protocols.hume.llms.answer_file import AnswerFile
+    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.llms.answer_file import AnswerFile
 
     for name, known in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -313,7 +313,7 @@ def llm_rows(content: bytes, folder: Path) -> object:
 
 
 def llm_scores(content: bytes, folder: Path) -> object:
-    from semblance.protocols.hume.published.llm_scores import read_llm_scores
+    from embassay.protocols.hume.published.llm_scores import read_llm_scores
 
     path = folder / "scores.csv"
     path.write_bytes(content)
@@ -322,7 +322,7 @@ def llm_scores(content: bytes, folder: Path) -> object:
 
 def paraphrase_set(content: bytes, folder: Path) -> object:
     """The manifest of a set, and what it says lies beside it."""
-    from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
+    from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
 
     for name, known in _set_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -339,7 +339,7 @@ def paraphrase_set(content: bytes, folder: Path) -> object:
 
 @lru_cache(maxsize=1)
 def _set_files() -> Mapping[str, bytes]:
-    from semblance.protocols.pteb.paraphrasing.exchange import import_paraphrases
+    from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sample.csv"
@@ -353,7 +353,7 @@ PARAPHRASES = b"text,lang,dataset,wording,run_seed\nA fox.,en,sample,One fox.,13
 
 
 def paraphrase_file(content: bytes, folder: Path) -> object:
-    from semblance.protocols.pteb.paraphrasing.exchange import import_paraphrases
+    from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
 
     path = folder / "p.csv"
     path.write_bytes(content)
@@ -362,8 +362,8 @@ def paraphrase_file(content: bytes, folder: Path) -> object:
 
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
-    from semblance.protocols.pteb.validation.rules import Rules
-    from semblance.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
+    from embassay.protocols.pteb.validation.rules import Rules
+    from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
     for name, text in (("rules.json", json.dumps(Rules().as_dict()).encode()), ("key.jsonl", content)):
@@ -375,8 +375,8 @@ def validation_key(content: bytes, folder: Path) -> object:
 
 def page_parts(content: bytes, folder: Path) -> object:
     """Tables beside a run, and a description of its data."""
-    from semblance.report.licences import licence_of
-    from semblance.report.tablefiles import file_tables
+    from embassay.report.licences import licence_of
+    from embassay.report.tablefiles import file_tables
 
     (folder / "tables").mkdir()
     (folder / "tables" / "t.md").write_bytes(content)

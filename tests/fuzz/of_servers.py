@@ -50,8 +50,8 @@ def asked(app: Any, method: str, target: bytes, body: bytes = b"", **headers: st
 
 @cache
 def _leaderboard() -> tuple[Any, str]:
-    from semblance.web.leaderboard.app import LeaderboardOptions, make_app
-    from semblance.web.leaderboard.library import Library
+    from embassay.web.leaderboard.app import LeaderboardOptions, make_app
+    from embassay.web.leaderboard.library import Library
 
     folder = _folder()
     (folder / "run").mkdir()
@@ -72,8 +72,8 @@ def leaderboard(content: bytes, folder: Path) -> object:
 
 @cache
 def _annotation() -> tuple[Any, str, str]:
-    from semblance.web.annotation.app import make_app
-    from semblance.web.annotation.service import Rates, ServeOptions, open_service
+    from embassay.web.annotation.app import make_app
+    from embassay.web.annotation.service import Rates, ServeOptions, open_service
 
     folder = _folder()
     for name, content in study_files().items():
@@ -116,8 +116,8 @@ def vectors(content: bytes, folder: Path) -> object:
     """An encoder's server: whatever comes out is one vector of the model's dimensions, finite."""
     import numpy as np
 
-    from semblance.systems.encoders.served import ServedEncoder
-    from semblance.systems.remote import Malformed
+    from embassay.systems.encoders.served import ServedEncoder
+    from embassay.systems.remote import Malformed
 
     try:
         found = json.loads(content)
@@ -143,7 +143,7 @@ def vectors(content: bytes, folder: Path) -> object:
 def _encoders() -> tuple[Any, ...]:
     import os
 
-    from semblance.systems import SYSTEMS
+    from embassay.systems import SYSTEMS
 
     os.environ.update(dict.fromkeys(("COHERE_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY"), "none-needed"))
     return tuple(SYSTEMS.build(spec) for spec in VENDORS)
@@ -151,7 +151,7 @@ def _encoders() -> tuple[Any, ...]:
 
 def openai_vectors(content: bytes, folder: Path) -> object:
     """One embedding in base64 or numbers, as OpenAI's and Voyage's servers send them."""
-    from semblance.systems.encoders import openai, voyage
+    from embassay.systems.encoders import openai, voyage
 
     try:
         found = json.loads(content)
@@ -168,9 +168,9 @@ def openai_vectors(content: bytes, folder: Path) -> object:
 
 def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
-    from semblance.systems.chat import ollama, openai
-    from semblance.systems.remote import Malformed
-    from semblance.systems.remote.failures import Refused, asked_wait, classify
+    from embassay.systems.chat import ollama, openai
+    from embassay.systems.remote import Malformed
+    from embassay.systems.remote.failures import Refused, asked_wait, classify
 
     try:
         found = json.loads(content)
@@ -195,21 +195,21 @@ def replies(content: bytes, folder: Path) -> object:
 
 def addresses(content: bytes, folder: Path) -> object:
     """Addresses of servers, models', judges', indexes' and databases'."""
-    from semblance.errors import SemblanceError
-    from semblance.search.indexes import INDEXES
-    from semblance.search.indexes.servers.address import check_no_password, find_address
-    from semblance.systems.chat import CHAT_MODELS
-    from semblance.systems.remote.address import Address
+    from embassay.errors import EmbassayError
+    from embassay.search.indexes import INDEXES
+    from embassay.search.indexes.servers.address import check_no_password, find_address
+    from embassay.systems.chat import CHAT_MODELS
+    from embassay.systems.remote.address import Address
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[str], Any], ...] = (
         Address.of, check_no_password, CHAT_MODELS.build, CHAT_MODELS.parse, INDEXES.parse,
-        lambda one: find_address("pgvector", one, schemes=("postgresql",), variable="SEMBLANCE_NONE"),
+        lambda one: find_address("pgvector", one, schemes=("postgresql",), variable="EMBASSAY_NONE"),
     )  # fmt: skip
     for read in tried:
         try:
             made.append(read(text))
-        except SemblanceError:
+        except EmbassayError:
             continue
     return made
 

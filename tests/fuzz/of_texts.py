@@ -18,14 +18,14 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from semblance.protocols.pteb.paraphrasing.language import language_fault, scripts
-    from semblance.protocols.rag.rewriting.rules import rewrite_by_rules
-    from semblance.text import PERTURBATIONS, open_tokenizer, perturb
-    from semblance.text.chunking import Chunking, chunk
-    from semblance.text.pieces import as_utf8
-    from semblance.text.prose import sentence_ends
-    from semblance.text.sections import split_sections
-    from semblance.text.sentences import split_sentences
+    from embassay.protocols.pteb.paraphrasing.language import language_fault, scripts
+    from embassay.protocols.rag.rewriting.rules import rewrite_by_rules
+    from embassay.text import PERTURBATIONS, open_tokenizer, perturb
+    from embassay.text.chunking import Chunking, chunk
+    from embassay.text.pieces import as_utf8
+    from embassay.text.prose import sentence_ends
+    from embassay.text.sections import split_sections
+    from embassay.text.sentences import split_sentences
 
     try:
         text = content.decode("utf-8", "surrogatepass")
@@ -53,8 +53,8 @@ def similarities(content: bytes, folder: Path) -> object:
     """Lexical systems and the encoder that comes along, on two texts."""
     import numpy as np
 
-    from semblance.systems import SYSTEMS, open_system
-    from semblance.text import open_tokenizer
+    from embassay.systems import SYSTEMS, open_system
+    from embassay.text import open_tokenizer
 
     first, _, second = content.decode("utf-8", "replace").partition("\n--\n")
     words = open_tokenizer("words")
@@ -70,11 +70,11 @@ def similarities(content: bytes, folder: Path) -> object:
 
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
-    from semblance.protocols.pteb.paraphrasing.gate import judged
-    from semblance.protocols.rag.judges.schemas import OrderAnswer
-    from semblance.protocols.rag.rewriting import llm as rewriting
-    from semblance.systems.chat.structured import Unfit, checked, found_json
-    from semblance.systems.chat.thinking import without_thinking
+    from embassay.protocols.pteb.paraphrasing.gate import judged
+    from embassay.protocols.rag.judges.schemas import OrderAnswer
+    from embassay.protocols.rag.rewriting import llm as rewriting
+    from embassay.systems.chat.structured import Unfit, checked, found_json
+    from embassay.systems.chat.thinking import without_thinking
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (
@@ -94,10 +94,10 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from semblance.interchange.latex import escape
-    from semblance.protocols.gate.files import as_junit, as_markdown
-    from semblance.protocols.gate.verdict import Verdict
-    from semblance.runs.files import slug
+    from embassay.interchange.latex import escape
+    from embassay.protocols.gate.files import as_junit, as_markdown
+    from embassay.protocols.gate.verdict import Verdict
+    from embassay.runs.files import slug
 
     text = text_of(content)
     name = slug(text)

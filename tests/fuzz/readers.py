@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from embassay.errors import EmbassayError
 from fuzz.target import Read, text_of
-from semblance.errors import SemblanceError
 
 
 def _file(content: bytes, folder: Path, name: str) -> Path:
@@ -21,13 +21,13 @@ def _file(content: bytes, folder: Path, name: str) -> Path:
 
 def table(suffix: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from semblance.data import SHAPES, open_dataset
+        from embassay.data import SHAPES, open_dataset
 
         opened = open_dataset(str(_file(content, folder, f"table{suffix}")))
         for shape in SHAPES:
             try:
                 opened.load(shape)
-            except SemblanceError:
+            except EmbassayError:
                 continue
         return opened
 
@@ -36,7 +36,7 @@ def table(suffix: str) -> Read:
 
 def beir(content: bytes, folder: Path) -> object:
     """Corpus, queries and judgements, one after another between lines of dashes."""
-    from semblance.data import open_dataset
+    from embassay.data import open_dataset
 
     parts = [*content.split(b"\n--\n"), b"", b""][:3]
     (folder / "qrels").mkdir()
@@ -47,7 +47,7 @@ def beir(content: bytes, folder: Path) -> object:
 
 def judged(kind: str, name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from semblance.data.judged_runs import read_qrels, read_run
+        from embassay.data.judged_runs import read_qrels, read_run
 
         path = _file(content, folder, name)
         return read_run(path) if kind == "run" else read_qrels(path)
@@ -56,33 +56,33 @@ def judged(kind: str, name: str) -> Read:
 
 
 def description(content: bytes, folder: Path) -> object:
-    from semblance.data import open_dataset
+    from embassay.data import open_dataset
 
     _file(b'{"text": "a", "label": "b"}\n{"text": "c", "label": "d"}\n', folder, "rows.jsonl")
     return open_dataset(str(_file(content, folder, "described.yaml"))).load("labelled")
 
 
 def sweep(content: bytes, folder: Path) -> object:
-    from semblance.protocols.rag.sweep.config import read_config
+    from embassay.protocols.rag.sweep.config import read_config
 
     return read_config(_file(content, folder, "sweep.yaml"))
 
 
 def sampling(content: bytes, folder: Path) -> object:
-    from semblance.protocols.hume.sampling.config import read_config
+    from embassay.protocols.hume.sampling.config import read_config
 
     return read_config(_file(content, folder, "study.yaml"))
 
 
 def mteb(content: bytes, folder: Path) -> object:
-    from semblance.protocols.hume.published.mteb_results import read_results
+    from embassay.protocols.hume.published.mteb_results import read_results
 
     return read_results(_file(content, folder, "results.json"))
 
 
 def annotations(form: str | None, suffix: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from semblance.protocols.hume.exchange.importing import import_files
+        from embassay.protocols.hume.exchange.importing import import_files
 
         study = _study(folder / "study")
         return import_files(study, [_file(content, folder, f"answers{suffix}")], form=form)  # type: ignore[arg-type]
@@ -108,9 +108,9 @@ def _study(folder: Path) -> Path:
 
 def exported(form: str) -> bytes:
     """Answers to one task of the study as another tool has them."""
-    from semblance.protocols.hume.exchange.exporting import export
-    from semblance.protocols.hume.folder import read_study, write_annotations
-    from semblance.protocols.hume.simulated import simulated_rows
+    from embassay.protocols.hume.exchange.exporting import export
+    from embassay.protocols.hume.folder import read_study, write_annotations
+    from embassay.protocols.hume.simulated import simulated_rows
 
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder) / "study")
@@ -124,7 +124,7 @@ def study_file(name: str) -> Read:
     """A study in which one file is the input."""
 
     def read(content: bytes, folder: Path) -> object:
-        from semblance.protocols.hume.folder import read_study
+        from embassay.protocols.hume.folder import read_study
 
         study = _study(folder / "study")
         _file(content, study, name)
@@ -134,7 +134,7 @@ def study_file(name: str) -> Read:
 
 
 def ratings(content: bytes, folder: Path) -> object:
-    from semblance.protocols.pteb.validation.rating_file import read_ratings
+    from embassay.protocols.pteb.validation.rating_file import read_ratings
 
     return read_ratings(_file(content, folder, "ratings.csv"))
 
@@ -156,7 +156,7 @@ def run_folder(name: str) -> Read:
     """A run's folder in which one file is the input, as `report`, `compare` and `serve` read it."""
 
     def read(content: bytes, folder: Path) -> object:
-        from semblance.report.record import read_record
+        from embassay.report.record import read_record
 
         for each, known in run_files().items():
             (folder / each).write_bytes(known)
@@ -175,7 +175,7 @@ def parquet() -> bytes:
 
 
 def headlines(content: bytes, folder: Path) -> object:
-    from semblance.protocols.standings import FILE, read_standings
+    from embassay.protocols.standings import FILE, read_standings
 
     _file(content, folder, FILE)
     return read_standings(folder)
@@ -183,7 +183,7 @@ def headlines(content: bytes, folder: Path) -> object:
 
 def spec(style: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from semblance import spec
+        from embassay import spec
 
         chosen = getattr(spec, style)
         text = text_of(content)
@@ -198,37 +198,37 @@ def spec(style: str) -> Read:
 
 
 def system(content: bytes, folder: Path) -> object:
-    from semblance.systems import SYSTEMS
+    from embassay.systems import SYSTEMS
 
     return SYSTEMS.parse(text_of(content))
 
 
 def measure(content: bytes, folder: Path) -> object:
-    from semblance.measures import MEASURES
+    from embassay.measures import MEASURES
 
     return MEASURES.build(text_of(content))
 
 
 def small_texts(content: bytes, folder: Path) -> object:
     """`--map`, `--grades` and bars of gates."""
-    from semblance.data import grade_map, parse_mapping
-    from semblance.protocols.gate.bar import read_bar
+    from embassay.data import grade_map, parse_mapping
+    from embassay.protocols.gate.bar import read_bar
 
     text, made = text_of(content), []
     for read in (parse_mapping, grade_map, read_bar):
         try:
             made.append(read(text))  # type: ignore[operator]
-        except SemblanceError:
+        except EmbassayError:
             continue
     return made
 
 
 def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
-    from semblance.protocols.hume.folder import LabelChoice, Scale
-    from semblance.protocols.hume.llms import reading as annotators
-    from semblance.protocols.pteb.judging.rating import NoRating, rating_of
-    from semblance.protocols.rag.judges import reading as judges
+    from embassay.protocols.hume.folder import LabelChoice, Scale
+    from embassay.protocols.hume.llms import reading as annotators
+    from embassay.protocols.pteb.judging.rating import NoRating, rating_of
+    from embassay.protocols.rag.judges import reading as judges
 
     text, names = text_of(content), ["A", "B", "C"]
     labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semblance.errors import SemblanceError
+from embassay.errors import EmbassayError
 
 Read = Callable[[bytes, Path], object]
 JSON = (
@@ -25,7 +25,7 @@ YAML = (
 
 @dataclass(frozen=True)
 class Target:
-    """`read` gets the input and an empty folder of its own; SemblanceError is all that it may raise."""
+    """`read` gets the input and an empty folder of its own; EmbassayError is all that it may raise."""
 
     name: str
     read: Read
@@ -44,7 +44,7 @@ class Target:
             warnings.simplefilter("ignore")
             try:
                 self.read(content, Path(folder))
-            except SemblanceError:
+            except EmbassayError:
                 return
 
 

@@ -15,7 +15,7 @@ def carried_out(*arguments: Any) -> None:
     """Run a command of ours in this process."""
     from typer.testing import CliRunner
 
-    from semblance.cli.main import app
+    from embassay.cli.main import app
 
     done = CliRunner().invoke(app, [str(one) for one in arguments])
     assert done.exit_code == 0, done.output
@@ -24,7 +24,7 @@ def carried_out(*arguments: Any) -> None:
 @pytest.fixture(scope="session")
 def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of SAGE, PTEB, RAG scoring and HUME."""
-    from semblance.protocols.rag.scoring.api import score
+    from embassay.protocols.rag.scoring.api import score
 
     top = tmp_path_factory.mktemp("interchange") / "runs"
     systems: Sequence[str] = ("-s", "jaccard", "-s", "levenshtein", "--tokenizer", "words")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.interchange import log_to_mlflow
-from semblance.interchange.runs import read_run
-from semblance.interchange.wide import wide_of
-from semblance.runs.folder import RunFolder
+from embassay.errors import ModelError, UsageError
+from embassay.interchange import log_to_mlflow
+from embassay.interchange.runs import read_run
+from embassay.interchange.wide import wide_of
+from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
 needs_mlflow = pytest.mark.mlflow
@@ -49,13 +49,13 @@ def test_values_parameters_files_and_once_only(run: Path, tmp_path: Path) -> Non
     top = client.get_run(first.id)
     assert top.data.params["seed"] == "1337"
     assert top.data.params["data"] == '{"sample": "f"}'
-    assert (top.info.status, top.data.tags["semblance.manifest"]) == (
+    assert (top.info.status, top.data.tags["embassay.manifest"]) == (
         "FINISHED",
         read_run(run).manifest_digest,
     )
     table = wide_of(read_run(run))
     nested = {
-        one.data.tags["semblance.system"]: one for one in logged_runs(client) if one.info.run_id != first.id
+        one.data.tags["embassay.system"]: one for one in logged_runs(client) if one.info.run_id != first.id
     }
     assert set(nested) == set(table.systems)
     for system, cells in zip(table.systems, table.cells, strict=True):
@@ -101,5 +101,5 @@ def test_a_store_that_is_none(run: Path, tmp_path: Path) -> None:
 
 def test_without_the_extra(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(UsageError, match=r"needs the package mlflow.*semblance-eval\[mlflow\]"):
+    with pytest.raises(UsageError, match=r"needs the package mlflow.*embassay\[mlflow\]"):
         log_to_mlflow([run], "store")

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from semblance.interchange.runs import read_run
-from semblance.interchange.tracking.facts import about, files_of, parameters_of
-from semblance.interchange.tracking.redaction import HIDDEN, redacted
-from semblance.runs.files import to_json
-from semblance.runs.folder import RunFolder
+from embassay.interchange.runs import read_run
+from embassay.interchange.tracking.facts import about, files_of, parameters_of
+from embassay.interchange.tracking.redaction import HIDDEN, redacted
+from embassay.runs.files import to_json
+from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
 SECRETS = {
     "user": "openai:m?base_url=https://me:pa55word@host/v1",
     "parameter": "cohere:m?api_key=abcdef123&dimensions=256",
-    "vendor": "semblance sage run --token sesame-open -s sk-proj-abcdefghijklmnop1234",
+    "vendor": "embassay sage run --token sesame-open -s sk-proj-abcdefghijklmnop1234",
     "hub": "hf_abcdefghijklmnopqrstuvwx",
     "variable": "gateway correct-horse-battery",
 }

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from embassay.errors import DataError, UsageError
+from embassay.interchange import bundle_of, export, import_results, read_documents, read_results
+from embassay.protocols.mteb.bundle import same
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
 from published_sample import bundle, records
-from semblance.errors import DataError, UsageError
-from semblance.interchange import bundle_of, export, import_results, read_documents, read_results
-from semblance.protocols.mteb.bundle import same
-from semblance.records import Result
-from semblance.runs.folder import RunFolder
 from written_runs import write_run
 
 KINDS = ("sage", "pteb", "rag", "hume")
@@ -37,7 +37,7 @@ def test_a_run_comes_back_as_it_was(real_runs: Path, tmp_path: Path, kind: str) 
 def test_what_stands_in_a_file(real_runs: Path, tmp_path: Path) -> None:
     """The headline is the main score; variants stand beside it; interval, n, seed and manifest in our block."""
     export([real_runs / "pteb"], "mteb", tmp_path)
-    (path,) = tmp_path.glob("results/semblance__jaccard/*/PTEB-sts-sample.json")
+    (path,) = tmp_path.glob("results/embassay__jaccard/*/PTEB-sts-sample.json")
     body = json.loads(path.read_text())
     (entry,) = [one for one in body["scores"]["test"] if one["hf_subset"] == "default"]
     rows = RunFolder(real_runs / "pteb").read_results()
@@ -48,7 +48,7 @@ def test_what_stands_in_a_file(real_runs: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert entry["main_score"] == entry["spearman"] == head.value
     assert entry["original/spearman"] != entry["main_score"]
-    block = body["semblance"]
+    block = body["embassay"]
     assert Result(**block["rows"][block["main"][0]]) == head
     assert (block["run"]["seed"], block["run"]["headline"]) == (head.seed, "spearman")
     assert body["evaluation_time"] > 0
@@ -109,11 +109,11 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
 def test_a_block_that_somebody_changed(real_runs: Path, tmp_path: Path) -> None:
     """Scores are still read; results of ours are not, and it says which file."""
     export([real_runs / "rag"], "mteb", tmp_path)
-    path = next(tmp_path.glob("results/semblance__second/*/RAG-*.json"))
+    path = next(tmp_path.glob("results/embassay__second/*/RAG-*.json"))
     body = json.loads(path.read_text())
-    body["semblance"]["rows"][0]["value2"] = 3
+    body["embassay"]["rows"][0]["value2"] = 3
     path.write_text(json.dumps(body))
-    with pytest.raises(DataError, match="semblance/second"):
+    with pytest.raises(DataError, match="embassay/second"):
         read_results(tmp_path)
     assert len(list(read_documents(tmp_path))) == 2
 
@@ -129,11 +129,11 @@ def test_mteb_reads_all_of_them(real_runs: Path, tmp_path: Path) -> None:
     metas = list(tmp_path.glob("results/*/*/model_meta.json"))
     names = {ModelMeta.model_validate_json_resolved(path.read_text()).name for path in metas}
     assert names == {
-        "semblance/constant",
-        "semblance/random",
-        "semblance/jaccard",
-        "semblance/levenshtein",
-        "semblance/second",
+        "embassay/constant",
+        "embassay/random",
+        "embassay/jaccard",
+        "embassay/levenshtein",
+        "embassay/second",
         "st:org/first one",
         "baseline/Human",
     }
@@ -142,7 +142,7 @@ def test_mteb_reads_all_of_them(real_runs: Path, tmp_path: Path) -> None:
     assert len(read) == done.files - len(metas)
     ours = {(row.system, row.value) for row in read_results(tmp_path) if not row.variant}
     for model in loaded.model_results:
-        system = model.model_name.removeprefix("semblance/").replace("baseline/", "")
+        system = model.model_name.removeprefix("embassay/").replace("baseline/", "")
         for one in model.task_results:
             mains = [entry["main_score"] for entry in one.scores["test"]]
             assert all((system, None if math.isnan(main) else main) in ours for main in mains)

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import DataError, UsageError
-from semblance.interchange import export, long_frame
-from semblance.interchange.latex import escape, latex_table
-from semblance.interchange.runs import find_runs, read_run
-from semblance.interchange.wide import wide_of
-from semblance.records import Result
-from semblance.runs.files import to_json
-from semblance.runs.folder import RunFolder
+from embassay.errors import DataError, UsageError
+from embassay.interchange import export, long_frame
+from embassay.interchange.latex import escape, latex_table
+from embassay.interchange.runs import find_runs, read_run
+from embassay.interchange.wide import wide_of
+from embassay.records import Result
+from embassay.runs.files import to_json
+from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
 HOSTILE = r"\input{/etc/passwd} & 100% $x$ #1 ~^_{}<>|" + '" -- [x] é中\n\\\\end{tabular}'

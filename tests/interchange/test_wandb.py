@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.interchange import log_to_wandb
-from semblance.interchange.runs import read_run
-from semblance.interchange.wide import wide_of
-from semblance.runs.folder import RunFolder
+from embassay.errors import UsageError
+from embassay.interchange import log_to_wandb
+from embassay.interchange.runs import read_run
+from embassay.interchange.wide import wide_of
+from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
 BLOCK, HEAD = 32_768, 7
@@ -73,7 +73,7 @@ def test_values_configuration_files_and_once_only(
     assert (opened.run_id, opened.project, opened.display_name) == (first.id, "tests", "run")
     config = {one.key: json.loads(one.value_json) for one in opened.config.update}
     assert config["seed"] == "1337"
-    assert config["semblance.manifest"] == read_run(run).manifest_digest
+    assert config["embassay.manifest"] == read_run(run).manifest_digest
     summary = {
         one.key or ".".join(one.nested_key): json.loads(one.value_json)
         for record in written
@@ -114,5 +114,5 @@ def test_values_configuration_files_and_once_only(
 
 def test_without_the_extra(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UsageError, match=r"needs the package wandb.*semblance-eval\[wandb\]"):
+    with pytest.raises(UsageError, match=r"needs the package wandb.*embassay\[wandb\]"):
         log_to_wandb([run], tmp_path / "out")

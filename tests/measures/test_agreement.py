@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import krippendorff_alpha
+from embassay.errors import UsageError
+from embassay.measures import krippendorff_alpha
 
 _ = None
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), example D: four observers, twelve units.

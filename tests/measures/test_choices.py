@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from semblance.errors import UsageError
-from semblance.measures import binary_classification
+from embassay.errors import UsageError
+from embassay.measures import binary_classification
 
 choices = st.integers(1, 30).flatmap(
     lambda n: st.tuples(*(st.lists(st.sampled_from([0, 1]), min_size=n, max_size=n) for _ in range(2)))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from semblance.errors import UsageError
-from semblance.measures import ami, ari, v_measure
+from embassay.errors import UsageError
+from embassay.measures import ami, ari, v_measure
 
 groupings = st.integers(1, 40).flatmap(
     lambda n: st.tuples(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.errors import UsageError
-from semblance.measures import pearson, spearman
+from embassay.errors import UsageError
+from embassay.measures import pearson, spearman
 
 series = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*(arrays(np.float64, n, elements=st.floats(-100, 100, width=32)) for _ in range(2)))

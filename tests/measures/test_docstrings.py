@@ -18,6 +18,6 @@ import pytest
 )
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
-    result = doctest.testmod(importlib.import_module(f"semblance.measures.{name}"))
+    result = doctest.testmod(importlib.import_module(f"embassay.measures.{name}"))
     assert result.attempted
     assert not result.failed

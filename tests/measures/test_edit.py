@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import edit_distance, edit_distances
+from embassay.errors import UsageError
+from embassay.measures import edit_distance, edit_distances
 
 texts = st.lists(st.sampled_from(["a", "b", "A", "B.", "-1", "\U0001f600"]), max_size=8).map(" ".join)
 

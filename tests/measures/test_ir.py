@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from ir_measures import NRBP, RBP, Qrel, ScoredDoc, alpha_nDCG, nDCG
 
-import semblance.measures.ir as joined
-from semblance.errors import ModelError, UsageError
-from semblance.measures import MEASURES, alpha_ndcg, evaluate_graded, grade, nrbp, ra_nwg_novelty, rbp
+import embassay.measures.ir as joined
+from embassay.errors import ModelError, UsageError
+from embassay.measures import MEASURES, alpha_ndcg, evaluate_graded, grade, nrbp, ra_nwg_novelty, rbp
 
 # ir_measures 0.4.3 reads numbers with classes that Python 3.12 warns of.
 pytestmark = pytest.mark.filterwarnings(
@@ -122,7 +122,7 @@ def test_joining_twice_changes_nothing() -> None:
     """One provider, whatever else imports the module, and its measures by name."""
     assert {one.NAME for one in joined.DECLARED} <= ir_measures.measures.registry.keys()
     assert joined.RAnWG(alpha=0.5) @ 10 == parsed("RAnWG(alpha=0.5)@10")
-    assert sum(one.NAME == "semblance" for one in ir_measures.DefaultPipeline.providers) == 1
+    assert sum(one.NAME == "embassay" for one in ir_measures.DefaultPipeline.providers) == 1
 
 
 def test_measures_of_others_are_theirs(collection: Any) -> None:
@@ -173,7 +173,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without")
 def test_without_ir_measures_the_mend_is_said() -> None:
     """The extra is named, by the functions and by the module that joins."""
-    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[ir\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'embassay\[ir\]'"):
         rbp({"a": 5}, ["a"])
 
 
@@ -187,9 +187,9 @@ def test_without_a_program_the_mend_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_module_without_ir_measures() -> None:
     """Importing it says what is missing, in one line and its mend; the other measures do without."""
     code = (
-        "import sys; sys.modules['ir_measures'] = None; import semblance.measures\n"
-        "try:\n    import semblance.measures.ir\nexcept Exception as error:\n    print(type(error).__name__, error)"
+        "import sys; sys.modules['ir_measures'] = None; import embassay.measures\n"
+        "try:\n    import embassay.measures.ir\nexcept Exception as error:\n    print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ModelError")
-    assert "pip install 'semblance-eval[ir]'" in done.stdout
+    assert "pip install 'embassay[ir]'" in done.stdout

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import cohen_kappa, fleiss, fleiss_kappa, krippendorff_alpha, percent_agreement
+from embassay.errors import UsageError
+from embassay.measures import cohen_kappa, fleiss, fleiss_kappa, krippendorff_alpha, percent_agreement
 
 SENTIMENT = (["neg", "pos", "pos", "pos", "neu", "neg"], ["neg", "neg", "neu", "pos", "pos", "neu"])
 TEN = (list("aabbccabca"), list("abbbcaabcc"))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.measures import MEASURES, Measure, RankingMeasure, evaluate
+from embassay.errors import UsageError
+from embassay.measures import MEASURES, Measure, RankingMeasure, evaluate
 
 RANKING = ({"a": 2, "b": 1, "c": 0}, {"a": 0.9, "b": 0.8, "c": 0.7}, {"a": 0.1, "b": 0.2, "x": 0.9})
 GROUPS = ([0, 0, 1, 1, 2, 2], [5, 5, 6, 6, 7, 7], [0, 1, 2, 0, 1, 2])
@@ -99,7 +99,7 @@ def test_defaults_are_left_out_of_the_text() -> None:
 
 
 def test_every_measure_is_in_the_table_and_tells_its_facts() -> None:
-    """A new measure is tested on arrival and documented in `semblance list measures`."""
+    """A new measure is tested on arrival and documented in `embassay list measures`."""
     assert {one.name for one in MEASURES} == {MEASURES.parse(text).name for text in TABLE}
     for one in MEASURES:
         facts = dict(one.facts)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import MEASURES, grade, ra_nwg, ra_nwg_novelty, weights
+from embassay.errors import UsageError
+from embassay.measures import MEASURES, grade, ra_nwg, ra_nwg_novelty, weights
 
 LIST = "5p1 4p1 4p2 4p2 3p3 3p3 3p4 3p1 2p5 2p6"
 USEFUL = "5p1 5p2 4p1 4p2 4p2 4p3 3p1 3p3 3p3 3p4 3p7 3p7 3p7 3p7 3p7 3p7"

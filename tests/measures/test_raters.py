@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import (
+from embassay.errors import UsageError
+from embassay.measures import (
     absolute_difference,
     agreement_band,
     align,
@@ -21,7 +21,7 @@ from semblance.measures import (
     spearman,
     v_measure,
 )
-from semblance.stats import kendall_tau
+from embassay.stats import kendall_tau
 
 R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
 PARTITIONS = [[0, 0, 0, 1, 1, 1, 2, 2, 2], [5, 5, 5, 5, 7, 7, 9, 9, 9]]

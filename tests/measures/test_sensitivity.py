@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from embassay.errors import UsageError
+from embassay.measures import Graded, Weighting, grade, macro, ra_nwg, sensitivity_grid
 from measures.grade_lists import pool_of, top_of
-from semblance.errors import UsageError
-from semblance.measures import Graded, Weighting, grade, macro, ra_nwg, sensitivity_grid
 
 POOLS = {"q1": pool_of("10,2,1,12,15"), "q2": pool_of("2,4,10,14,20"), "q3": pool_of("0,0,0,4,4")}
 SYSTEMS = {
@@ -74,7 +74,7 @@ def test_systems_that_differ_by_rounding_are_equal() -> None:
 
 def test_what_counts_as_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the threshold larger than the differences, all systems would share a place and no order be left."""
-    monkeypatch.setattr("semblance.measures.sensitivity.SAME", 1.0)
+    monkeypatch.setattr("embassay.measures.sensitivity.SAME", 1.0)
     systems = {name: grade(POOLS, one) for name, one in SYSTEMS.items()}
     found = sensitivity_grid(systems, 5)
     assert {cell.order for cell in found.cells} == {tuple(SYSTEMS)}

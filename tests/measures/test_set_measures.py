@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from measures.grade_lists import pool_of, top_of
-from semblance.errors import DataError, UsageError
-from semblance.measures import (
+from embassay.errors import DataError, UsageError
+from embassay.measures import (
     MEASURES,
     Graded,
     Weighting,
@@ -27,6 +26,7 @@ from semblance.measures import (
     ra_nwg,
     weights,
 )
+from measures.grade_lists import pool_of, top_of
 
 NA = math.nan
 A, B, C, D = "2,4,10,14,20", "10,2,1,12,15", "0,3,8,9,10", "0,0,0,12,18"

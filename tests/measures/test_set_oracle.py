@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.measures import (
+from embassay.measures import (
     MEASURES,
     Weighting,
     count_over_one,

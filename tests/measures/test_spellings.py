@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.measures import MEASURES, evaluate, evaluate_graded, grade
-from semblance.spec import CALL
+from embassay.errors import UsageError
+from embassay.measures import MEASURES, evaluate, evaluate_graded, grade
+from embassay.spec import CALL
 
 SPELLINGS = {
     "RAnWG(alpha=1)@10": "RA-nWG@10",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import accuracy_given_hit, count_over_one, macro, percent_proc
+from embassay.errors import UsageError
+from embassay.measures import accuracy_given_hit, count_over_one, macro, percent_proc
 
 NA = math.nan
 # Actual, ceiling, and the printed %PROC. Spec rag 6.3: hybrid with the strong reranker, RA-nWG and N-Recall4+ at 10 and

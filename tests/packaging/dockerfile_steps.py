@@ -226,9 +226,9 @@ def try_image(machine: Machine, image: Stage) -> None:
     made = [image.inside("/runs/first/results.jsonl"), image.inside("/cache")]
     assert {path.stat().st_uid for path in made} == {uid} != {0}, made
     assert (
-        machine.run(image, ["sh", "-c", "touch /opt/semblance/x 2>/dev/null || echo refused"]) == "refused\n"
+        machine.run(image, ["sh", "-c", "touch /opt/embassay/x 2>/dev/null || echo refused"]) == "refused\n"
     )
-    assert not list(image.inside("/opt/semblance/lib").glob("python3*/site-packages/torch"))
+    assert not list(image.inside("/opt/embassay/lib").glob("python3*/site-packages/torch"))
     _try_server(machine, image, entry)
 
 
@@ -313,9 +313,9 @@ def main() -> int:
         machine = Machine(folder, _real(Path(found.stdout.strip())))
         image = build(machine, (ROOT / "Dockerfile").read_text(), (ROOT / ".dockerignore").read_text())
         try_image(machine, image)
-        files = [path for path in image.inside("/opt/semblance").rglob("*") if path.is_file()]
+        files = [path for path in image.inside("/opt/embassay").rglob("*") if path.is_file()]
         print(
-            f"{sum(path.lstat().st_size for path in files) / 1e6:6.0f} MB in /opt/semblance, {len(files):,} files"
+            f"{sum(path.lstat().st_size for path in files) / 1e6:6.0f} MB in /opt/embassay, {len(files):,} files"
         )
     return 0
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from environments import MINILM, ROOT, Environment, Failed, build, fresh
 from smokes import FIND_WEIGHTS, SMOKES, Smoke
 
-DISTRIBUTION = "semblance-eval"
+DISTRIBUTION = "embassay"
 
 
 def declared() -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from environments import ROOT, VERSIONS, Failed, build, fresh, interpreters
 
-RUN = "semblance sage run -s bm25 -s wordllama -d sample --limit 20 --tokenizer words --out first --json"
+RUN = "embassay sage run -s bm25 -s wordllama -d sample --limit 20 --tokenizer words --out first --json"
 
 
 def tried(wheel: Path, folder: Path, interpreter: str) -> str:
@@ -28,13 +28,13 @@ def tried(wheel: Path, folder: Path, interpreter: str) -> str:
     place.install(str(wheel))
     between = time.monotonic()
     version = wheel.name.split("-")[1]
-    shown = place.run("semblance", "--version").strip()
+    shown = place.run("embassay", "--version").strip()
     if version not in shown:
         raise Failed(f"--version says {shown!r}")
-    listed = place.run("semblance", "list", "systems")
+    listed = place.run("embassay", "list", "systems")
     if not all(name in listed for name in ("bm25", "wordllama", "minilm")):
         raise Failed(f"list says {listed}")
-    place.run("python", "-W", "error", "-c", "import semblance")
+    place.run("python", "-W", "error", "-c", "import embassay")
     place.run(*RUN.split())
     lines = (place.work / "first" / "results.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]

@@ -27,23 +27,23 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("promised.txt")
 MODULES = (
-    "semblance",
+    "embassay",
     *(
-        f"semblance.{name}"
+        f"embassay.{name}"
         for name in ("data", "interchange", "measures", "report", "search", "stats", "systems", "text")
     ),
-    *(f"semblance.protocols.{name}" for name in ("sage", "pteb", "rag", "hume")),
+    *(f"embassay.protocols.{name}" for name in ("sage", "pteb", "rag", "hume")),
 )
 """The modules whose `__all__` is public; what is in no list is not."""
 REGISTRIES = {
-    "systems": "semblance.systems:SYSTEMS",
-    "rerankers": "semblance.systems.rerankers:RERANKERS",
-    "indexes": "semblance.search.indexes:INDEXES",
-    "perturbations": "semblance.text:PERTURBATIONS",
-    "tokenizers": "semblance.text:TOKENIZERS",
-    "measures": "semblance.measures:MEASURES",
-    "sage tasks": "semblance.protocols.sage:TASKS",
-    "pteb tasks": "semblance.protocols.pteb:TASKS",
+    "systems": "embassay.systems:SYSTEMS",
+    "rerankers": "embassay.systems.rerankers:RERANKERS",
+    "indexes": "embassay.search.indexes:INDEXES",
+    "perturbations": "embassay.text:PERTURBATIONS",
+    "tokenizers": "embassay.text:TOKENIZERS",
+    "measures": "embassay.measures:MEASURES",
+    "sage tasks": "embassay.protocols.sage:TASKS",
+    "pteb tasks": "embassay.protocols.pteb:TASKS",
 }
 
 
@@ -104,7 +104,7 @@ def _default(value: Any) -> Any:
 def _members(thing: type) -> Iterator[str]:
     """The public attributes of a class, of its own and inherited from ours."""
     for base in thing.__mro__:
-        if base.__module__.startswith("semblance"):
+        if base.__module__.startswith("embassay"):
             yield from (name for name in vars(base) if not name.startswith("_"))
             yield from (name for name in inspect.get_annotations(base) if not name.startswith("_"))
 
@@ -118,17 +118,17 @@ def _commands() -> Iterator[str]:
 
 
 def _exit_codes() -> Iterator[str]:
-    from semblance import errors
+    from embassay import errors
 
     for name, thing in vars(errors).items():
-        if inspect.isclass(thing) and issubclass(thing, errors.SemblanceError):
+        if inspect.isclass(thing) and issubclass(thing, errors.EmbassayError):
             yield f"{name} {thing.exit_code}"
 
 
 def _groups() -> Iterator[str]:
-    from semblance.registry import Registry
+    from embassay.registry import Registry
 
-    for path in sorted((ROOT / "src" / "semblance").rglob("*.py")):
+    for path in sorted((ROOT / "src" / "embassay").rglob("*.py")):
         if "Registry" in path.read_text():
             module = importlib.import_module(
                 ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
@@ -147,15 +147,15 @@ def _names() -> Iterator[str]:
 
 
 def _environment() -> Iterator[str]:
-    for path in (ROOT / "src" / "semblance").rglob("*.py"):
-        yield from re.findall(r"\"(SEMBLANCE_[A-Z]+(?:_[A-Z]+)*)\"", path.read_text())
+    for path in (ROOT / "src" / "embassay").rglob("*.py"):
+        yield from re.findall(r"\"(EMBASSAY_[A-Z]+(?:_[A-Z]+)*)\"", path.read_text())
 
 
 def _run() -> Iterator[str]:
     """The files of a small run, the keys of its manifest and the columns of its tables."""
     import polars
 
-    from semblance.records import Result
+    from embassay.records import Result
 
     yield from (f"results.jsonl: {one.name}" for one in fields(Result))
     with tempfile.TemporaryDirectory() as scratch:
@@ -164,8 +164,8 @@ def _run() -> Iterator[str]:
             "sage run -s jaccard -d sample -t preference -t sensitivity --limit 20 --tokenizer words --json"
         )
         subprocess.run(
-            [sys.executable, "-m", "semblance", *command.split(), "--out", str(out)],
-            check=True, capture_output=True, env={**os.environ, "SEMBLANCE_CACHE": scratch},
+            [sys.executable, "-m", "embassay", *command.split(), "--out", str(out)],
+            check=True, capture_output=True, env={**os.environ, "EMBASSAY_CACHE": scratch},
         )  # fmt: skip
         yield from (f"manifest.json: {key}" for key in json.loads((out / "manifest.json").read_text()))
         for path in out.rglob("*"):

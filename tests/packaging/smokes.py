@@ -14,7 +14,7 @@ from pathlib import Path
 from environments import ROOT
 
 SAGE = (
-    "semblance",
+    "embassay",
     "sage",
     "run",
     "-d",
@@ -59,7 +59,7 @@ def _sage(system: str, *more: str) -> tuple[str, ...]:
 
 _INDEX = """
 import numpy as np
-from semblance.search.indexes import open_index
+from embassay.search.indexes import open_index
 vectors = np.random.default_rng(1).standard_normal((500, 16)).astype(np.float32)
 vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
 found = open_index({spec!r}, vectors).search(vectors[:20], 3)
@@ -77,7 +77,7 @@ model2vec.StaticModel(vectors=vectors, tokenizer=tokenizer).save_pretrained("mod
 """
 _SERVED = """
 import subprocess, sys, time, urllib.request
-command = ["semblance", "serve", ".", "--port", "0"]
+command = ["embassay", "serve", ".", "--port", "0"]
 with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
     url = server.stdout.readline().strip()
     if not url:
@@ -120,7 +120,7 @@ def _elastic() -> Iterator[Mapping[str, str]]:
     from stub.elastic import ElasticStub
 
     with ElasticStub() as stub:
-        yield {"SEMBLANCE_ELASTICSEARCH": stub.url}
+        yield {"EMBASSAY_ELASTICSEARCH": stub.url}
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def _postgres() -> Iterator[Mapping[str, str]]:
     from team_database import team_database
 
     with team_database() as database:
-        yield {"SEMBLANCE_POSTGRES": database.url}
+        yield {"EMBASSAY_POSTGRES": database.url}
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def _hub() -> Iterator[Mapping[str, str]]:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    from semblance.data.catalogue.entries import entry
+    from embassay.data.catalogue.entries import entry
 
     with tempfile.TemporaryDirectory() as folder:
         module.Repositories(Path(folder)).add(entry("rte3"))
@@ -153,7 +153,7 @@ def _hub() -> Iterator[Mapping[str, str]]:
             try:
                 yield {
                     "HF_ENDPOINT": f"http://127.0.0.1:{server.stdout.readline().strip()}",
-                    "SEMBLANCE_DATA": "data",
+                    "EMBASSAY_DATA": "data",
                 }
             finally:
                 server.kill()
@@ -166,7 +166,7 @@ SMOKES: Mapping[str, Smoke] = {
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),
     "ray": Smoke(_sage("jaccard", "--engine", "ray"), "jaccard", heavy=True),
-    "hub": Smoke(("semblance", "data", "fetch", "rte3"), "2 rows", server=_hub),
+    "hub": Smoke(("embassay", "data", "fetch", "rte3"), "2 rows", server=_hub),
     "llm": Smoke(_sage("openai:stub-model?base_url={STUB}/v1"), "stub-model", server=_vendors),
     "ann": Smoke(_script(_INDEX.format(spec="hnsw-f32")), "nearest to itself"),
     "pg": Smoke(_script(_INDEX.format(spec="pgvector?kind=hnsw")), "nearest to itself", server=_postgres),
@@ -174,7 +174,7 @@ SMOKES: Mapping[str, Smoke] = {
     "web": Smoke(_script(_SERVED), '{"status":"ok"}'),
     "ir": Smoke(
         (
-            "semblance",
+            "embassay",
             "rag",
             "score",
             "--qrels",
@@ -190,10 +190,10 @@ SMOKES: Mapping[str, Smoke] = {
         before=(_script(_JUDGED),),
     ),
     "mlflow": Smoke(
-        ("semblance", "export", "run", "--to", "mlflow", "--out", "store"), "", before=(_RUN,), heavy=True
+        ("embassay", "export", "run", "--to", "mlflow", "--out", "store"), "", before=(_RUN,), heavy=True
     ),
     "wandb": Smoke(
-        ("semblance", "export", "run", "--to", "wandb", "--out", "store"), "", before=(_RUN,), heavy=True
+        ("embassay", "export", "run", "--to", "wandb", "--out", "store"), "", before=(_RUN,), heavy=True
     ),
     "vendors": Smoke(_script(_VENDORS), "2 and 2 ranked", server=_vendors, heavy=True, own=False),
     "fuzz": Smoke(
@@ -216,7 +216,7 @@ SMOKES: Mapping[str, Smoke] = {
         own=False,
     ),
     "check": Smoke(
-        ("ruff", "check", "--no-cache", str(ROOT / "src" / "semblance" / "spec.py")),
+        ("ruff", "check", "--no-cache", str(ROOT / "src" / "embassay" / "spec.py")),
         "All checks passed",
         heavy=True,
         own=False,

@@ -19,7 +19,7 @@ def said(verb: str) -> list[Step]:
 def test_it_is_slim_and_run_by_nobody_in_particular() -> None:
     """A slim base, no torch, another user than root after the last step that changes files; it is the command."""
     assert all("slim" in step.text for step in said("FROM"))
-    assert said("ENTRYPOINT")[0].words() == ["semblance"]
+    assert said("ENTRYPOINT")[0].words() == ["embassay"]
     (user,) = said("USER")
     assert user.text not in ("root", "0")
     after = [step.verb for step in STEPS[STEPS.index(user) :]]
@@ -47,7 +47,7 @@ def test_its_context_is_the_package_and_nothing_else() -> None:
     assert not [
         path for path in files if "__pycache__" in path.parts or path.suffix in (".nbi", ".nbc", ".pyc")
     ]
-    assert ROOT / "src/semblance/py.typed" in [ROOT / path for path in files]
+    assert ROOT / "src/embassay/py.typed" in [ROOT / path for path in files]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from extras import declared
 from smokes import SMOKES
 
-from semblance.doctor.extras import PURPOSES
+from embassay.doctor.extras import PURPOSES
 
 
 def test_every_extra_is_tried() -> None:
@@ -14,5 +14,5 @@ def test_every_extra_is_tried() -> None:
 
 
 def test_every_extra_for_users_is_shown_by_doctor() -> None:
-    """What `semblance doctor` lists is what users have."""
+    """What `embassay doctor` lists is what users have."""
     assert {name for name, smoke in SMOKES.items() if smoke.own} == set(PURPOSES)

@@ -25,12 +25,12 @@ def test_the_promise_holds_what_design_names() -> None:
     """The snapshot is no empty form: it has a line for each kind of name that scripts and papers use."""
     kept = KEPT.read_text().splitlines()
     for line in (
-        "semblance.stats.holm(p)",
-        "semblance sage run --seed",
+        "embassay.stats.holm(p)",
+        "embassay sage run --seed",
         "BudgetExceeded 5",
-        "semblance.systems",
+        "embassay.systems",
         "sage tasks: robustness",
-        "SEMBLANCE_CACHE",
+        "EMBASSAY_CACHE",
         "results.jsonl: reason",
         "manifest.json: versions",
         "file: tables/sage_table3.csv",

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from environments import ROOT, VERSIONS, build
 
-import semblance
+import embassay
 
 pytest.importorskip("hatchling")
 pytestmark = pytest.mark.slow
 SOURCE = ROOT / "src"
-ABOUT = f"semblance_eval-{semblance.__version__}.dist-info"
+ABOUT = f"embassay-{embassay.__version__}.dist-info"
 LARGEST = 3_000_000
 """Bytes of the wheel; a new file of some size is a decision."""
 KINDS = {
@@ -41,7 +41,7 @@ def _names(wheel: Path) -> set[str]:
 def test_the_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) -> None:
     """Sample data, templates, scripts, catalogues, type marker and licence; no tests, caches or machine code."""
     packed = _names(built[1])
-    files = (path for path in (SOURCE / "semblance").rglob("*") if path.is_file())
+    files = (path for path in (SOURCE / "embassay").rglob("*") if path.is_file())
     wanted = {
         path.relative_to(SOURCE).as_posix()
         for path in files
@@ -52,7 +52,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) 
     }
     assert packed == wanted | about
     assert {Path(name).suffix for name in wanted} == KINDS
-    assert "semblance/py.typed" in packed
+    assert "embassay/py.typed" in packed
     assert built[1].stat().st_size < LARGEST
 
 
@@ -105,14 +105,14 @@ def test_what_the_wheel_says_of_itself(built: tuple[Path, Path]) -> None:
     packed = zipfile.ZipFile(built[1])
     about = Parser().parsestr(packed.read(f"{ABOUT}/METADATA").decode())
     assert (about["Name"], about["Version"], about["License-Expression"]) == (
-        "semblance-eval",
-        semblance.__version__,
+        "embassay",
+        embassay.__version__,
         "Apache-2.0",
     )
     named = re.findall(r"Python :: (3\.\d+)", " ".join(about.get_all("Classifier") or []))
     assert (about["Requires-Python"], tuple(named)) == (f">={VERSIONS[0]}", VERSIONS)
     assert about["Description-Content-Type"] == "text/markdown"
-    assert "# Semblance" in about.get_payload()
+    assert "# Embassay" in about.get_payload()
     assert packed.read(f"{ABOUT}/entry_points.txt").decode().split() == [
-        *("[console_scripts]", "semblance", "=", "semblance.cli.main:run")
+        *("[console_scripts]", "embassay", "=", "embassay.cli.main:run")
     ]

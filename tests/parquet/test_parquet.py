@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import DataError
-from semblance.limits import TABLE
-from semblance.parquet import parquet_batches, parquet_columns, process, read_parquet
+from embassay.errors import DataError
+from embassay.limits import TABLE
+from embassay.parquet import parquet_batches, parquet_columns, process, read_parquet
 
 CRASH = (
     Path(__file__).parents[1]
@@ -81,7 +81,7 @@ def test_what_ends_the_reader_ends_nothing_else(path: Path) -> None:
         read_parquet(CRASH, mend="Run it again.")
     assert str(CRASH) in str(caught.value)
     assert caught.value.mend.startswith(
-        "Run it again. If it is whole, allow more memory: export SEMBLANCE_LIMIT_TABLE"
+        "Run it again. If it is whole, allow more memory: export EMBASSAY_LIMIT_TABLE"
     )
     assert len(read_parquet(path)) == 1000
 
@@ -123,7 +123,7 @@ def test_more_memory_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         tmp_path / "x.parquet", statistics=False
     )
     monkeypatch.setenv(TABLE.variable, "100MiB")
-    with pytest.raises(DataError, match=r"larger than is read.*SEMBLANCE_LIMIT_TABLE=200MiB"):
+    with pytest.raises(DataError, match=r"larger than is read.*EMBASSAY_LIMIT_TABLE=200MiB"):
         read_parquet(tmp_path / "x.parquet")
 
 
@@ -163,7 +163,7 @@ def test_a_program_ends_without_a_word(path: Path) -> None:
     """Readers end with the process that they are for, and a module in the folder one stands in is not theirs."""
     (path.parent / "polars.py").write_text("raise SystemExit('not this one')")
     code = (
-        "from pathlib import Path; from semblance.parquet import read_parquet; "
+        "from pathlib import Path; from embassay.parquet import read_parquet; "
         f"print(len(read_parquet(Path({str(path)!r}))))"
     )
     done = subprocess.run(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from semblance.protocols.comparisons import Headline, compared, mean_component
-from semblance.records import Component
+from embassay.protocols.comparisons import Headline, compared, mean_component
+from embassay.records import Component
 
 
 def test_mean_over_datasets_pairs_the_resamples():

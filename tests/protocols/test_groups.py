@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.estimates import estimate
-from semblance.protocols.groups import groups_of, named_groups, tied, words
-from semblance.protocols.pteb.context import Context
-from semblance.protocols.pteb.options import PtebOptions
-from semblance.records import Documents, Ratings, RetrievalSet, ScoredPairs
-from semblance.text import open_tokenizer
+from embassay.protocols.estimates import estimate
+from embassay.protocols.groups import groups_of, named_groups, tied, words
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
+from embassay.text import open_tokenizer
 
 
 def pairs(*texts: tuple[str, str]) -> ScoredPairs:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols import numbers
-from semblance.report import names
-from semblance.report.items import changes, groups, texts
+from embassay.protocols import numbers
+from embassay.report import names
+from embassay.report.items import changes, groups, texts
 
 finite = st.floats(-10, 10)
 

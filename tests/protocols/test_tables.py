@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.spreadsheets import inert, meant
-from semblance.protocols.tables import Column, ColumnTable, csv_text
+from embassay.protocols.spreadsheets import inert, meant
+from embassay.protocols.tables import Column, ColumnTable, csv_text
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 

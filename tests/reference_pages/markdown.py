@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from semblance.registry import Registry
+from embassay.registry import Registry
 
 MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --write`; a test keeps it true to it.*"
 

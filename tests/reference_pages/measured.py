@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-import semblance.measures
-import semblance.stats
+import embassay.measures
+import embassay.stats
+from embassay.measures import MEASURES
+from embassay.registry import Entry
 from reference_pages.markdown import MADE, cell, options, plain, prose, table
-from semblance.measures import MEASURES
-from semblance.registry import Entry
 
 FUNCTIONS: Mapping[str, str] = {
     "nDCG": "ndcg", "AP": "average_precision", "RR": "reciprocal_rank", "R": "recall", "P": "precision",
@@ -50,7 +50,7 @@ HEAD = """# Measures, one by one
 
 {made}
 
-`semblance list measures` prints the first table. [Measures and statistics](../measures.md) explains what they
+`embassay list measures` prints the first table. [Measures and statistics](../measures.md) explains what they
 have in common: ties, documents that nobody judged, queries without an answer, grades and pools.
 
 ## All of them
@@ -62,20 +62,20 @@ have in common: ties, documents that nobody judged, queries without an answer, g
 The examples below are of
 
 ```python
-from semblance.measures import MEASURES
+from embassay.measures import MEASURES
 
 {data}
 ```
 """
 REST = """## Functions that are no measures of a run
 
-Agreement, overlaps, edit distances and what goes around the measures: all in `semblance.measures`.
+Agreement, overlaps, edit distances and what goes around the measures: all in `embassay.measures`.
 """
 STATISTICS = """# Statistics, one by one
 
 {made}
 
-All are in `semblance.stats`. [Measures and statistics](../measures.md#statistics) says which one answers which
+All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) says which one answers which
 question.
 """
 
@@ -87,13 +87,13 @@ def measures_page() -> str:
     data = "\n".join(f"{name} = {value}" for name, value in DATA.values())
     head = HEAD.format(made=MADE, table=table(titles, rows), data=data)
     sections = [_section(one) for one in MEASURES if not one.package]
-    others = _functions(semblance.measures, leave_out=set(FUNCTIONS.values()))
+    others = _functions(embassay.measures, leave_out=set(FUNCTIONS.values()))
     return "\n".join([head, *sections, REST, *others])
 
 
 def statistics_page() -> str:
-    """Every public function of `semblance.stats`."""
-    return "\n".join([STATISTICS.format(made=MADE), *_functions(semblance.stats, level="##")])
+    """Every public function of `embassay.stats`."""
+    return "\n".join([STATISTICS.format(made=MADE), *_functions(embassay.stats, level="##")])
 
 
 def example(name: str) -> tuple[str, str]:
@@ -129,14 +129,14 @@ def _row(one: Entry[Any]) -> list[str]:
 
 
 def _section(one: Entry[Any]) -> str:
-    function = getattr(semblance.measures, FUNCTIONS[one.name])
+    function = getattr(embassay.measures, FUNCTIONS[one.name])
     call, value = example(one.name)
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", plain(one.summary), ""]
     lines += [f"`{call}` gives **{value}**.", ""]
     if taken := options(one.load(), ["cutoff"]):
         lines += [taken, ""]
     return "\n".join(
-        [*lines, f"`semblance.measures.{function.__name__}`:", "", prose(function.__doc__ or ""), ""]
+        [*lines, f"`embassay.measures.{function.__name__}`:", "", prose(function.__doc__ or ""), ""]
     )
 
 

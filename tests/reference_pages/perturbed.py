@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from embassay.registry import Entry
+from embassay.text import PERTURBATIONS, TOKENIZERS, edits, open_tokenizer, perturb, spans
+from embassay.text.negation import negate, rules
 from reference_pages.markdown import MADE, cell, names, options, prose, table
-from semblance.registry import Entry
-from semblance.text import PERTURBATIONS, TOKENIZERS, edits, open_tokenizer, perturb, spans
-from semblance.text.negation import negate, rules
 
 EDITS: Mapping[str, Callable[..., Any]] = {
     "capitalize": edits.capitalize, "delete10": edits.delete_tenth, "numerize": edits.numerize, "negate": negate,
@@ -30,7 +30,7 @@ HEAD = """# Perturbations, one by one
 {made}
 
 [Perturbations](../perturbations.md) explains what they are for, how random choices are drawn and why a published
-score depends on every detail. `semblance list perturbations` prints the table.
+score depends on every detail. `embassay list perturbations` prints the table.
 
 {table}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from embassay.report import reading
+from embassay.report.gathered import TITLES
+from embassay.report.reading import Term
+from embassay.report.scales import SCALES
 from reference_pages.markdown import plain
-from semblance.report import reading
-from semblance.report.gathered import TITLES
-from semblance.report.reading import Term
-from semblance.report.scales import SCALES
 
 HERE = Path(__file__).parent
 ALPHA, CORRECTION = 0.05, "Holm"

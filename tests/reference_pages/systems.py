@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+from embassay.protocols.rag.judges import JUDGES
+from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.rewriting import REWRITERS
+from embassay.registry import Entry, Registry
+from embassay.search.indexes import INDEXES
+from embassay.systems import SYSTEMS, open_system
+from embassay.systems.chat import CHAT_MODELS
+from embassay.systems.rerankers import RERANKERS
+from embassay.text import open_tokenizer
 from reference_pages.markdown import MADE, names, options, prose, table
-from semblance.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
-from semblance.protocols.rag.judges import JUDGES
-from semblance.protocols.rag.ranking.engines import ENGINES
-from semblance.protocols.rag.rewriting import REWRITERS
-from semblance.registry import Entry, Registry
-from semblance.search.indexes import INDEXES
-from semblance.systems import SYSTEMS, open_system
-from semblance.systems.chat import CHAT_MODELS
-from semblance.systems.rerankers import RERANKERS
-from semblance.text import open_tokenizer
 
 HERE = ("levenshtein", "rouge", "jaccard", "bm25", "wordllama", "constant", "random")
 """Those that come with the package and so have the same values everywhere."""

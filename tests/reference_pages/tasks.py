@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES
+from embassay.protocols import pteb, sage
+from embassay.registry import Registry
 from reference_pages.markdown import MADE, cell, table
-from semblance.data.shapes import RETRIEVAL_PARTS, SHAPES
-from semblance.protocols import pteb, sage
-from semblance.registry import Registry
 
 HEAD = """# Tasks, one by one
 
 {made}
 
 A task takes every dataset that has one of its shapes; a run does every task that its data allow. [Data](../data.md)
-says how columns are named, [the catalogue](../catalogue.md) which public datasets have which shape, and `semblance
+says how columns are named, [the catalogue](../catalogue.md) which public datasets have which shape, and `embassay
 list tasks` prints the names.
 """
 PROTOCOLS: tuple[tuple[str, str, Registry[Any]], ...] = (

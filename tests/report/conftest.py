@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from semblance.records import Result
-from semblance.runs.files import slug, to_json
-from semblance.runs.folder import RunFolder, write_columns
+from embassay.records import Result
+from embassay.runs.files import slug, to_json
+from embassay.runs.folder import RunFolder, write_columns
 
 from .pteb_run import Pteb, write_pteb
 from .rag_runs import write_golden_run, write_score_run
@@ -388,13 +388,13 @@ class _Writer:
                 cells += [self._cell(task, dataset, name) for name in self.all]
         ranked = list(made.systems)
         return {
-            "semblance": "0.1.0",
+            "embassay": "0.1.0",
             "name": made.name,
             "protocol": "sage",
             "status": made.status,
             "created": "2026-11-20T14:02:10+00:00",
             "updated": "2026-11-20T14:43:10+00:00",
-            "command": f"semblance sage run -s {ranked[0] if ranked else 'bm25'} --out runs/{made.name}",
+            "command": f"embassay sage run -s {ranked[0] if ranked else 'bm25'} --out runs/{made.name}",
             "arguments": {
                 "systems": ranked,
                 "tasks": [],

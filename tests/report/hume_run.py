@@ -1,4 +1,4 @@
-"""HUME runs as `semblance hume score` writes them: the paper's 26 pairs, and a small study of its own."""
+"""HUME runs as `embassay hume score` writes them: the paper's 26 pairs, and a small study of its own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from semblance.measures import agreement_band
-from semblance.protocols.hume.published.quality import ADVICE, trust
-from semblance.protocols.hume.published.standing import difficulty, percent_of_human
-from semblance.protocols.hume.study import Family
-from semblance.protocols.hume.summary.record import (
+from embassay.measures import agreement_band
+from embassay.protocols.hume.published.quality import ADVICE, trust
+from embassay.protocols.hume.published.standing import difficulty, percent_of_human
+from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.summary.record import (
     Agreement,
     Annotator,
     Bar,
@@ -26,8 +26,8 @@ from semblance.protocols.hume.summary.record import (
     Wins,
     write_summary,
 )
-from semblance.records import Result
-from semblance.runs.folder import RunFolder
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
 
 MODELS = {
     "sentence-transformers/all-MiniLM-L6-v2": 22.7, "sentence-transformers/all-mpnet-base-v2": 109,
@@ -208,7 +208,7 @@ def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[Place, 
 
 
 def _wins(pairs: Sequence[PairRecord]) -> Iterable[Wins]:
-    from semblance.protocols.hume.published.standing import ROUNDING
+    from embassay.protocols.hume.published.standing import ROUNDING
 
     groups: dict[tuple[str, str], list[PairRecord]] = {}
     for one in pairs:
@@ -306,9 +306,9 @@ def _row(one: PairRecord, of: SystemScore) -> Result:
 def _manifest(name: str, made: Summary) -> dict[str, Any]:
     systems = {one.system: one.kind for pair in made.pairs for one in (*pair.models, *pair.llms)}
     return {
-        "semblance": "0.1.0", "protocol": "hume", "kind": "score", "name": name, "status": "finished",
+        "embassay": "0.1.0", "protocol": "hume", "kind": "score", "name": name, "status": "finished",
         "created": "2026-11-20T09:00:00+00:00", "updated": "2026-11-21T09:00:00+00:00",
-        "command": "semblance hume score study --out runs/hume", "arguments": {"seed": 1337},
+        "command": "embassay hume score study --out runs/hume", "arguments": {"seed": 1337},
         "systems": [{"name": name, "kind": kind, "identity": "1", "facts": {}} for name, kind in systems.items()],
         "datasets": [
             {

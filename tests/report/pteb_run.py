@@ -1,4 +1,4 @@
-"""A synthetic PTEB run folder, as `semblance pteb run` writes one, summarised by the protocol itself."""
+"""A synthetic PTEB run folder, as `embassay pteb run` writes one, summarised by the protocol itself."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from semblance.protocols.estimates import interval
-from semblance.protocols.pteb.paraphrasing.records import Paraphrase
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
-from semblance.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
-from semblance.protocols.pteb.summary.summarise import summarise
-from semblance.records import Component, Result
-from semblance.runs.cells import CellRecord
-from semblance.runs.files import to_json
-from semblance.runs.folder import RunFolder, write_columns
+from embassay.protocols.estimates import interval
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
+from embassay.protocols.pteb.summary.summarise import summarise
+from embassay.records import Component, Result
+from embassay.runs.cells import CellRecord
+from embassay.runs.files import to_json
+from embassay.runs.folder import RunFolder, write_columns
 
 HEADLINES = {
     "sts": "spearman", "classification": "accuracy", "clustering": "v_measure",
@@ -214,9 +214,9 @@ class _Writer:
         ranked = [name for name, kind in self.kinds.items() if kind != "reference"]
         names = dict.fromkeys(name for of in made.datasets.values() for name in of)
         return {
-            "semblance": "0.1.0", "name": made.name, "protocol": "pteb", "status": made.status,
+            "embassay": "0.1.0", "name": made.name, "protocol": "pteb", "status": made.status,
             "created": "2026-11-21T09:00:00+00:00", "updated": "2026-11-21T09:12:00+00:00",
-            "command": f"semblance pteb run -s {ranked[0]} --out runs/{made.name}",
+            "command": f"embassay pteb run -s {ranked[0]} --out runs/{made.name}",
             "arguments": {
                 "systems": ranked, "tasks": list(made.datasets), "datasets": list(names), "limit": None, "seed": 1337,
                 "tokenizer": "words", "mapping": {}, "split": None, "paraphrasers": ["recorded"],

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from semblance.protocols.rag.golden.layout import QueryFolder
-from semblance.protocols.rag.golden.results import result_rows, tables
-from semblance.protocols.rag.golden.summary import (
+from embassay.protocols.rag.golden.layout import QueryFolder
+from embassay.protocols.rag.golden.results import result_rows, tables
+from embassay.protocols.rag.golden.summary import (
     Answers,
     Contradictions,
     Figure,
@@ -28,9 +28,9 @@ from semblance.protocols.rag.golden.summary import (
     Tokens,
     write_golden,
 )
-from semblance.protocols.rag.scoring.api import score
-from semblance.runs.files import write_atomic
-from semblance.runs.folder import RunFolder
+from embassay.protocols.rag.scoring.api import score
+from embassay.runs.files import write_atomic
+from embassay.runs.folder import RunFolder
 
 RUNS = ("hybrid", "dense", "bm25")
 SOME = Figure(0.75, 0.66, 0.85, 60)
@@ -148,9 +148,9 @@ def write_golden_run(
 def _manifest(name: str, made: Golden) -> dict[str, Any]:
     states = {"done": "done", "failed": "failed"}
     return {
-        "semblance": "0.1.0", "protocol": "rag", "kind": "golden", "name": name, "status": "partial",
+        "embassay": "0.1.0", "protocol": "rag", "kind": "golden", "name": name, "status": "partial",
         "created": "2026-11-20T09:00:00+00:00", "updated": "2026-11-21T09:00:00+00:00",
-        "command": "semblance rag golden --out runs/golden", "arguments": {"seed": 1337, "options": {"depth": 50}},
+        "command": "embassay rag golden --out runs/golden", "arguments": {"seed": 1337, "options": {"depth": 50}},
         "tokenizer": {"name": "words", "identity": "words 1"},
         "systems": [
             {"name": "wordllama", "kind": "embedding", "identity": "1", "facts": {}},

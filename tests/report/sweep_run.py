@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from embassay.protocols.rag.sweep.findings import Findings, conclude, result_rows
+from embassay.protocols.rag.sweep.measured import Rules, Sweep
+from embassay.runs.folder import RunFolder
 from protocols.rag.sweep import sweeps
-from semblance.protocols.rag.sweep.findings import Findings, conclude, result_rows
-from semblance.protocols.rag.sweep.measured import Rules, Sweep
-from semblance.runs.folder import RunFolder
 
 RULES = Rules(sla_ms=300.0, budget=1.0)
 AXES = {**sweeps.AXES, "dims": (64,), "index": ("flat", "hnsw-int8")}
@@ -28,9 +28,9 @@ def write_sweep_run(path: Path, sweep: Sweep | None = None) -> Findings:
 def _manifest(name: str, found: Findings) -> dict[str, Any]:
     part = found.parts[0]
     return {
-        "semblance": "0.1.0", "protocol": "rag", "kind": "sweep", "name": name, "status": "finished",
+        "embassay": "0.1.0", "protocol": "rag", "kind": "sweep", "name": name, "status": "finished",
         "created": "2026-11-20T09:00:00+00:00", "updated": "2026-11-21T09:00:00+00:00",
-        "command": "semblance rag sweep sweep.yaml --out runs/sweep", "arguments": {"seed": found.asked.seed},
+        "command": "embassay rag sweep sweep.yaml --out runs/sweep", "arguments": {"seed": found.asked.seed},
         "tokenizer": {"name": "words", "identity": "words 1"},
         "systems": [{"name": one.id, "kind": "run", "identity": "", "facts": {}} for one in part.stacks],
         "datasets": [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance.report.board import Board, make_board
-from semblance.report.record import read_record
+from embassay.report.board import Board, make_board
+from embassay.report.record import read_record
 
 MakeRun = Callable[..., Path]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from semblance.report import write_report
+from embassay.report import write_report
 
 pytestmark = pytest.mark.browser
 MakeRun = Callable[..., Path]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from semblance.report import write_report
+from embassay.report import write_report
 
 from .hume_run import published, study, write_hume_run
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from semblance.report import write_report
+from embassay.report import write_report
 
 from .conftest import Made, write_run
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import semblance as sb
-from semblance.report import write_report
+import embassay as eb
+from embassay.report import write_report
 
 pytestmark = pytest.mark.browser
 Go = Callable[..., Any]
@@ -19,8 +19,8 @@ SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resampl
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("probes")
-    names = sb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **SMALL)
-    noise = sb.rag.probe_noise(["jaccard"], out=folder / "noise", **SMALL)
+    names = eb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **SMALL)
+    noise = eb.rag.probe_noise(["jaccard"], out=folder / "noise", **SMALL)
     return {"names": write_report(names.path), "noise": write_report(noise.path)}
 
 

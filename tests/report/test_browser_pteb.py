@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from semblance.report import write_report
-from semblance.report.gathered import read_runs
-from semblance.report.pteb.dumbbells import dumbbells
-from semblance.report.pteb.losses import Losses
+from embassay.report import write_report
+from embassay.report.gathered import read_runs
+from embassay.report.pteb.dumbbells import dumbbells
+from embassay.report.pteb.losses import Losses
 
 pytestmark = pytest.mark.browser
 VIEWS = ("overview", "sage", "pteb", "systems", "items", "method")

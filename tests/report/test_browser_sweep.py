@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from embassay.protocols.rag.sweep.findings import Findings, read_findings
+from embassay.protocols.rag.sweep.findings.record import FILE
+from embassay.protocols.rag.tradeoffs import Limits, Stack, choose
+from embassay.report import write_report
 from protocols.rag.sweep import sweeps
-from semblance.protocols.rag.sweep.findings import Findings, read_findings
-from semblance.protocols.rag.sweep.findings.record import FILE
-from semblance.protocols.rag.tradeoffs import Limits, Stack, choose
-from semblance.report import write_report
 
 from .sweep_run import AXES, RULES, write_sweep_run
 

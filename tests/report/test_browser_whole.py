@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import semblance as sb
-from semblance.report import write_report
+import embassay as eb
+from embassay.report import write_report
 
 from .conftest import Made, write_run
 from .hume_run import study, write_hume_run
@@ -41,8 +41,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_pteb(folder / "pteb", Pteb(systems=systems)),
         write_golden_run(folder / "golden"),
         write_score_run(folder / "score", runs=(HOSTILE, "minilm", "bm25")),
-        sb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **SMALL).path,
-        sb.rag.probe_noise(["jaccard"], out=folder / "noise", **SMALL).path,
+        eb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **SMALL).path,
+        eb.rag.probe_noise(["jaccard"], out=folder / "noise", **SMALL).path,
         write_hume_run(folder / "hume", study(judge=HOSTILE, name=HOSTILE), name="made"),
     ]
     write_sweep_run(folder / "sweep")

@@ -1,4 +1,4 @@
-"""The report of the demo of all four protocols, as `semblance demo` writes it: its size, its elements, its speed."""
+"""The report of the demo of all four protocols, as `embassay demo` writes it: its size, its elements, its speed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ and what runs share is said once."""
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The report of a demo made here, and what was printed; SEMBLANCE_DEMO names the folder of one that is there
+    """The report of a demo made here, and what was printed; EMBASSAY_DEMO names the folder of one that is there
     already."""
-    made = os.environ.get("SEMBLANCE_DEMO")
+    made = os.environ.get("EMBASSAY_DEMO")
     folder = Path(made) if made else tmp_path_factory.mktemp("demo") / "out"
-    command = [sys.executable, "-m", "semblance", "demo", "--out", str(folder)]
+    command = [sys.executable, "-m", "embassay", "demo", "--out", str(folder)]
     done = subprocess.run(command, check=True, capture_output=True, timeout=1_800)
     return (folder / "report.html").absolute(), done.stdout.decode()
 
@@ -45,10 +45,10 @@ def page(browser: Any, demo: Path) -> Any:
 
 def test_its_last_table_and_its_report_agree(page: Any, printed: tuple[Path, str]) -> None:
     """Every figure with interval and rank that the demo prints at its end stands in the overview and on the card."""
-    from semblance.cli.demo import HEADED
-    from semblance.report.gathered import read_runs
-    from semblance.report.headlines import cells
-    from semblance.report.leading import leading_of
+    from embassay.cli.demo import HEADED
+    from embassay.report.gathered import read_runs
+    from embassay.report.headlines import cells
+    from embassay.report.leading import leading_of
 
     report, said = printed
     found = list(leading_of(read_runs([report.parent / name for name in HEADED])))

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-import semblance as sb
-from semblance.protocols import numbers
-from semblance.protocols.hume.summary.record import read_summary
-from semblance.protocols.numbers import POINTS, SCORE
-from semblance.report import write_report
-from semblance.report.cards import SystemCard, cards_of
-from semblance.report.cards.findings import Finding
-from semblance.report.gathered import Run, read_runs
-from semblance.report.record import Record
-from semblance.report.verdict import plain
+import embassay as eb
+from embassay.protocols import numbers
+from embassay.protocols.hume.summary.record import read_summary
+from embassay.protocols.numbers import POINTS, SCORE
+from embassay.report import write_report
+from embassay.report.cards import SystemCard, cards_of
+from embassay.report.cards.findings import Finding
+from embassay.report.gathered import Run, read_runs
+from embassay.report.record import Record
+from embassay.report.verdict import plain
 
 from .hume_run import study, write_hume_run
 
@@ -282,8 +282,8 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
     """Where a task has two datasets, those on which a system beats all others are named with their values."""
     import numpy as np
 
-    from semblance.protocols.comparisons import Headline
-    from semblance.protocols.standings import Standing, write_standings
+    from embassay.protocols.comparisons import Headline
+    from embassay.protocols.standings import Standing, write_standings
 
     run = make_run(
         datasets=("one", "two"), tasks=("robustness",), systems={"a": "embedding", "b": "classical"}
@@ -318,8 +318,8 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     small: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
     folder = tmp_path_factory.mktemp("probes")
     return [
-        sb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **small).path,
-        sb.rag.probe_noise(["jaccard"], out=folder / "noise", **small).path,
+        eb.rag.probe_names(["jaccard", "bm25"], out=folder / "names", **small).path,
+        eb.rag.probe_noise(["jaccard"], out=folder / "noise", **small).path,
     ]
 
 

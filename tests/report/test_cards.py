@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from semblance.protocols.sage.options import SageOptions
-from semblance.report.board import make_board
-from semblance.report.cards import run_again, system_cards
-from semblance.report.method import method_page
-from semblance.report.record import read_record
-from semblance.report.verdict import plain
-from semblance.report.wording import PAPER_DEFAULTS
+from embassay.protocols.sage.options import SageOptions
+from embassay.report.board import make_board
+from embassay.report.cards import run_again, system_cards
+from embassay.report.method import method_page
+from embassay.report.record import read_record
+from embassay.report.verdict import plain
+from embassay.report.wording import PAPER_DEFAULTS
 
 MakeRun = Callable[..., Path]
 
@@ -42,7 +42,7 @@ def test_the_command_reads_back_as_the_arguments(make_run: MakeRun) -> None:
     )
     record = read_record(run)
     words = shlex.split(run_again(record, record.systems[0]))
-    assert words[:5] == ["semblance", "sage", "run", "-s", "st:./my model's folder"]
+    assert words[:5] == ["embassay", "sage", "run", "-s", "st:./my model's folder"]
     assert words[words.index("-d") + 1] == "one"
     assert words[words.index("--seed") + 1] == "1337"
     assert words[words.index("--tokenizer") + 1] == "words"

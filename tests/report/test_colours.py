@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from semblance.report.html import STYLES
+from embassay.report.html import STYLES
 
 Rgb = NDArray[np.float64]
 THEMES = ("light", "dark")
@@ -31,7 +31,7 @@ VISIONS = {
 }
 
 
-SHEET = "".join((resources.files("semblance.report") / "assets" / name).read_text("utf-8") for name in STYLES)
+SHEET = "".join((resources.files("embassay.report") / "assets" / name).read_text("utf-8") for name in STYLES)
 
 
 def _tokens() -> dict[str, dict[str, Rgb]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from semblance.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
-from semblance.report.comparing import leading, render_fields, render_pair
+from embassay.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
+from embassay.report.comparing import leading, render_fields, render_pair
 
 NONE = Contrast(
     "a", "b", "overall", "", "overall", None, None, None, reason="a: preference was not part of the run"

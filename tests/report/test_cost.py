@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from semblance.report import write_report
-from semblance.report.cost import costs, paid
-from semblance.report.record import read_record
+from embassay.report import write_report
+from embassay.report.cost import costs, paid
+from embassay.report.record import read_record
 
 MakeRun = Callable[..., Path]
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from semblance.errors import DataError
-from semblance.protocols.hume.summary.record import read_summary
-from semblance.protocols.numbers import POINTS, SCORE
-from semblance.records import Result
-from semblance.report.board import Value
-from semblance.report.cards import cards_of
-from semblance.report.gathered import Run, read_runs
-from semblance.report.headlines import cells, render_headlines
-from semblance.report.html import render
-from semblance.report.leading import Leader, Leading, leading, leading_of
-from semblance.report.together import together
+from embassay.errors import DataError
+from embassay.protocols.hume.summary.record import read_summary
+from embassay.protocols.numbers import POINTS, SCORE
+from embassay.records import Result
+from embassay.report.board import Value
+from embassay.report.cards import cards_of
+from embassay.report.gathered import Run, read_runs
+from embassay.report.headlines import cells, render_headlines
+from embassay.report.html import render
+from embassay.report.leading import Leader, Leading, leading, leading_of
+from embassay.report.together import together
 
 from .hume_run import write_hume_run
 

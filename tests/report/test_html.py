@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from semblance.report import write_report
-from semblance.report.html import SCRIPTS, STYLES, asset, json_block
-from semblance.report.sections import SECTIONS
+from embassay.report import write_report
+from embassay.report.html import SCRIPTS, STYLES, asset, json_block
+from embassay.report.sections import SECTIONS
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -157,7 +157,7 @@ def test_a_protocol_without_results_has_no_page(make_run: MakeRun) -> None:
     assert "id=items" not in page
     assert "Nothing finished yet" in page
     assert "0 of 30 cells" in page
-    assert "semblance sage run" in page
+    assert "embassay sage run" in page
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_report_of_a_run_is_always_the_same(plain_run: Path, tmp_path: Path)
 
 def test_the_report_of_the_demo_is_small(make_full_run: MakeRun, root: Path) -> None:
     """Six systems and two references on the sample documents: under 320 KB, under 3,500 elements."""
-    lines = (root / "src/semblance/data/sample/documents.jsonl").read_text("utf-8").splitlines()
+    lines = (root / "src/embassay/data/sample/documents.jsonl").read_text("utf-8").splitlines()
     texts = tuple(json.loads(line)["text"] for line in lines)
     page = page_of(make_full_run(systems=DEMO, texts=texts))
     assert len(page.encode()) < 320_000

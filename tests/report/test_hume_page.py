@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.errors import DataError
-from semblance.protocols.hume.summary.record import Summary, read_summary
-from semblance.report import write_report
-from semblance.report.board import make_board
-from semblance.report.hume.averages import averages
-from semblance.report.hume.notes import hume_notes
-from semblance.report.hume.page import HumePage, hume_page
-from semblance.report.hume.standing import of_side, standings
-from semblance.report.hume.verdict import heading, verdict_of
-from semblance.report.hume.words import COEFFICIENT, POINTS
-from semblance.report.record import read_record
-from semblance.report.verdict import plain
+from embassay.errors import DataError
+from embassay.protocols.hume.summary.record import Summary, read_summary
+from embassay.report import write_report
+from embassay.report.board import make_board
+from embassay.report.hume.averages import averages
+from embassay.report.hume.notes import hume_notes
+from embassay.report.hume.page import HumePage, hume_page
+from embassay.report.hume.standing import of_side, standings
+from embassay.report.hume.verdict import heading, verdict_of
+from embassay.report.hume.words import COEFFICIENT, POINTS
+from embassay.report.record import read_record
+from embassay.report.verdict import plain
 
 from .hume_run import published, study, summary, write_hume_run
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.hume.summary.record import Summary
-from semblance.report import write_report
-from semblance.report.hume.terminal import render_hume
-from semblance.report.hume.verdict import verdict_of
-from semblance.report.terminal import render_run
-from semblance.report.verdict import plain
+from embassay.errors import DataError
+from embassay.protocols.hume.summary.record import Summary
+from embassay.report import write_report
+from embassay.report.hume.terminal import render_hume
+from embassay.report.hume.verdict import verdict_of
+from embassay.report.terminal import render_run
+from embassay.report.verdict import plain
 
 from .hume_run import published, study, write_hume_run
 

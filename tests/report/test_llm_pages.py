@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from semblance.records import Result
-from semblance.report import write_report
-from semblance.report.board import make_board
-from semblance.report.pteb.judges import judge_page, judge_verdict
-from semblance.report.pteb.selection import selection_page, selection_verdict
-from semblance.report.pteb.validation import validation_page, validation_verdict
-from semblance.report.record import Record, read_record
-from semblance.report.tablefiles import file_tables
-from semblance.report.terminal import render_run
-from semblance.report.verdict import plain
-from semblance.runs.files import to_json
-from semblance.runs.folder import RunFolder
+from embassay.records import Result
+from embassay.report import write_report
+from embassay.report.board import make_board
+from embassay.report.pteb.judges import judge_page, judge_verdict
+from embassay.report.pteb.selection import selection_page, selection_verdict
+from embassay.report.pteb.validation import validation_page, validation_verdict
+from embassay.report.record import Record, read_record
+from embassay.report.tablefiles import file_tables
+from embassay.report.terminal import render_run
+from embassay.report.verdict import plain
+from embassay.runs.files import to_json
+from embassay.runs.folder import RunFolder
 
 Row = tuple[str, str, str, str, float | None]
 """System, dataset, variant, measure, value."""
@@ -49,9 +49,9 @@ def make_step(tmp_path: Path) -> MakeStep:
         folder.write_results(rows)
         folder.write_manifest(
             {
-                "semblance": "0.1.0", "name": step, "protocol": "pteb", "step": step, "status": "finished",
+                "embassay": "0.1.0", "name": step, "protocol": "pteb", "step": step, "status": "finished",
                 "created": "2026-11-21T09:00:00+00:00", "updated": "2026-11-21T09:12:00+00:00",
-                "command": f"semblance pteb {step}", "arguments": {"seed": 1337, "options": options or {}},
+                "command": f"embassay pteb {step}", "arguments": {"seed": 1337, "options": options or {}},
                 "systems": [{"name": name, "kind": "llm", "identity": name, "facts": {}} for name in systems],
                 "datasets": [], "cells": [], "sessions": [], **more,
             }
@@ -260,7 +260,7 @@ def test_every_command_has_a_report_and_a_text(make_step: MakeStep, judged: Path
 
 def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     """Title, rounded cells with a true minus, exact values where the CSV has the same columns, the note."""
-    from semblance.protocols.tables import Column, ColumnTable
+    from embassay.protocols.tables import Column, ColumnTable
 
     columns = (Column("group", "text"), Column("delta", "signed"), Column("n", decimals=0))
     table = ColumnTable("drop_by_x", "Drop by x", columns, (("a|b", -1.23456, 4), ("c", None, 0)), "A note.")

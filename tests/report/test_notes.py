@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from semblance.report.notes import notes_of
-from semblance.report.record import read_record
+from embassay.report.notes import notes_of
+from embassay.report.record import read_record
 
 MakeRun = Callable[..., Path]
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from semblance.protocols.hume.summary.record import read_summary
-from semblance.report import write_report
-from semblance.report.gathered import read_runs
-from semblance.report.overview import overview, run_verdict
-from semblance.report.together import Together, together
-from semblance.report.verdict import plain
+from embassay.protocols.hume.summary.record import read_summary
+from embassay.report import write_report
+from embassay.report.gathered import read_runs
+from embassay.report.overview import overview, run_verdict
+from embassay.report.together import Together, together
+from embassay.report.verdict import plain
 
 from .hume_run import study, write_hume_run
 

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from semblance.report.board import make_board
-from semblance.report.items import item_page
-from semblance.report.items import reworded as module
-from semblance.report.record import read_record
-from semblance.runs.folder import RunFolder
+from embassay.report.board import make_board
+from embassay.report.items import item_page
+from embassay.report.items import reworded as module
+from embassay.report.record import read_record
+from embassay.runs.folder import RunFolder
 
 from .pteb_run import text_of
 

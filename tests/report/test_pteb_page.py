@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols import numbers
-from semblance.protocols.numbers import POINTS
-from semblance.report.board import make_board
-from semblance.report.notes import notes_of
-from semblance.report.pteb.losses import Losses
-from semblance.report.pteb.notes import pteb_notes
-from semblance.report.pteb.page import PtebPage, pteb_page
-from semblance.report.pteb.tasks import TASKS
-from semblance.report.pteb.verdict import pteb_verdict
-from semblance.report.record import Record, read_record
-from semblance.report.verdict import Verdict, board_verdict, plain
-from semblance.runs.folder import RunFolder
+from embassay.protocols import numbers
+from embassay.protocols.numbers import POINTS
+from embassay.report.board import make_board
+from embassay.report.notes import notes_of
+from embassay.report.pteb.losses import Losses
+from embassay.report.pteb.notes import pteb_notes
+from embassay.report.pteb.page import PtebPage, pteb_page
+from embassay.report.pteb.tasks import TASKS
+from embassay.report.pteb.verdict import pteb_verdict
+from embassay.report.record import Record, read_record
+from embassay.report.verdict import Verdict, board_verdict, plain
+from embassay.runs.folder import RunFolder
 
 MakePteb = Callable[..., Path]
 
@@ -53,7 +53,7 @@ def printed(record: Record) -> Iterator[str]:
 
 def test_headlines_are_those_of_the_protocol() -> None:
     """The report names each task and its headline as the protocol does."""
-    from semblance.protocols.pteb.tasks import TASKS as PROTOCOL
+    from embassay.protocols.pteb.tasks import TASKS as PROTOCOL
 
     assert [(one.name, one.headline) for one in TASKS] == [
         (entry.name, PROTOCOL.build(entry.name).headline) for entry in PROTOCOL

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from semblance.interchange import import_results
-from semblance.protocols.numbers import SCORE
-from semblance.report import write_report
-from semblance.report.gathered import Run, read_runs
-from semblance.report.notes import notes_of
-from semblance.report.published import MOST_COLUMNS, mteb_page, mteb_verdict
-from semblance.report.terminal import render_run
-from semblance.report.verdict import plain
+from embassay.interchange import import_results
+from embassay.protocols.numbers import SCORE
+from embassay.report import write_report
+from embassay.report.gathered import Run, read_runs
+from embassay.report.notes import notes_of
+from embassay.report.published import MOST_COLUMNS, mteb_page, mteb_verdict
+from embassay.report.terminal import render_run
+from embassay.report.verdict import plain
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q'"
 
@@ -39,7 +39,7 @@ def published(folder: Path, scores: dict[str, dict[str, float | None]]) -> Run:
         (place / "model_meta.json").write_text(json.dumps(meta))
         for task, score in tasks.items():
             (place / f"{task}.json").write_text(json.dumps(document(task, score)))
-    done = import_results(source, folder / "run", measures=(), command="semblance import results --out run")
+    done = import_results(source, folder / "run", measures=(), command="embassay import results --out run")
     return read_runs([done.folder])[0]
 
 
@@ -123,8 +123,8 @@ def test_hostile_names_stay_text(run: Run) -> None:
 
 def test_wide_results_are_cut_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More tasks of a type than a table holds are counted."""
-    monkeypatch.setattr("semblance.report.published.MOST_COLUMNS", 1)
-    monkeypatch.setattr("semblance.report.published.MOST_ROWS", 1)
+    monkeypatch.setattr("embassay.report.published.MOST_COLUMNS", 1)
+    monkeypatch.setattr("embassay.report.published.MOST_ROWS", 1)
     made = published(tmp_path, {name: {"STS12": 0.5, "STS13": 0.6} for name in ("org/a", "org/b")})
     page = mteb_page(made.record, made.board)
     assert page.left_out == (

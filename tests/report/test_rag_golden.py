@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
-from semblance.report import write_report
-from semblance.report.board import make_board
-from semblance.report.notes import notes_of
-from semblance.report.rag.funnel import funnel, strips
-from semblance.report.rag.golden import GoldenPage, golden_page, verdict_of
-from semblance.report.rag.golden_terminal import render_golden
-from semblance.report.rag.judging import again, bars
-from semblance.report.rag.ordering import claims, stops, targets
-from semblance.report.rag.words import short
-from semblance.report.record import read_record
-from semblance.report.verdict import plain
+from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
+from embassay.report import write_report
+from embassay.report.board import make_board
+from embassay.report.notes import notes_of
+from embassay.report.rag.funnel import funnel, strips
+from embassay.report.rag.golden import GoldenPage, golden_page, verdict_of
+from embassay.report.rag.golden_terminal import render_golden
+from embassay.report.rag.judging import again, bars
+from embassay.report.rag.ordering import claims, stops, targets
+from embassay.report.rag.words import short
+from embassay.report.record import read_record
+from embassay.report.verdict import plain
 
 from .rag_runs import JUDGE, golden, write_golden_run
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols import numbers
-from semblance.protocols.rag.scoring.record import Score, read_score
-from semblance.report import write_report
-from semblance.report.board import make_board
-from semblance.report.notes import notes_of
-from semblance.report.rag.score import ScorePage, score_page
-from semblance.report.record import read_record
+from embassay.errors import DataError
+from embassay.protocols import numbers
+from embassay.protocols.rag.scoring.record import Score, read_score
+from embassay.report import write_report
+from embassay.report.board import make_board
+from embassay.report.notes import notes_of
+from embassay.report.rag.score import ScorePage, score_page
+from embassay.report.record import read_record
 
 from .rag_runs import RUNS, write_score_run
 

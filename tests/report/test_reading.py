@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from semblance.report import write_report
-from semblance.report.citing import PAPERS, PROTOCOLS, citations
-from semblance.report.gathered import TITLES, read_runs
-from semblance.report.licences import OWN, SAMPLE, licence_of
-from semblance.report.methods import methods_of
-from semblance.report.overview import QUESTIONS
-from semblance.report.reading import reading_of
-from semblance.report.record import KINDS
-from semblance.report.scales import SCALES
-from semblance.report.wording import WORDINGS
+from embassay.report import write_report
+from embassay.report.citing import PAPERS, PROTOCOLS, citations
+from embassay.report.gathered import TITLES, read_runs
+from embassay.report.licences import OWN, SAMPLE, licence_of
+from embassay.report.methods import methods_of
+from embassay.report.overview import QUESTIONS
+from embassay.report.reading import reading_of
+from embassay.report.record import KINDS
+from embassay.report.scales import SCALES
+from embassay.report.wording import WORDINGS
 
 MakeRun = Callable[..., Path]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.report.record import read_record
-from semblance.report.sage.tasks import TASKS
-from semblance.runs.folder import RunFolder
+from embassay.errors import DataError
+from embassay.report.record import read_record
+from embassay.report.sage.tasks import TASKS
+from embassay.runs.folder import RunFolder
 
 MakeRun = Callable[..., Path]
 
@@ -106,7 +106,7 @@ def test_a_later_row_replaces_an_earlier_one(make_run: MakeRun) -> None:
 
 def test_headlines_are_those_of_the_protocol() -> None:
     """The report names each task and its headline as the protocol does."""
-    from semblance.protocols.sage.tasks import TASKS as PROTOCOL
+    from embassay.protocols.sage.tasks import TASKS as PROTOCOL
 
     assert [(task.name, task.headline) for task in TASKS] == [
         (entry.name, PROTOCOL.build(entry.name).headline) for entry in PROTOCOL

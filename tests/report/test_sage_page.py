@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols import numbers
-from semblance.protocols.sage.sensitivity import expected as protocol_expected
-from semblance.protocols.sage.tables import tables
-from semblance.report import plot
-from semblance.report.board import make_board
-from semblance.report.record import Record, read_record
-from semblance.report.sage import curves
-from semblance.report.sage.page import BY_POSITION, RETAINED, SIDES, SagePage, sage_page
-from semblance.report.tasks import present
+from embassay.protocols import numbers
+from embassay.protocols.sage.sensitivity import expected as protocol_expected
+from embassay.protocols.sage.tables import tables
+from embassay.report import plot
+from embassay.report.board import make_board
+from embassay.report.record import Record, read_record
+from embassay.report.sage import curves
+from embassay.report.sage.page import BY_POSITION, RETAINED, SIDES, SagePage, sage_page
+from embassay.report.tasks import present
 
 MakeRun = Callable[..., Path]
 
@@ -84,7 +84,7 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
 
 def test_columns_cover_what_the_protocol_measures() -> None:
     """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits."""
-    from semblance.protocols.sage.edits import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
+    from embassay.protocols.sage.edits import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 
     shown = [variant for column in BY_POSITION for variant in (column.variant, *column.below)]
     assert shown == [*INSERTIONS, *REMOVALS]

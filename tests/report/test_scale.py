@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.report.scale import Scale, scale_of
+from embassay.report.scale import Scale, scale_of
 
 values = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
 

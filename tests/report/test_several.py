@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.report import write_report
-from semblance.report.gathered import read_runs, rows_of, systems_of
-from semblance.report.items import items_of
-from semblance.report.notes import gathered_notes
+from embassay.errors import DataError
+from embassay.report import write_report
+from embassay.report.gathered import read_runs, rows_of, systems_of
+from embassay.report.items import items_of
+from embassay.report.notes import gathered_notes
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -165,7 +165,7 @@ def test_a_folder_of_runs_is_all_of_them(plain_run: Path, pteb_run: Path, tmp_pa
     (damaged / "manifest.json").write_text("{")
     other = tmp_path / "all" / "paraphrases"
     other.mkdir()
-    (other / "manifest.json").write_text('{"format": "semblance-paraphrases", "version": 1, "sources": []}')
+    (other / "manifest.json").write_text('{"format": "embassay-paraphrases", "version": 1, "sources": []}')
     told: list[str] = []
     page = write_report(tmp_path / "all", tell=told.append)
     assert page == tmp_path / "all" / "report.html"
@@ -186,7 +186,7 @@ def test_folders_without_a_run_are_errors(plain_run: Path, tmp_path: Path) -> No
     broken.mkdir(parents=True)
     (broken / "manifest.json").write_text('{"schema": 99, "protocol": "sage"}')
     for path in (broken, broken.parent):
-        with pytest.raises(DataError, match="another version of Semblance"):
+        with pytest.raises(DataError, match="another version of Embassay"):
             read_runs([plain_run, path])
 
 
@@ -289,7 +289,7 @@ def test_the_same_runs_give_the_same_report(plain_run: Path, pteb_run: Path, tmp
 
 def test_the_report_of_two_demo_runs_is_small(make_full_run: MakeRun, make_pteb: MakeRun, root: Path) -> None:
     """Six systems and two references, five tasks and seven, items of both: under 320 KB."""
-    lines = (root / "src/semblance/data/sample/documents.jsonl").read_text("utf-8").splitlines()
+    lines = (root / "src/embassay/data/sample/documents.jsonl").read_text("utf-8").splitlines()
     texts = tuple(json.loads(line)["text"] for line in lines)
     names = ("wordllama", "minilm", "levenshtein", "rouge", "jaccard", "bm25")
     systems = {name: "embedding" if i < 2 else "classical" for i, name in enumerate(names)}

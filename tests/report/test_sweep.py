@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from embassay.errors import DataError
+from embassay.protocols.rag.sweep.findings import Findings, findings_of
+from embassay.protocols.rag.sweep.findings.record import FILE
+from embassay.protocols.rag.sweep.measured import Rules
+from embassay.report import write_report
+from embassay.report.board import make_board
+from embassay.report.notes import notes_of
+from embassay.report.rag.frontier_plot import log_scale
+from embassay.report.rag.sweep import SweepPage, page_of, sweep_page, sweep_verdict
+from embassay.report.rag.sweep_terminal import render_sweep
+from embassay.report.record import read_record
+from embassay.report.verdict import plain
 from protocols.rag.sweep.sweeps import drawn, scenarios
-from semblance.errors import DataError
-from semblance.protocols.rag.sweep.findings import Findings, findings_of
-from semblance.protocols.rag.sweep.findings.record import FILE
-from semblance.protocols.rag.sweep.measured import Rules
-from semblance.report import write_report
-from semblance.report.board import make_board
-from semblance.report.notes import notes_of
-from semblance.report.rag.frontier_plot import log_scale
-from semblance.report.rag.sweep import SweepPage, page_of, sweep_page, sweep_verdict
-from semblance.report.rag.sweep_terminal import render_sweep
-from semblance.report.record import read_record
-from semblance.report.verdict import plain
 
 from .sweep_run import write_sweep_run
 
@@ -170,7 +170,7 @@ def test_wide_shows_every_column_and_advice(findings: Findings) -> None:
 
 
 def test_each_dataset_has_a_word_on_the_terminal(run: Path) -> None:
-    from semblance.protocols.rag.sweep.findings import read_findings
+    from embassay.protocols.rag.sweep.findings import read_findings
 
     text = render_sweep(read_findings(run / FILE), run).plain
     assert "- On sea alone: Use " in text

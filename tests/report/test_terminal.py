@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from semblance.report.terminal import Column, render_run, render_table
+from embassay.report.terminal import Column, render_run, render_table
 
 MakeRun = Callable[..., Path]
 

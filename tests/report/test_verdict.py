@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.protocols import numbers
-from semblance.report.board import make_board
-from semblance.report.record import Pair, Record, Scope, read_record
-from semblance.report.sage.tasks import TASKS
-from semblance.report.sage.verdict import sage_verdict
-from semblance.report.tasks import item_count
-from semblance.report.verdict import Name, Verdict, board_verdict, plain
+from embassay.protocols import numbers
+from embassay.report.board import make_board
+from embassay.report.record import Pair, Record, Scope, read_record
+from embassay.report.sage.tasks import TASKS
+from embassay.report.sage.verdict import sage_verdict
+from embassay.report.tasks import item_count
+from embassay.report.verdict import Name, Verdict, board_verdict, plain
 
 MakeRun = Callable[..., Path]
 NUMBER = re.compile(r"−?\d[\d,]*(?:\.\d+)?%?")

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from semblance.contracts import Completion, Message, Sampling, Usage
-from semblance.runs.answer_cache import AnswerCache, answer_key
+from embassay.contracts import Completion, Message, Sampling, Usage
+from embassay.runs.answer_cache import AnswerCache, answer_key
 
 KEY = b"k" * 32
 ANSWER = Completion("four", None, Usage(10, 1, 2, 0.25), "m-2026", "stop")
@@ -109,8 +109,8 @@ def test_a_cache_that_cannot_be_written_costs_one_warning(cache):
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every answer that was written is there, whole."""
     code = (
-        "import sys; from semblance.runs.answer_cache import AnswerCache\n"
-        "from semblance.contracts import Completion, Usage\n"
+        "import sys; from embassay.runs.answer_cache import AnswerCache\n"
+        "from embassay.contracts import Completion, Usage\n"
         "cache = AnswerCache.open(sys.argv[1])\n"
         "for i in range(10**6):\n"
         "    cache.write(i.to_bytes(32, 'big'), 'm:1', Completion(str(i) * 100, None, Usage(), 'm', 'stop'))\n"

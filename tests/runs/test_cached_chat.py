@@ -8,10 +8,10 @@ from time import perf_counter
 import pytest
 from pydantic import BaseModel
 
-from semblance.contracts import Completion, Message, Sampling, Usage
-from semblance.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
-from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.cached_chat import CachedChat, Failure, Hope, Question, ask_all
+from embassay.contracts import Completion, Message, Sampling, Usage
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
+from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.cached_chat import CachedChat, Failure, Hope, Question, ask_all
 
 
 class Grade(BaseModel):

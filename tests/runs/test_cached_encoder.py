@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, TextRefused, UsageError
-from semblance.runs.cached_encoder import CachedEncoder, chunk_key
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.promise import promised
-from semblance.systems.encoders.minilm import MiniLM
-from semblance.systems.encoders.wordllama import WordLlama
+from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.runs.cached_encoder import CachedEncoder, chunk_key
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.promise import promised
+from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.wordllama import WordLlama
 
 
 class CallEncoder:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import BudgetExceeded, ModelError
-from semblance.runs.cached_reranker import CachedReranker
-from semblance.runs.pair_cache import PairCache
-from semblance.systems.rerankers import RERANKERS
-from semblance.systems.rerankers.cohere import CohereReranker
-from semblance.systems.rerankers.jina import JinaReranker
-from semblance.systems.rerankers.overlap import Overlap
+from embassay.errors import BudgetExceeded, ModelError
+from embassay.runs.cached_reranker import CachedReranker
+from embassay.runs.pair_cache import PairCache
+from embassay.systems.rerankers import RERANKERS
+from embassay.systems.rerankers.cohere import CohereReranker
+from embassay.systems.rerankers.jina import JinaReranker
+from embassay.systems.rerankers.overlap import Overlap
 
 
 class Lengths:
@@ -154,8 +154,8 @@ def test_every_reranker_says_whether_its_scores_stand_alone(monkeypatch):
 SCORER = """
 import sys, time
 import numpy as np
-from semblance.runs.cached_reranker import CachedReranker
-from semblance.runs.pair_cache import PairCache
+from embassay.runs.cached_reranker import CachedReranker
+from embassay.runs.pair_cache import PairCache
 
 class Slow:
     name = identity = "slow"

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.records import Component, Score, Skipped, TaskOutcome
-from semblance.runs.cells import Cell, failed, finished, record_from_json, record_to_json
-from semblance.runs.files import to_json
+from embassay.records import Component, Score, Skipped, TaskOutcome
+from embassay.runs.cells import Cell, failed, finished, record_from_json, record_to_json
+from embassay.runs.files import to_json
 
 CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.runs.embedding_cache import EmbeddingCache, cache_folder
+from embassay.runs.embedding_cache import EmbeddingCache, cache_folder
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 KEY = b"k" * 32
@@ -111,20 +111,20 @@ def test_clear_drops_one_encoder_or_all(cache):
 
 
 def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
-    """$SEMBLANCE_CACHE wins over the platform's cache folder."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "mine"))
+    """$EMBASSAY_CACHE wins over the platform's cache folder."""
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "mine"))
     opened = EmbeddingCache.open()
     assert opened.path == tmp_path / "mine" / "embeddings.sqlite"
     assert opened.path.exists()
     opened.close()
-    monkeypatch.delenv("SEMBLANCE_CACHE")
-    assert cache_folder().name == "semblance"
+    monkeypatch.delenv("EMBASSAY_CACHE")
+    assert cache_folder().name == "embassay"
 
 
 def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
     """The work goes on without a cache."""
     (tmp_path / "file").write_text("")
-    with pytest.warns(RuntimeWarning, match=r"cannot be opened.*going on without it.*SEMBLANCE_CACHE"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be opened.*going on without it.*EMBASSAY_CACHE"):
         opened = EmbeddingCache.open(tmp_path / "file" / "embeddings.sqlite")
     assert_keeps_nothing(opened)
 
@@ -187,7 +187,7 @@ def test_a_closed_cache_keeps_nothing(cache):
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every row that is there is whole, and the file takes more."""
     code = (
-        "import sys, numpy as np; from semblance.runs.embedding_cache import EmbeddingCache\n"
+        "import sys, numpy as np; from embassay.runs.embedding_cache import EmbeddingCache\n"
         "cache = EmbeddingCache.open(sys.argv[1])\n"
         "for i in range(10**6):\n"
         "    cache.write(i.to_bytes(32, 'big'), 'e:1', np.full((64, 384), i, dtype=np.float32))\n"
@@ -213,7 +213,7 @@ def test_a_killed_writer_leaves_a_sound_file(path):
 def test_processes_share_the_file(path):
     """Four processes open and write the same new file at once, overlapping by half; nothing is lost."""
     code = (
-        "import sys, warnings, numpy as np; from semblance.runs.embedding_cache import EmbeddingCache\n"
+        "import sys, warnings, numpy as np; from embassay.runs.embedding_cache import EmbeddingCache\n"
         "warnings.simplefilter('error')\n"
         "cache = EmbeddingCache.open(sys.argv[1])\n"
         "for i in range(int(sys.argv[2]), int(sys.argv[2]) + 100):\n"

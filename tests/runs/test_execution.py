@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError
-from semblance.records import Component, Score, TaskOutcome
-from semblance.runs.cells import Cell
-from semblance.runs.execution import Crew, execute
-from semblance.runs.folder import RunFolder
+from embassay.errors import BudgetExceeded, ModelError
+from embassay.records import Component, Score, TaskOutcome
+from embassay.runs.cells import Cell
+from embassay.runs.execution import Crew, execute
+from embassay.runs.folder import RunFolder
 
 
 class Ear:

@@ -5,10 +5,10 @@ import multiprocessing
 import polars as pl
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.records import Result
-from semblance.runs.cells import Cell, failed
-from semblance.runs.folder import RunFolder, write_columns
+from embassay.errors import DataError, UsageError
+from embassay.records import Result
+from embassay.runs.cells import Cell, failed
+from embassay.runs.folder import RunFolder, write_columns
 
 CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
 ROW = Result("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.forecast import (
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.forecast import (
     Forecast,
     Forecasts,
     Need,
@@ -17,8 +17,8 @@ from semblance.runs.forecast import (
     table,
     tokens_of,
 )
-from semblance.runs.rehearsal import Rehearsal
-from semblance.text import open_tokenizer
+from embassay.runs.rehearsal import Rehearsal
+from embassay.text import open_tokenizer
 
 
 class Server:

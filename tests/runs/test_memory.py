@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from semblance.runs.memory import PeakMemory
+from embassay.runs.memory import PeakMemory
 
 
 def test_the_peak_holds_what_was_there_meanwhile():

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import Interrupted, UsageError
-from semblance.runs.claims import Claims
-from semblance.runs.memory import PeakMemory, Watch, resident
-from semblance.runs.promise import (
+from embassay.errors import Interrupted, UsageError
+from embassay.runs.claims import Claims
+from embassay.runs.memory import PeakMemory, Watch, resident
+from embassay.runs.promise import (
     CLAIMS,
     LIMIT,
     Footprint,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.remembered_encoder import RememberedEncoder
-from semblance.systems.cosine import Cosine
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.remembered_encoder import RememberedEncoder
+from embassay.systems.cosine import Cosine
 
 
 class Lengths:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from semblance.contracts import Usage
-from semblance.runs.spending import Spending, Spent
+from embassay.contracts import Usage
+from embassay.runs.spending import Spending, Spent
 
 
 def call(spending, number, *, usd=0.01, tokens=10, retry=False):
@@ -91,7 +91,7 @@ def test_an_unknown_price_stays_unknown(tmp_path):
 
 def test_a_request_given_up_at_the_end_is_not_forgotten(tmp_path, monkeypatch):
     """Settled too late for the end of the session, or never, it counts once."""
-    monkeypatch.setattr("semblance.runs.spending._PATIENCE", 1)
+    monkeypatch.setattr("embassay.runs.spending._PATIENCE", 1)
     path = tmp_path / "spending.jsonl"
     spending = Spending(path, "first")
     call(spending, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
 
-from semblance.search import blockwise, top_k
+from embassay.search import blockwise, top_k
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.search.bm25 import BM25Index, words
+from embassay.errors import UsageError
+from embassay.search.bm25 import BM25Index, words
 
 TEXTS = st.lists(
     st.lists(st.sampled_from(["ein", "zwei", "drei", "vier"]), max_size=6), min_size=1, max_size=8

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, UsageError
-from semblance.search.bm25 import BM25Index
-from semblance.search.boost import boosted, standardised
+from embassay.errors import ModelError, UsageError
+from embassay.search.bm25 import BM25Index
+from embassay.search.boost import boosted, standardised
 
 FLOATS = st.floats(-1e6, 1e6)
 LISTS = st.lists(st.tuples(FLOATS, FLOATS), max_size=10).map(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.search.duplicates import distinct, jaccard, shingles
+from embassay.errors import UsageError
+from embassay.search.duplicates import distinct, jaccard, shingles
 
 TEXTS = st.lists(
     st.lists(st.sampled_from("abcd"), max_size=8).map(" ".join), max_size=12

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, UsageError
-from semblance.search import exact as module
-from semblance.search import exact_search, exact_search_shards, top_k
+from embassay.errors import ModelError, UsageError
+from embassay.search import exact as module
+from embassay.search import exact_search, exact_search_shards, top_k
 
 
 def unit(rng: np.random.Generator, n: int, d: int) -> np.ndarray:

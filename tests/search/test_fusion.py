@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.search.fusion import rrf
+from embassay.errors import UsageError
+from embassay.search.fusion import rrf
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 

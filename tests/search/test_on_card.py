@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.contracts import Ranked
-from semblance.errors import ModelError
-from semblance.search import exact, exact_search, exact_search_shards, on_card
+from embassay.contracts import Ranked
+from embassay.errors import ModelError
+from embassay.search import exact, exact_search, exact_search_shards, on_card
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

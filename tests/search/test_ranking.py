@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.contracts import Ranked
-from semblance.errors import ModelError, UsageError
-from semblance.search import merge, top_k
+from embassay.contracts import Ranked
+from embassay.errors import ModelError, UsageError
+from embassay.search import merge, top_k
 
 # Few distinct values, so that ties at the boundary are the rule.
 SCORES = st.integers(1, 4).flatmap(

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.search import rerank
+from embassay.errors import ModelError, UsageError
+from embassay.search import rerank
 
 
 def scoring(*scores: float) -> SimpleNamespace:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.randomness import generator
-from semblance.stats import (
+from embassay.errors import UsageError
+from embassay.randomness import generator
+from embassay.stats import (
     Estimate,
     Significance,
     bootstrap_ci,
@@ -20,7 +20,7 @@ from semblance.stats import (
     resample_means,
     stratified_means,
 )
-from semblance.stats import bootstrap as module
+from embassay.stats import bootstrap as module
 
 
 def drawn(n: int, n_resamples: int, seed: int) -> np.ndarray:

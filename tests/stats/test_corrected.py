@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.stats import corrected_interval, freedom_of_units, percentile_interval, resample_means
+from embassay.errors import UsageError
+from embassay.stats import corrected_interval, freedom_of_units, percentile_interval, resample_means
 
 
 def test_of_many_items_it_is_the_percentile_interval() -> None:

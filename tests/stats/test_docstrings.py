@@ -13,6 +13,6 @@ import pytest
 )
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
-    result = doctest.testmod(importlib.import_module(f"semblance.stats.{name}"))
+    result = doctest.testmod(importlib.import_module(f"embassay.stats.{name}"))
     assert result.attempted
     assert not result.failed

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from semblance.records import Component, Stratum
-from semblance.stats import (
+from embassay.records import Component, Stratum
+from embassay.stats import (
     NORMAL,
     freedom_of_difference,
     freedom_of_units,
@@ -20,7 +20,7 @@ from semblance.stats import (
     t_tail,
     t_test,
 )
-from semblance.stats.freedom import KEPT, freedom, scaled, strata_of
+from embassay.stats.freedom import KEPT, freedom, scaled, strata_of
 
 
 def stratum(units: int, sd: float, seed: int = 0) -> Stratum:

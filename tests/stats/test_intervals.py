@@ -9,8 +9,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.stats import fisher_z, observed_range, wilson
+from embassay.errors import UsageError
+from embassay.stats import fisher_z, observed_range, wilson
 
 
 @pytest.mark.parametrize(

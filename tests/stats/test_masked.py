@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.randomness import generator
-from semblance.stats import randomization_test, resample_means
-from semblance.stats.masked import resample_defined_means, sign_flip_p
+from embassay.errors import UsageError
+from embassay.randomness import generator
+from embassay.stats import randomization_test, resample_means
+from embassay.stats.masked import resample_defined_means, sign_flip_p
 
 
 def _draw(seed: int, n: int = 70, m: int = 5) -> np.ndarray:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from semblance.errors import UsageError
-from semblance.stats import mixed_mean
+from embassay.errors import UsageError
+from embassay.stats import mixed_mean
 
 
 def table(rows, columns):

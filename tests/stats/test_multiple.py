@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.stats import holm
+from embassay.errors import UsageError
+from embassay.stats import holm
 
 probabilities = st.lists(st.floats(0, 1), max_size=12)
 

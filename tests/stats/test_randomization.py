@@ -11,8 +11,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.stats import randomization_test
+from embassay.errors import UsageError
+from embassay.stats import randomization_test
 
 pairs = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
@@ -53,7 +53,7 @@ def test_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     """The size of the blocks is invisible."""
     a, b = np.random.default_rng(4).random((2, 40))
     expected = randomization_test(a, b, n_resamples=200)
-    monkeypatch.setattr("semblance.stats.randomization._DRAWS", 1)
+    monkeypatch.setattr("embassay.stats.randomization._DRAWS", 1)
     assert randomization_test(a, b, n_resamples=200).p == expected.p
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.stats import Estimate, compare_replicates, holm, rank_intervals, rank_ranges
+from embassay.errors import UsageError
+from embassay.stats import Estimate, compare_replicates, holm, rank_intervals, rank_ranges
 
 
 def normal(means: list[float], spread: float = 0.01, resamples: int = 400, seed: int = 0) -> np.ndarray:

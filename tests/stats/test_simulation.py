@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.stats import bootstrap_ci, randomization_test, rank_intervals
+from embassay.stats import bootstrap_ci, randomization_test, rank_intervals
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from semblance.errors import UsageError
-from semblance.stats import (
+from embassay.errors import UsageError
+from embassay.stats import (
     NORMAL,
     best_shares,
     freedom_of_units,

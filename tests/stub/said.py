@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semblance.contracts import Completion, Sampling, Usage
+from embassay.contracts import Completion, Sampling, Usage
 
 
 class Model:

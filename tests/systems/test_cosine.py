@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from semblance.errors import UsageError
-from semblance.systems.cosine import Cosine
-from semblance.systems.encoders.wordllama import WordLlama
+from embassay.errors import UsageError
+from embassay.systems.cosine import Cosine
+from embassay.systems.encoders.wordllama import WordLlama
 
 
 class HashEncoder:

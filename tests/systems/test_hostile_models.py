@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from semblance.errors import ModelError
-from semblance.systems import SYSTEMS
-from semblance.systems.rerankers import RERANKERS
+from embassay.errors import ModelError
+from embassay.systems import SYSTEMS
+from embassay.systems.rerankers import RERANKERS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

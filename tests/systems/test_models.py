@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from semblance.systems.models import known_model, known_models
+from embassay.systems.models import known_model, known_models
 
 MODELS = known_models()
 

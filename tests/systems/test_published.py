@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.measures import spearman
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.measures import spearman
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / ".." / "shared" / "data"
@@ -57,7 +57,7 @@ def test_minilm(file, published, close):
 @pytest.fixture
 def page(monkeypatch):
     """The script that writes the page."""
-    monkeypatch.setenv("SEMBLANCE_DATA", str(DATA))
+    monkeypatch.setenv("EMBASSAY_DATA", str(DATA))
     spec = spec_from_file_location("published", ROOT / "benchmarks" / "published.py")
     module = module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "published", module)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.systems.reference import Constant, RandomScores
+from embassay.systems.reference import Constant, RandomScores
 
 
 def test_constant_is_one():
@@ -54,6 +54,6 @@ def test_random_follows_the_seed():
 
 def test_random_is_the_same_in_every_process():
     """No use of Python's own hash, which differs between processes."""
-    code = "from semblance.systems.reference import RandomScores as R; print(R().pairs(['a'], ['b'])[0])"
+    code = "from embassay.systems.reference import RandomScores as R; print(R().pairs(['a'], ['b'])[0])"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(RandomScores().pairs(["a"], ["b"])[0])

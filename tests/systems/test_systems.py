@@ -9,10 +9,10 @@ from string import ascii_lowercase
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.registry import Entry
-from semblance.systems import SYSTEMS, open_system
-from semblance.text import open_tokenizer
+from embassay.errors import UsageError
+from embassay.registry import Entry
+from embassay.systems import SYSTEMS, open_system
+from embassay.text import open_tokenizer
 
 NAMES = ["levenshtein", "rouge", "jaccard", "bm25", "wordllama", "minilm", "constant", "random"]
 
@@ -35,7 +35,7 @@ def tokenizer():
 
 
 def test_every_system_has_a_summary_and_a_kind():
-    """What `semblance list systems` shows."""
+    """What `embassay list systems` shows."""
     entries = {entry.name: entry for entry in SYSTEMS}
     assert set(NAMES) <= set(entries)
     for name in NAMES:
@@ -125,7 +125,7 @@ def test_a_transform_that_cannot_be_is_refused(text, message, tokenizer):
 
 def test_what_costs_money_is_made_for_its_ledger(tokenizer, monkeypatch):
     """An encoder that asks for the ledger belongs to one; without one it gets its own, the same each time."""
-    from semblance.systems.remote.ledger import Ledger
+    from embassay.systems.remote.ledger import Ledger
 
     made = []
 
@@ -144,5 +144,5 @@ def test_what_costs_money_is_made_for_its_ledger(tokenizer, monkeypatch):
 def test_importing_the_registry_is_light():
     """Neither numeric libraries beyond numpy nor models load with the registry."""
     heavy = "{'scipy', 'sklearn', 'numba', 'polars', 'onnx', 'onnxruntime', 'tokenizers', 'rapidfuzz'}"
-    code = f"import sys, semblance.systems; found = {heavy} & set(sys.modules); assert not found, found"
+    code = f"import sys, embassay.systems; found = {heavy} & set(sys.modules); assert not found, found"
     subprocess.run([sys.executable, "-c", code], check=True)

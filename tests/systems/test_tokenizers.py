@@ -2,8 +2,8 @@
 
 import pytest
 
-from semblance.systems import TOKENIZERS
-from semblance.text import open_tokenizer
+from embassay.systems import TOKENIZERS
+from embassay.text import open_tokenizer
 
 
 @pytest.mark.parametrize("name", ["wordllama", pytest.param("minilm", marks=pytest.mark.minilm)])

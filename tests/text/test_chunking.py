@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.contracts import Tokenizer
-from semblance.errors import UsageError
-from semblance.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
-from semblance.text.prose import sentence_ends
-from semblance.text.token_ends import token_ends, word_ends
-from semblance.text.words import Words
+from embassay.contracts import Tokenizer
+from embassay.errors import UsageError
+from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
+from embassay.text.prose import sentence_ends
+from embassay.text.token_ends import token_ends, word_ends
+from embassay.text.words import Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = [

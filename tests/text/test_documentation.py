@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.text import PERTURBATIONS, TOKENIZERS
-from semblance.text.needle import _OPENING, _VOCABULARY
-from semblance.text.negation import rules
+from embassay.text import PERTURBATIONS, TOKENIZERS
+from embassay.text.needle import _OPENING, _VOCABULARY
+from embassay.text.negation import rules
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +50,11 @@ def test_figures_of_the_needle(page: str) -> None:
 )
 def test_docstring_examples(name: str) -> None:
     """The examples in the docstrings hold."""
-    assert doctest.testmod(import_module(f"semblance.text.{name}")).failed == 0
+    assert doctest.testmod(import_module(f"embassay.text.{name}")).failed == 0
 
 
 def test_importing_loads_no_tokenizer_library() -> None:
     """tiktoken, tokenizers and the network library wait until a tokenizer is opened."""
-    script = "import sys, semblance.text; print(*{'tiktoken', 'tokenizers', 'requests'} & set(sys.modules))"
+    script = "import sys, embassay.text; print(*{'tiktoken', 'tokenizers', 'requests'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

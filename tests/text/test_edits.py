@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.randomness import random_bytes
-from semblance.text.edits import (
+from embassay.randomness import random_bytes
+from embassay.text.edits import (
     capitalize,
     capitalize_exactly,
     delete_tenth,
@@ -22,7 +22,7 @@ from semblance.text.edits import (
     shuffle_sentences,
     shuffle_words,
 )
-from semblance.text.sentences import split_sentences
+from embassay.text.sentences import split_sentences
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASED = st.lists(

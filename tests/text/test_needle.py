@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.contracts import Tokenizer
-from semblance.text.needle import needle, needle_text
-from semblance.text.words import Words
+from embassay.contracts import Tokenizer
+from embassay.text.needle import needle, needle_text
+from embassay.text.words import Words
 
 
 def test_opening() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.text.negation import AUXILIARIES, negate, rules
+from embassay.text.negation import AUXILIARIES, negate, rules
 
 PARTS = [
     "is",

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 
-from semblance.contracts import Tokenizer
-from semblance.errors import UsageError
-from semblance.randomness import random_bytes
-from semblance.text import (
+from embassay.contracts import Tokenizer
+from embassay.errors import UsageError
+from embassay.randomness import random_bytes
+from embassay.text import (
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
@@ -31,7 +31,7 @@ from semblance.text import (
     removal_variants,
     retrieval_variants,
 )
-from semblance.text.words import Words
+from embassay.text.words import Words
 
 WORDS = Words()
 OPTIONS = ("capitalize:exact=true", "delete10:spaces=next", "numerize:both_cases=true")

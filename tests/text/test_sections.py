@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.text.sections import Headings, split_sections
+from embassay.text.sections import Headings, split_sections
 
 LINES = st.lists(st.sampled_from(["# A", "## B", "### C", "text", "", "```", "#tag", "RESULTS", "  ## D ##"]))
 

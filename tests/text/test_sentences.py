@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.text import split_sentences
+from embassay.text import split_sentences
 
 TEXTS = st.lists(st.sampled_from(["a", "Bc", ".", "!", "?", " ", "\n", "\u00a0", "é"])).map("".join)
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.contracts import Tokenizer
-from semblance.text.needle import needle
-from semblance.text.pieces import _KEPT_TOKENS, PieceEnds, as_utf8, piece_ends
-from semblance.text.spans import floor_share, insert_needle, remove_span
-from semblance.text.words import Words
+from embassay.contracts import Tokenizer
+from embassay.text.needle import needle
+from embassay.text.pieces import _KEPT_TOKENS, PieceEnds, as_utf8, piece_ends
+from embassay.text.spans import floor_share, insert_needle, remove_span
+from embassay.text.words import Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SHARES = st.sampled_from([0.0, 0.15, 0.29, 0.5, 0.9, 1.0])
@@ -91,7 +91,7 @@ def test_closed_forms() -> None:
 
 def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is tokenized once while there is room; past the room all is forgotten and work goes on."""
-    monkeypatch.setattr("semblance.text.pieces._KEPT_TOKENS", 5)
+    monkeypatch.setattr("embassay.text.pieces._KEPT_TOKENS", 5)
     seen = []
 
     class Counting(Words):

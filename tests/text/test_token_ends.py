@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.contracts import Tokenizer
-from semblance.text import open_tokenizer
-from semblance.text.pieces import as_utf8
-from semblance.text.token_ends import token_ends, word_ends
-from semblance.text.words import Words
+from embassay.contracts import Tokenizer
+from embassay.text import open_tokenizer
+from embassay.text.pieces import as_utf8
+from embassay.text.token_ends import token_ends, word_ends
+from embassay.text.words import Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
-from semblance.contracts import Tokenizer
-from semblance.errors import ModelError, UsageError
-from semblance.text import TOKENIZERS, open_tokenizer
-from semblance.text.cl100k import Cl100k
-from semblance.text.words import EncoderTokenizer, Words
+from embassay.contracts import Tokenizer
+from embassay.errors import ModelError, UsageError
+from embassay.text import TOKENIZERS, open_tokenizer
+from embassay.text.cl100k import Cl100k
+from embassay.text.words import EncoderTokenizer, Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASES = [
@@ -178,8 +178,8 @@ def test_cl100k_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_cl100k_fails_quickly_without_a_network(tmp_path: Path) -> None:
     """A new process whose proxy does not answer ends within seconds with the error."""
     script = (
-        "from semblance.text import open_tokenizer\n"
-        "from semblance.errors import ModelError\n"
+        "from embassay.text import open_tokenizer\n"
+        "from embassay.errors import ModelError\n"
         "try:\n    open_tokenizer('cl100k')\nexcept ModelError as error:\n    print(error.mend)\n"
     )
     environment = {"TIKTOKEN_CACHE_DIR": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9"}

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from semblance.errors import ModelError
-from semblance.limits import ANSWER
-from semblance.systems import SYSTEMS
+from embassay.errors import ModelError
+from embassay.limits import ANSWER
+from embassay.systems import SYSTEMS
 
 KEY = "sk-a-secret-of-the-user-0123456789"
 SPECS = (

@@ -7,15 +7,15 @@ import time
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError
-from semblance.protocols.pteb.paraphrasing.gate import judged
-from semblance.protocols.rag.judges import reading
-from semblance.protocols.rag.judges.contract import Passage, Question
-from semblance.protocols.rag.judges.prompts import grade_messages, order_messages
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.systems.chat.structured import Unfit, found_json
-from semblance.systems.chat.thinking import without_thinking
+from embassay.errors import ModelError
+from embassay.protocols.pteb.paraphrasing.gate import judged
+from embassay.protocols.rag.judges import reading
+from embassay.protocols.rag.judges.contract import Passage, Question
+from embassay.protocols.rag.judges.prompts import grade_messages, order_messages
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.systems.chat.structured import Unfit, found_json
+from embassay.systems.chat.thinking import without_thinking
 
 PATIENCE = 5.0
 """Seconds of processor time that reading any answer may take."""
@@ -110,7 +110,7 @@ def test_vectors_that_are_none(tmp_path, vectors) -> None:  # type: ignore[no-un
 
 def test_vectors_at_the_edge_of_numbers() -> None:
     """The largest and the smallest float32: their cosines are numbers, or refused; nothing becomes NaN unseen."""
-    from semblance.systems.cosine import Cosine
+    from embassay.systems.cosine import Cosine
 
     for value in (3e38, 1e-38, 1e-45, 0.0):
         found = Cosine(_Lying(np.full((2, 4), value, np.float32))).pairs(["a", "b"], ["b", "a"])  # type: ignore[arg-type]

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embassay.contracts import Completion, Usage
+from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.files import write_atomic
 from hume_small import small_study
-from semblance.contracts import Completion, Usage
-from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.files import write_atomic
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def _mode(path: Path) -> int:
 
 def test_the_cache_is_its_owners(tmp_path: Path) -> None:
     """Folder and files, those beside the database too: they hold texts of answers, and vectors of texts."""
-    folder = tmp_path / "new" / "semblance"
+    folder = tmp_path / "new" / "embassay"
     answers, vectors = (
         AnswerCache.open(folder / "answers.sqlite"),
         EmbeddingCache.open(folder / "embeddings.sqlite"),
@@ -67,7 +67,7 @@ def test_a_cache_that_a_group_shares_stays_shared(tmp_path: Path) -> None:
 
 def test_a_study_is_its_owners(tmp_path: Path) -> None:
     """The key that links are made with, and who answered what."""
-    from semblance.web.annotation.service import open_service
+    from embassay.web.annotation.service import open_service
 
     study = small_study(tmp_path / "study", 2)
     service = open_service(study, ["ann"])
@@ -97,9 +97,9 @@ def test_no_key_is_an_argument(tmp_path: Path) -> None:
     key = "sk-a-secret-of-the-user-0123456789"
     for spec in (f"openai:m?key={key}", f"openai:m?base_url=http://me:{key}@localhost/v1"):
         done = subprocess.run(
-            [*(sys.executable, "-m", "semblance", "sage", "run", "-s", spec, "-d", "sample", "--out", tmp_path / "out"),
+            [*(sys.executable, "-m", "embassay", "sage", "run", "-s", spec, "-d", "sample", "--out", tmp_path / "out"),
              *("--tokenizer", "words")],
-            capture_output=True, text=True, env={**os.environ, "SEMBLANCE_CACHE": str(tmp_path / "cache")},
+            capture_output=True, text=True, env={**os.environ, "EMBASSAY_CACHE": str(tmp_path / "cache")},
         )  # fmt: skip
         assert done.returncode == 2
         assert key not in done.stdout + done.stderr
@@ -109,7 +109,7 @@ def test_no_key_is_an_argument(tmp_path: Path) -> None:
 def test_nothing_of_ours_has_a_fixed_name_in_the_temporary_folder() -> None:
     """Where everybody may write, only names that cannot be foreseen are used, made by `tempfile`, and what other tools
     keep there is checked by its SHA-256 (the vocabulary of cl100k)."""
-    sources = {path: path.read_text("utf-8") for path in (ROOT / "src" / "semblance").rglob("*.py")}
+    sources = {path: path.read_text("utf-8") for path in (ROOT / "src" / "embassay").rglob("*.py")}
     using = {path.name for path, text in sources.items() if "gettempdir" in text or '"/tmp' in text}
     assert using == {"cl100k.py"}
     assert "sha256" in next(text for path, text in sources.items() if path.name == "cl100k.py").lower()

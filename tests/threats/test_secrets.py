@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.cli import main
-from semblance.systems.remote.failures import Refused, classify
-from semblance.systems.remote.keys import read_key, redacted
+from embassay.cli import main
+from embassay.systems.remote.failures import Refused, classify
+from embassay.systems.remote.keys import read_key, redacted
 
 KEY = "0123456789-only-mine-abcdef"
 
@@ -29,9 +29,9 @@ def test_tracebacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, debug: bool
     folder = tmp_path / KEY
     if place == "bug":
         monkeypatch.setattr(
-            "semblance.report.write_report", lambda *_, **__: {}[f"https://me:{KEY}@host/{KEY}"]
+            "embassay.report.write_report", lambda *_, **__: {}[f"https://me:{KEY}@host/{KEY}"]
         )
-    monkeypatch.setattr(sys, "argv", ["semblance", *(["--debug"] if debug else []), "report", str(folder)])
+    monkeypatch.setattr(sys, "argv", ["embassay", *(["--debug"] if debug else []), "report", str(folder)])
     monkeypatch.setattr(sys, "stderr", err)
     with pytest.raises(SystemExit) as ended:
         main.run()

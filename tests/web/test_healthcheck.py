@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from semblance.web.healthcheck import main, port_of
+from embassay.web.healthcheck import main, port_of
 
 
 @pytest.mark.parametrize(
     ("line", "port"),
     [
-        ("/usr/bin/python /opt/semblance/bin/semblance serve /runs", 8760),
-        ("/sbin/docker-init -- semblance --debug serve /runs --port 9000", 9000),
-        ("semblance hume serve study --port=81", 81),
-        ("semblance hume serve study", 8000),
-        ("semblance hume links study", None),
-        ("semblance sage run -s bm25 --out serve", None),
-        ("semblance serve /runs --port", 8760),
+        ("/usr/bin/python /opt/embassay/bin/embassay serve /runs", 8760),
+        ("/sbin/docker-init -- embassay --debug serve /runs --port 9000", 9000),
+        ("embassay hume serve study --port=81", 81),
+        ("embassay hume serve study", 8000),
+        ("embassay hume links study", None),
+        ("embassay sage run -s bm25 --out serve", None),
+        ("embassay serve /runs --port", 8760),
         ("sleep 1", None),
         ("", None),
     ],
@@ -47,7 +47,7 @@ def test_well_ill_and_not_serving(tmp_path: Path, capsys: pytest.CaptureFixture[
     with HTTPServer(("127.0.0.1", 0), Answers) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        line.write_bytes(f"semblance\0serve\0/runs\0--port\0{server.server_port}\0".encode())
+        line.write_bytes(f"embassay\0serve\0/runs\0--port\0{server.server_port}\0".encode())
         assert main(line) == 0
         Answers.status = 503
         assert main(line) == 1
@@ -55,5 +55,5 @@ def test_well_ill_and_not_serving(tmp_path: Path, capsys: pytest.CaptureFixture[
         thread.join()
     assert main(line) == 1
     assert capsys.readouterr().err.count(f"port {server.server_port}") == 2
-    line.write_bytes(b"semblance\0sage\0run\0")
+    line.write_bytes(b"embassay\0sage\0run\0")
     assert main(line) == 0

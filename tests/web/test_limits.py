@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.web import limits
-from semblance.web.limits import RateLimit, address_key
+from embassay.web import limits
+from embassay.web.limits import RateLimit, address_key
 
 
 class Clock:

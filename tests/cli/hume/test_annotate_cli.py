@@ -1,4 +1,4 @@
-"""`semblance hume annotate` as a user types it: kills, limits, mistakes, plans."""
+"""`embassay hume annotate` as a user types it: kills, limits, mistakes, plans."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import time
 
 import pytest
 
+from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.llms.prompts import shown
+from embassay.randomness import random_bytes
 from hume_small import LABELS, small_study
-from semblance.protocols.hume.folder import read_study
-from semblance.protocols.hume.llms.prompts import shown
-from semblance.randomness import random_bytes
 from stub import StubServer
 from stub.annotating import annotating
 
@@ -68,9 +68,9 @@ def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path):
     with StubServer(
         chat=annotating(known, wrong=0.3, spread=2.0, misplaced=1.5), latency=0.15, queue=4
     ) as stub:
-        command = [sys.executable, "-m", "semblance", "hume", "annotate"]
+        command = [sys.executable, "-m", "embassay", "hume", "annotate"]
         arguments = ["--llm", spec(stub), "--runs", "2"]
-        environment = {**os.environ, **KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+        environment = {**os.environ, **KEY, "EMBASSAY_CACHE": str(tmp_path / "cache")}
         for answered in (15, 40):
             process = subprocess.Popen(
                 [*command, str(study), *arguments],
@@ -94,24 +94,24 @@ def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path):
         again = {(body["messages"][1]["content"], body["seed"]) for body in stub.bodies[asked_before:]}
         assert again
         assert not again & questions(study, before)
-        environment["SEMBLANCE_CACHE"] = str(tmp_path / "another")
+        environment["EMBASSAY_CACHE"] = str(tmp_path / "another")
         subprocess.run([*command, str(whole), *arguments], env=environment, capture_output=True, check=True)
     (broken_file,), (whole_file,) = ((path / "llm").glob("*.jsonl") for path in (study, whole))
     assert broken_file.read_bytes() == whole_file.read_bytes()
     assert len(broken_file.read_text().splitlines()) == 72
 
 
-def test_what_it_says(semblance, study):
+def test_what_it_says(embassay, study):
     """A row for each task, what is left out and why, what it cost; as JSON too."""
     with StubServer(chat=annotating(known_of(study))) as stub:
-        done = semblance(
+        done = embassay(
             "hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), env=KEY, width=160
         )
-        for words in ("mood", "search", "pairs", "12", "semblance hume score"):
+        for words in ("mood", "search", "pairs", "12", "embassay hume score"):
             assert words in done.stdout
         assert "Left out: topics." in done.stderr
         assert "Spent $0." in done.stderr
-        again = semblance(
+        again = embassay(
             "hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), "--json", env=KEY
         )
         assert stub.requests["/v1/chat/completions"] == 36
@@ -121,32 +121,30 @@ def test_what_it_says(semblance, study):
     assert said["spent"]["usd"] > 0
 
 
-def test_a_plan_sends_nothing(semblance, study):
+def test_a_plan_sends_nothing(embassay, study):
     """And needs no key."""
-    done = semblance("hume", "annotate", study, "--llm", "openai:gpt-5-mini", "--dry-run", "--json")
+    done = embassay("hume", "annotate", study, "--llm", "openai:gpt-5-mini", "--dry-run", "--json")
     plan = json.loads(done.stdout)
     assert [cell["requests"] for cell in plan["cells"]] == [12, 12, 12]
     assert plan["usd"] > 0
     assert not (study / "llm").exists()
 
 
-def test_failed_calls_are_an_error_at_the_end(semblance, study):
+def test_failed_calls_are_an_error_at_the_end(embassay, study):
     """Exit code 3, and the same command tries them again."""
     with StubServer(chat=annotating(known_of(study), refusing=0.2)) as stub:
-        done = semblance("hume", "annotate", study, "--llm", spec(stub), env=KEY, check_code=3)
+        done = embassay("hume", "annotate", study, "--llm", spec(stub), env=KEY, check_code=3)
         assert "calls failed" in done.stderr
         stub.chat = annotating(known_of(study))
-        semblance("hume", "annotate", study, "--llm", spec(stub), env=KEY)
+        embassay("hume", "annotate", study, "--llm", spec(stub), env=KEY)
 
 
-def test_the_limit_of_cost_is_exit_code_5(semblance, study):
+def test_the_limit_of_cost_is_exit_code_5(embassay, study):
     """With the command that goes on."""
     with StubServer(chat=annotating(known_of(study)), latency=0.01) as stub:
         llm = spec(stub, "&price=1&price_output=1")
-        done = semblance(
-            "hume", "annotate", study, "--llm", llm, "--max-cost", "0.004", env=KEY, check_code=5
-        )
-        assert "Resume with a higher --max-cost: semblance hume annotate" in done.stderr
+        done = embassay("hume", "annotate", study, "--llm", llm, "--max-cost", "0.004", env=KEY, check_code=5)
+        assert "Resume with a higher --max-cost: embassay hume annotate" in done.stderr
         kept = sum(len(path.read_text().splitlines()) for path in (study / "llm").glob("*.jsonl"))
         assert kept == stub.paid.total() < 36
 
@@ -161,13 +159,13 @@ def test_the_limit_of_cost_is_exit_code_5(semblance, study):
         (("--llm", "openai:nobody", "--max-cost", "1"), 2, "price of 'openai:nobody' is not known"),
     ],
 )
-def test_mistakes_are_one_line_and_a_mend(semblance, study, arguments, code, told):
-    done = semblance("hume", "annotate", study, *arguments, env=KEY, check_code=code)
+def test_mistakes_are_one_line_and_a_mend(embassay, study, arguments, code, told):
+    done = embassay("hume", "annotate", study, *arguments, env=KEY, check_code=code)
     assert told in done.stderr
 
 
-def test_no_study_is_said(semblance, tmp_path):
-    done = semblance("hume", "annotate", tmp_path, "--llm", "openai:x", env=KEY, check_code=4)
+def test_no_study_is_said(embassay, tmp_path):
+    done = embassay("hume", "annotate", tmp_path, "--llm", "openai:x", env=KEY, check_code=4)
     assert "holds no study" in done.stderr
 
 
@@ -175,10 +173,10 @@ def test_no_study_is_said(semblance, tmp_path):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_says_what_is_kept_and_how_to_resume(study, tmp_path, name):
     """Exit code 130, no traceback, and whole lines only."""
-    environment = {**os.environ, **KEY, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, **KEY, "EMBASSAY_CACHE": str(tmp_path / "cache")}
     with StubServer(chat=annotating(known_of(study)), latency=1.0, queue=2) as stub:
         process = subprocess.Popen(
-            [sys.executable, "-m", "semblance", "hume", "annotate", str(study), "--llm", spec(stub)], env=environment,
+            [sys.executable, "-m", "embassay", "hume", "annotate", str(study), "--llm", spec(stub)], env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         while len(kept_rows(study)) < 4:
@@ -187,6 +185,6 @@ def test_an_interrupt_says_what_is_kept_and_how_to_resume(study, tmp_path, name)
         process.send_signal(getattr(signal, name))
         errors = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 130, errors
-    assert "Resume with: semblance hume annotate" in errors
+    assert "Resume with: embassay hume annotate" in errors
     assert "Traceback" not in errors
     assert 4 <= len(kept_rows(study)) < 36

@@ -1,4 +1,4 @@
-"""`semblance hume sample` and `simulate` as a user runs them."""
+"""`embassay hume sample` and `simulate` as a user runs them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.errors import UsageError
-from semblance.protocols.hume.folder import collected, read_study
+from embassay.cli.main import app
+from embassay.errors import UsageError
+from embassay.protocols.hume.folder import collected, read_study
 
 
-def test_a_study_from_the_sample_data(semblance, tmp_path) -> None:
+def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:
     """A table, three files, what comes next; the same command again changes no byte; simulated people answer it."""
     command = ("hume", "sample", "-d", "sample", "--lang", "eng", "--n", "12", "--out", "study")
-    said = semblance(*command).stdout
+    said = embassay(*command).stdout
     for word in (
         "task",
         "family",
@@ -29,9 +29,9 @@ def test_a_study_from_the_sample_data(semblance, tmp_path) -> None:
         assert word in said
     files = {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()}
     assert files.keys() == {"study.json", "items.jsonl", "gold.jsonl"}
-    semblance(*command, env={"PYTHONHASHSEED": "7"})
+    embassay(*command, env={"PYTHONHASHSEED": "7"})
     assert {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()} == files
-    done = semblance("hume", "simulate", "study", "--annotators", "3", "--noise", "0.2").stdout
+    done = embassay("hume", "simulate", "study", "--annotators", "3", "--noise", "0.2").stdout
     assert "144 answers of 3 simulated annotators" in done
     assert "Nobody annotated" in done
     folder = read_study(tmp_path / "study")
@@ -40,7 +40,7 @@ def test_a_study_from_the_sample_data(semblance, tmp_path) -> None:
     assert len({(one.annotator_id, one.item_id) for one in answers}) == len(answers) == 3 * len(folder.items)
 
 
-def test_own_data_with_every_option(semblance, tmp_path) -> None:
+def test_own_data_with_every_option(embassay, tmp_path) -> None:
     """Columns by --map, words for labels, a dry run that writes nothing, one JSON object."""
     rows = "".join(f"{k},note {k} on {'tea' if k % 2 else 'ink'},{k % 2}\n" for k in range(30))
     (tmp_path / "notes.csv").write_text(f"nr,body,kind\n{rows}", "utf-8")
@@ -48,10 +48,10 @@ def test_own_data_with_every_option(semblance, tmp_path) -> None:
         "hume", "sample", "-d", "notes.csv", "-t", "classification", "--map", "id=nr,text=body,label=kind", "--n", "8",
         "--lang", "en", "--label-name", "1=tea", "--label", "1=About tea.", "--name", "first", "--out", "s",
     )  # fmt: skip
-    told = json.loads(semblance(*command, "--dry-run", "--json").stdout)
+    told = json.loads(embassay(*command, "--dry-run", "--json").stdout)
     assert told["study"] is None
     assert not (tmp_path / "s").exists()
-    written = json.loads(semblance(*command, "--json").stdout)
+    written = json.loads(embassay(*command, "--json").stdout)
     assert written == {**told, "study": "s"}
     assert [(one["task"], one["lang"], one["n"]) for one in written["tasks"]] == [("notes", "eng", 8)]
     study = read_study(tmp_path / "s").study
@@ -60,7 +60,7 @@ def test_own_data_with_every_option(semblance, tmp_path) -> None:
         ("0", ""),
         ("tea", "About tea."),
     ]
-    refused = semblance(*command, "--seed", "2", check_code=2)
+    refused = embassay(*command, "--seed", "2", check_code=2)
     assert "s holds another study" in refused.stderr
 
 
@@ -85,8 +85,8 @@ def test_what_is_refused(words: tuple[str, ...], said: str, tmp_path, monkeypatc
     assert not Path("s").exists()
 
 
-def test_no_study_to_simulate(semblance) -> None:
+def test_no_study_to_simulate(embassay) -> None:
     """It is said which command writes one."""
-    refused = semblance("hume", "simulate", ".", check_code=4).stderr
+    refused = embassay("hume", "simulate", ".", check_code=4).stderr
     assert "This folder holds no study" in refused
-    assert "semblance hume sample" in refused
+    assert "embassay hume sample" in refused

@@ -1,4 +1,4 @@
-"""`semblance hume score` as a user types it."""
+"""`embassay hume score` as a user types it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def reference(root):
 
 
 @pytest.mark.shared
-def test_the_papers_tables_from_its_results(semblance, reference, tmp_path):
+def test_the_papers_tables_from_its_results(embassay, reference, tmp_path):
     """Issue 7, point 1: 210 of 210 cells, 224 of 224, 26 of 26 rows with 14 stars, people fourth, wins 4, 16, 16."""
     llms = [word for n in (10, 11, 12) for word in ("--llm-scores", reference / f"table{n}.csv")]
-    done = semblance(
+    done = embassay(
         "hume",
         "score",
         "--from-mteb",
@@ -94,10 +94,10 @@ def test_the_papers_tables_from_its_results(semblance, reference, tmp_path):
     assert round(summary["agreement_against_gap_p"], 5) == 0.00117
 
 
-def test_a_study(semblance, tmp_path):
+def test_a_study(embassay, tmp_path):
     """The finding, a row per task, notes; tables, record and page."""
     study = scored_study(tmp_path / "data")
-    done = semblance(
+    done = embassay(
         "hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", width=160
     )
     for words in ("Over all 4 pairs", "groups (eng)", "search (eng)", "report.html", "another method"):
@@ -107,21 +107,19 @@ def test_a_study(semblance, tmp_path):
         path.name for path in run.iterdir()
     }
     assert json.loads((run / "manifest.json").read_text())["status"] == "finished"
-    again = semblance(
+    again = embassay(
         "hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", "--json"
     )
     rows = json.loads(again.stdout)["results"]
     assert {row["system"] for row in rows} == {"wordllama", "jaccard", "Human"}
-    refused = semblance("hume", "score", study, "-s", "bm25", *QUICK, "--out", "run", check_code=2)
+    refused = embassay("hume", "score", study, "-s", "bm25", *QUICK, "--out", "run", check_code=2)
     assert "other arguments" in refused.stderr
 
 
-def test_what_it_will_take(semblance, tmp_path):
+def test_what_it_will_take(embassay, tmp_path):
     """A cell per task and system; nothing is written."""
     study = scored_study(tmp_path / "data")
-    done = semblance(
-        "hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--dry-run", "--json"
-    )
+    done = embassay("hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--dry-run", "--json")
     cells = json.loads(done.stdout)["cells"]
     assert [(one["task"], one["dataset"]) for one in cells[::2]] == [
         ("classification", "topic"), ("clustering", "groups"), ("reranking", "search"), ("sts", "pairs")
@@ -132,43 +130,43 @@ def test_what_it_will_take(semblance, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_broken_studies_are_told_in_one_line(semblance, tmp_path):
+def test_broken_studies_are_told_in_one_line(embassay, tmp_path):
     """What and where, a mend, exit code 4; nothing is begun. More of them in tests/protocols/hume/results."""
     study = scored_study(tmp_path / "data", families=("classification",))
     words = ("hume", "score", study, "-s", "jaccard", *QUICK, "--out", "run")
     answers = study / "annotations" / "ann.jsonl"
     answers.write_text(answers.read_text() + '{"item_id": \n')
-    done = semblance(*words, check_code=4)
+    done = embassay(*words, check_code=4)
     assert "ann.jsonl:13" in done.stderr
     assert len(done.stderr.splitlines()) <= 3
     shutil.rmtree(study / "annotations")
-    done = semblance(*words, check_code=4)
+    done = embassay(*words, check_code=4)
     assert "Nobody has annotated" in done.stderr
-    assert "semblance hume serve" in done.stderr
+    assert "embassay hume serve" in done.stderr
     assert not (tmp_path / "run").exists()
 
 
-def test_wrong_commands(semblance, tmp_path):
+def test_wrong_commands(embassay, tmp_path):
     study = scored_study(tmp_path / "data", families=("sts",))
     for words, arguments in (
         ("no system called 'jacard'", (study, "-s", "jacard", *QUICK)),
         ("--system means nothing", ("--from-mteb", "x", "-s", "jaccard")), ("There is nothing to score", ()),
     ):  # fmt: skip
-        done = semblance("hume", "score", *arguments, "--out", "run", check_code=2)
+        done = embassay("hume", "score", *arguments, "--out", "run", check_code=2)
         assert words in done.stderr
-    missing = semblance("hume", "score", "--from-mteb", "x.json", "--out", "run", check_code=4)
+    missing = embassay("hume", "score", "--from-mteb", "x.json", "--out", "run", check_code=4)
     assert "no such file or folder" in missing.stderr
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_it_ends_with_the_same_bytes(semblance, tmp_path):
+def test_killed_and_resumed_it_ends_with_the_same_bytes(embassay, tmp_path):
     """kill -9 after the first cells: the same command does the others only, and all files are those of a whole run."""
     study = scored_study(tmp_path / "data")
     words = ("hume", "score", study, "-s", "wordllama", "-s", "jaccard", "-s", "levenshtein", *QUICK, "--out")
-    semblance(*words, "whole", env={"SEMBLANCE_CACHE": str(tmp_path / "one")})
-    environment = {**os.environ, "SEMBLANCE_CACHE": str(tmp_path / "two")}
+    embassay(*words, "whole", env={"EMBASSAY_CACHE": str(tmp_path / "one")})
+    environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / "two")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "semblance", *map(str, words), "cut"], cwd=tmp_path, env=environment,
+        [sys.executable, "-m", "embassay", *map(str, words), "cut"], cwd=tmp_path, env=environment,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     cells = tmp_path / "cut" / "cells"
@@ -177,7 +175,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(semblance, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     before = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
-    semblance(*words, "cut", env={"SEMBLANCE_CACHE": str(tmp_path / "two")})
+    embassay(*words, "cut", env={"EMBASSAY_CACHE": str(tmp_path / "two")})
     assert len(before) >= 2
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
     whole = tmp_path / "whole"

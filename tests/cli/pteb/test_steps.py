@@ -55,7 +55,7 @@ def pairs(tmp_path):
     return path
 
 
-def test_judge(semblance, spec, stub, pairs, tmp_path):
+def test_judge(embassay, spec, stub, pairs, tmp_path):
     """The table and the report on stdout; a second call asks nothing and prints the same."""
     command = (
         "pteb",
@@ -72,44 +72,44 @@ def test_judge(semblance, spec, stub, pairs, tmp_path):
         "--out",
         "run",
     )
-    done = semblance(*command)
+    done = embassay(*command)
     assert "report.html" in done.stdout
     assert "openai:one" in done.stdout
     asked = stub.requests["/v1/chat/completions"]
     assert asked == 120
-    assert semblance(*command).stdout == done.stdout
+    assert embassay(*command).stdout == done.stdout
     assert stub.requests["/v1/chat/completions"] == asked
     assert (tmp_path / "run" / "tables" / "pteb_table2.md").exists()
-    semblance(*command, "--seed", "1", check_code=2)
+    embassay(*command, "--seed", "1", check_code=2)
 
 
-def test_json(semblance, spec):
+def test_json(embassay, spec):
     """One object with every row."""
-    done = semblance("pteb", "judge", "-j", spec("one"), *LESS, "--json")
+    done = embassay("pteb", "judge", "-j", spec("one"), *LESS, "--json")
     rows = json.loads(done.stdout)["results"]
     assert {row["task"] for row in rows} == {"judge"}
     assert {"spearman", "mae", "failed"} <= {row["measure"] for row in rows}
 
 
-def test_dry_run_and_limits(semblance, spec, stub, pairs, tmp_path):
+def test_dry_run_and_limits(embassay, spec, stub, pairs, tmp_path):
     """What would be asked and what it costs, without asking; a limit that is too low stops the run, resumable."""
     judge = spec("one", "&price=5&price_output=20")
     data = ("-d", pairs, "--limit", "60")
-    done = semblance("pteb", "judge", "-j", judge, *data, "--dry-run", width=200)
+    done = embassay("pteb", "judge", "-j", judge, *data, "--dry-run", width=200)
     assert "60 requests" in done.stdout
     assert "$0." in done.stdout
     assert not stub.requests
     assert not (tmp_path / "runs").exists()
     low = ("pteb", "judge", "-j", judge, *data, *LESS, "--out", "run", "--max-cost")
-    assert "--max-cost" in semblance(*low, "0.025", check_code=5).stderr
-    semblance(*low, "5")
+    assert "--max-cost" in embassay(*low, "0.025", check_code=5).stderr
+    embassay(*low, "5")
     assert stub.requests["/v1/chat/completions"] == 60
-    assert "price" in semblance("pteb", "judge", "-j", spec("two"), "--max-cost", "1", check_code=2).stderr
+    assert "price" in embassay("pteb", "judge", "-j", spec("two"), "--max-cost", "1", check_code=2).stderr
 
 
-def test_paraphrasers(semblance, spec, tmp_path):
+def test_paraphrasers(embassay, spec, tmp_path):
     """The choice and its reason, and a warning when a model judges itself; the paraphrases can be replayed."""
-    done = semblance(
+    done = embassay(
         "pteb", "paraphrasers", "-p", spec("turner"), "-p", spec("copier"), "-p", "recorded", "--judge", spec("turner"),
         "--cross-judge", spec("other"), *LESS, "--out", "run",
     )  # fmt: skip
@@ -118,7 +118,7 @@ def test_paraphrasers(semblance, spec, tmp_path):
     assert "Warning: openai:turner judges its own paraphrases" in done.stderr
     table = (tmp_path / "run" / "tables" / "pteb_table4.md").read_text()
     assert "it copies" in table
-    plan = semblance(
+    plan = embassay(
         "pteb",
         "paraphrasers",
         "-p",
@@ -131,7 +131,7 @@ def test_paraphrasers(semblance, spec, tmp_path):
         width=200,
     )
     assert "requests" in plan.stdout
-    assert "copied" in semblance(
+    assert "copied" in embassay(
         "pteb", "paraphrasers", "-p", "coppied", "--judge", spec("fresh"), check_code=2
     ).stderr  # fmt: skip
 
@@ -148,7 +148,7 @@ def test_killed_it_asks_for_nothing_twice(step, stub, spec, pairs, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "semblance",
+        "embassay",
         "pteb",
         step,
         *(one + limits if "://" in one else one for one in head),
@@ -157,7 +157,7 @@ def test_killed_it_asks_for_nothing_twice(step, stub, spec, pairs, tmp_path):
     def start(out, cache):
         return subprocess.Popen(
             [*command, "-d", str(pairs), *LESS, "--json", "--out", str(tmp_path / out)],
-            env={**os.environ, "SEMBLANCE_CACHE": str(tmp_path / cache)},
+            env={**os.environ, "EMBASSAY_CACHE": str(tmp_path / cache)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`semblance rag probe` as a user types it."""
+"""`embassay rag probe` as a user types it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ONE = ("rag", "probe", "names", "-s", "jaccard", *QUICK)
 NOISE = ("rag", "probe", "noise", "-s", "bm25", "-s", "jaccard", *QUICK)
 
 
-def test_names(semblance, tmp_path):
+def test_names(embassay, tmp_path):
     """Verdict, margins with intervals, a percent per ablation; tables and a report with its page."""
-    done = semblance(*NAMES, "--lang", "en", "--out", "run", "--wide", width=200)
+    done = embassay(*NAMES, "--lang", "en", "--out", "run", "--wide", width=200)
     assert "With every author masked the margin is exactly 0" in " ".join(done.stdout.split())
     line = next(one for one in done.stdout.splitlines() if one.startswith("bm25"))
     assert "English" in line
@@ -41,9 +41,9 @@ def test_names(semblance, tmp_path):
     assert "edit distance near miss" in page
 
 
-def test_noise_on_the_sample(semblance, tmp_path):
+def test_noise_on_the_sample(embassay, tmp_path):
     """Level 0 to 4, drop, recovery, and what retrieval loses, in both languages of the sample."""
-    done = semblance(*NOISE, "-d", "sample", "--limit", "4", "--out", "run", "--wide", width=200)
+    done = embassay(*NOISE, "-d", "sample", "--limit", "4", "--out", "run", "--wide", width=200)
     assert "Recovered" in done.stdout
     assert "sample-fr" in done.stdout
     tables = {path.name for path in (tmp_path / "run" / "tables").iterdir()}
@@ -51,23 +51,23 @@ def test_noise_on_the_sample(semblance, tmp_path):
     assert "What retrieval loses" in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
-def test_json_and_resume(semblance, tmp_path):
+def test_json_and_resume(embassay, tmp_path):
     """One object on stdout; the same command does nothing again, other arguments are refused."""
     command = (*ONE, "--lang", "fr", "--condition", "gibberish_name", "--out", "run", "--json")
-    first, second = (json.loads(semblance(*command).stdout) for _ in range(2))
+    first, second = (json.loads(embassay(*command).stdout) for _ in range(2))
     assert first["results"] == second["results"]
     variants = {row["variant"] for row in first["results"]}
     assert variants == {"", "gibberish_name", "conditions"}
     assert {row["protocol"] for row in first["results"]} == {"rag"}
     sessions = json.loads((tmp_path / "run" / "manifest.json").read_text())["sessions"]
     assert [one["cells_done"] for one in sessions] == [1, 0]
-    assert "--out" in semblance(*command, "--seed", "4", check_code=2).stderr
+    assert "--out" in embassay(*command, "--seed", "4", check_code=2).stderr
 
 
 @pytest.mark.parametrize("command", [NAMES, NOISE])
-def test_a_dry_run_writes_nothing(semblance, tmp_path, command):
+def test_a_dry_run_writes_nothing(embassay, tmp_path, command):
     """Every cell with what it takes."""
-    plan = json.loads(semblance(*command, "-s", "wordllama", "--dry-run", "--json", "--out", "run").stdout)
+    plan = json.loads(embassay(*command, "-s", "wordllama", "--dry-run", "--json", "--out", "run").stdout)
     assert not (tmp_path / "run").exists()
     assert len(plan["cells"]) == 6
     assert next(one for one in plan["systems"] if one["system"] == "wordllama")["texts"] > 0
@@ -87,14 +87,14 @@ def test_a_dry_run_writes_nothing(semblance, tmp_path, command):
         ),
     ],
 )
-def test_mistakes_are_one_line(semblance, tmp_path, arguments, code, told):
+def test_mistakes_are_one_line(embassay, tmp_path, arguments, code, told):
     """What was wrong is named, with the exit code of its kind."""
-    done = semblance(*arguments, "--out", "run", check_code=code, env={"OPENAI_API_KEY": "k"})
+    done = embassay(*arguments, "--out", "run", check_code=code, env={"OPENAI_API_KEY": "k"})
     assert told in done.stderr
     assert not (tmp_path / "run").exists()
 
 
-def test_a_failing_system_is_exit_code_3(semblance):
+def test_a_failing_system_is_exit_code_3(embassay):
     """The others are done and shown; the failure has its reason, and the same command tries again."""
 
     def broken(request):
@@ -103,7 +103,7 @@ def test_a_failing_system_is_exit_code_3(semblance):
 
     with StubServer(check=broken) as server:
         spec = f"openai:x?base_url={server.url}/v1&dimensions=8&price=0"
-        done = semblance(
+        done = embassay(
             *ONE, "-s", spec, "--lang", "en", "--out", "run", check_code=3, env={"OPENAI_API_KEY": "k"}
         )
     assert "1 of 2 cells failed" in done.stderr
@@ -111,13 +111,13 @@ def test_a_failing_system_is_exit_code_3(semblance):
 
 
 @pytest.mark.slow
-def test_killed_it_goes_on_and_ends_with_the_same_rows(semblance, tmp_path):
+def test_killed_it_goes_on_and_ends_with_the_same_rows(embassay, tmp_path):
     """kill -9 in the middle, then the same command: rows equal an uninterrupted run's."""
     command = (*NAMES, "-s", "wordllama", "-s", "levenshtein")
-    semblance(*command, "--out", "whole", env={"SEMBLANCE_CACHE": str(tmp_path / "one")})
-    environment = {**os.environ, "SEMBLANCE_CACHE": str(tmp_path / "two")}
+    embassay(*command, "--out", "whole", env={"EMBASSAY_CACHE": str(tmp_path / "one")})
+    environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / "two")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "semblance", *command, "--out", "broken"], cwd=tmp_path, env=environment,
+        [sys.executable, "-m", "embassay", *command, "--out", "broken"], cwd=tmp_path, env=environment,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     cells = tmp_path / "broken" / "cells"
@@ -126,6 +126,6 @@ def test_killed_it_goes_on_and_ends_with_the_same_rows(semblance, tmp_path):
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=60)
-    semblance(*command, "--out", "broken", env={"SEMBLANCE_CACHE": str(tmp_path / "two")})
+    embassay(*command, "--out", "broken", env={"EMBASSAY_CACHE": str(tmp_path / "two")})
     rows = [(tmp_path / name / "results.jsonl").read_text() for name in ("whole", "broken")]
     assert rows[0] == rows[1]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from semblance.data.catalogue.entry import EntryRecord, TableRecord
-from semblance.data.catalogue.hub import Place, _loaded
+from embassay.data.catalogue.entry import EntryRecord, TableRecord
+from embassay.data.catalogue.hub import Place, _loaded
 
 SIZE = 4
 """Rows per table, of two labels."""
@@ -21,7 +21,7 @@ SIZE = 4
 @pytest.fixture
 def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty mirror that is in force."""
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path))
     return tmp_path
 
 
@@ -152,6 +152,6 @@ def hub(
             raise ConnectionError(f"no {place.repo}")
         return _loaded(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)
 
-    monkeypatch.setattr("semblance.data.catalogue.hub.hub_splits", local)
+    monkeypatch.setattr("embassay.data.catalogue.hub.hub_splits", local)
     datasets.disable_progress_bars()
     return repositories

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from semblance.data import DATASETS, SHAPES, open_dataset
-from semblance.data.catalogue.entries import entries, entry
-from semblance.data.catalogue.entry import EntryRecord
-from semblance.errors import DataError, UsageError
+from embassay.data import DATASETS, SHAPES, open_dataset
+from embassay.data.catalogue.entries import entries, entry
+from embassay.data.catalogue.entry import EntryRecord
+from embassay.errors import DataError, UsageError
 
 BEIR = [
     "msmarco", "trec-covid", "bioasq", "nfcorpus", "nq", "hotpotqa", "fiqa", "signal1m", "trec-news",
@@ -90,7 +90,7 @@ def test_declaration(record: EntryRecord) -> None:
 
 
 def test_is_listed() -> None:
-    """`semblance list datasets` has every record, after the sample."""
+    """`embassay list datasets` has every record, after the sample."""
     names = [one.name for one in DATASETS]
     assert names[0] == "sample"
     assert {*entries()} <= {*names}

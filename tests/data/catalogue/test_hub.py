@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.data.catalogue import entry as records
-from semblance.data.catalogue import fetch as fetching
-from semblance.data.catalogue.entries import entries, entry
-from semblance.data.catalogue.entry import EntryRecord
-from semblance.data.catalogue.fetch import fetch
-from semblance.data.catalogue.overview import place
-from semblance.errors import DataError, UsageError
+from embassay.data import open_dataset
+from embassay.data.catalogue import entry as records
+from embassay.data.catalogue import fetch as fetching
+from embassay.data.catalogue.entries import entries, entry
+from embassay.data.catalogue.entry import EntryRecord
+from embassay.data.catalogue.fetch import fetch
+from embassay.data.catalogue.overview import place
+from embassay.errors import DataError, UsageError
 
 SIZE = 4
 ON_HUB = [record for record in entries().values() if record.hub]
@@ -149,10 +149,10 @@ def test_a_mirror_that_cannot_be_written(hub: Any, tmp_path: Path, monkeypatch: 
     """No traceback, but the file and the variable to change."""
     hub.add(entry("biosses"))
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "file"))
+    monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "file"))
     with pytest.raises(DataError, match="the mirror cannot be written") as caught:
         fetch(entry("biosses"), _silent)
-    assert "SEMBLANCE_DATA" in caught.value.mend
+    assert "EMBASSAY_DATA" in caught.value.mend
 
 
 def test_by_hand(mirror: Path) -> None:

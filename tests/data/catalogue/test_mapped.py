@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from semblance.data.catalogue.mapped import Mapped
-from semblance.data.tables import JsonLines
+from embassay.data.catalogue.mapped import Mapped
+from embassay.data.tables import JsonLines
 
 
 def _source(path: Path, *rows: dict[str, Any]) -> JsonLines:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from semblance.data import open_dataset
+from embassay.data import open_dataset
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / ".." / "shared" / "data"
@@ -58,7 +58,7 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _in_force(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_DATA", str(mirror))
+    monkeypatch.setenv("EMBASSAY_DATA", str(mirror))
 
 
 @pytest.mark.parametrize("name", SIZES)

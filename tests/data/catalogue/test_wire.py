@@ -1,4 +1,4 @@
-"""`semblance data fetch` over HTTP, against a server that speaks the hub's protocol, as a user would run it."""
+"""`embassay data fetch` over HTTP, against a server that speaks the hub's protocol, as a user would run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from semblance.data.catalogue.entries import entry
+from embassay.data.catalogue.entries import entry
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -35,7 +35,7 @@ def _served(root: Path, fault: str = "") -> Iterator[str]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Run:
-    """Runs `semblance data`; a machine of its own, with the hub at `endpoint`."""
+    """Runs `embassay data`; a machine of its own, with the hub at `endpoint`."""
     pytest.importorskip("datasets")
 
     def run(
@@ -44,9 +44,9 @@ def data(tmp_path: Path) -> Run:
         own = {
             "HF_ENDPOINT": endpoint,
             "HF_HOME": str(tmp_path / "hf"),
-            "SEMBLANCE_DATA": str(tmp_path / "mirror"),
+            "EMBASSAY_DATA": str(tmp_path / "mirror"),
         }
-        command = [sys.executable, "-m", "semblance", "data", *arguments]
+        command = [sys.executable, "-m", "embassay", "data", *arguments]
         return subprocess.run(
             command, env={**os.environ, **own, **more}, capture_output=True, text=True, check=False
         )
@@ -105,12 +105,12 @@ def test_interrupted(repositories: Any, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
     repositories.add(entry("paul-graham"), copies=60_000)
     folder = tmp_path / "mirror" / "paul-graham"
-    command = [sys.executable, "-m", "semblance", "data", "fetch", "paul-graham"]
+    command = [sys.executable, "-m", "embassay", "data", "fetch", "paul-graham"]
     with _served(repositories.root) as endpoint:
         own = {
             "HF_ENDPOINT": endpoint,
             "HF_HOME": str(tmp_path / "hf"),
-            "SEMBLANCE_DATA": str(tmp_path / "mirror"),
+            "EMBASSAY_DATA": str(tmp_path / "mirror"),
         }
         environment = {**os.environ, **own}
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as first:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.data import SHAPES, open_dataset
-from semblance.data.check import Check, texts
-from semblance.data.check.figures import balance, off_scale, spread
-from semblance.data.check.shapes import TASKS, near_misses
-from semblance.data.check.stops import Stops
-from semblance.errors import DataError, UsageError
+from embassay.data import SHAPES, open_dataset
+from embassay.data.check import Check, texts
+from embassay.data.check.figures import balance, off_scale, spread
+from embassay.data.check.shapes import TASKS, near_misses
+from embassay.data.check.stops import Stops
+from embassay.errors import DataError, UsageError
 
 
 def test_every_shape_has_its_tasks() -> None:
@@ -23,8 +23,8 @@ def test_every_shape_has_its_tasks() -> None:
 
 def test_the_tasks_of_sage_are_those_of_the_protocol() -> None:
     """What the table says of SAGE is what its tasks ask for."""
-    from semblance.protocols.sage.tasks import TASK_NAMES
-    from semblance.protocols.sage.tasks import TASKS as SAGE
+    from embassay.protocols.sage.tasks import TASK_NAMES
+    from embassay.protocols.sage.tasks import TASKS as SAGE
 
     told = {
         shape: {task.removeprefix("sage ") for task in tasks if "sage" in task}

@@ -11,6 +11,6 @@ import pytest
 @pytest.mark.parametrize("name", ["near", "figures", "shapes", "stops"])
 def test_examples(name: str) -> None:
     """They print what they say."""
-    result = doctest.testmod(import_module(f"semblance.data.check.{name}"))
+    result = doctest.testmod(import_module(f"embassay.data.check.{name}"))
     assert result.failed == 0
     assert result.attempted

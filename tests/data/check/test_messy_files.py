@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from semblance.cli.main import run
+from embassay.cli.main import run
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def _checked(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *options: str
 ) -> tuple[int, str]:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "argv", ["semblance", "data", "check", str(path), *options])
+    monkeypatch.setattr(sys, "argv", ["embassay", "data", "check", str(path), *options])
     with pytest.raises(SystemExit) as ended:
         run()
     return int(ended.value.code or 0), capsys.readouterr().out

@@ -11,9 +11,9 @@ from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.data.check import Nearness
-from semblance.data.check.near import PERMUTATIONS, Sketches, Unit, jaccard, shingles
-from semblance.errors import UsageError
+from embassay.data.check import Nearness
+from embassay.data.check.near import PERMUTATIONS, Sketches, Unit, jaccard, shingles
+from embassay.errors import UsageError
 
 WORDS = [
     f"{a}{b}"

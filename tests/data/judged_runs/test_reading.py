@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.data.judged_runs import Entries, careful, columns, entries_of, read_qrels, read_run
-from semblance.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
-from semblance.errors import DataError
+from embassay.data.judged_runs import Entries, careful, columns, entries_of, read_qrels, read_run
+from embassay.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
+from embassay.errors import DataError
 
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]
 QREL_ROWS = [("q1", "d1", 5.0), ("q1", "d2", 1.0), ("q2", "d1", 4.0), ("q10", "dé", 3.0)]

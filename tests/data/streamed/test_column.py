@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.data.streamed import ColumnWriter, Picked, TextColumn, column
-from semblance.errors import DataError
+from embassay.data.streamed import ColumnWriter, Picked, TextColumn, column
+from embassay.errors import DataError
 
 # Half of a surrogate pair is no text for UTF-8, but a reader may let one through.
 ANY = st.text(alphabet=st.characters(exclude_categories=[]), max_size=12)
@@ -116,7 +116,7 @@ def test_damage(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="other texts"):
         pickle.loads(sent)
     path.unlink()
-    with pytest.raises(DataError, match="SEMBLANCE_CACHE"):
+    with pytest.raises(DataError, match="EMBASSAY_CACHE"):
         pickle.loads(sent)
 
 

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.data import open_dataset
-from semblance.data.faults import collecting
-from semblance.data.streamed import Picked, TextColumn, gathering, shelf
-from semblance.errors import DataError, UsageError
-from semblance.records import Documents, Loaded, RetrievalSet
+from embassay.data import open_dataset
+from embassay.data.faults import collecting
+from embassay.data.streamed import Picked, TextColumn, gathering, shelf
+from embassay.errors import DataError, UsageError
+from embassay.records import Documents, Loaded, RetrievalSet
 
 Rows = list[dict[str, Any]]
 ROWS: Rows = [
@@ -38,7 +38,7 @@ QRELS = [("q0", "d3", 1), ("q0", "d9", 0), ("q1", "d40", 2), ("q2", "nowhere", 1
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_repeated_ids(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple
 def _outcome(folder: Path, most: int) -> tuple[str, list[str]]:
     faults: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SEMBLANCE_CACHE", str(folder))
+        patch.setenv("EMBASSAY_CACHE", str(folder))
         patch.setattr(gathering, "IN_MEMORY", most)
         dataset = open_dataset(str(folder / "t.jsonl"))
         with collecting(lambda error: faults.append(str(error))):
@@ -192,7 +192,7 @@ def test_cannot_be_written(tmp_path: Path, large: Callable[[], None]) -> None:
     """A cache folder that cannot be written is a UsageError that names the mend."""
     large()
     (tmp_path / "cache").write_text("a file in its place")
-    with pytest.raises(UsageError, match="set SEMBLANCE_CACHE"):
+    with pytest.raises(UsageError, match="set EMBASSAY_CACHE"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
 
 
@@ -203,7 +203,7 @@ def test_full_disk(tmp_path: Path, large: Callable[[], None], monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("semblance.data.streamed.writing.ColumnWriter._put", full)
+    monkeypatch.setattr("embassay.data.streamed.writing.ColumnWriter._put", full)
     with pytest.raises(UsageError, match="No space left"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
     assert not list((tmp_path / "cache" / "corpora").glob("**/texts"))
@@ -224,13 +224,13 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
 
 PROGRAM = """
 import sys
-from semblance.data.streamed import gathering
+from embassay.data.streamed import gathering
 gathering.IN_MEMORY = 100
-from semblance.data import open_dataset
+from embassay.data import open_dataset
 if len(sys.argv) > 2:
     # Slow enough to be met in the middle.
     from time import sleep
-    from semblance.data.streamed.writing import ColumnWriter
+    from embassay.data.streamed.writing import ColumnWriter
     append = ColumnWriter.append
     def slowly(self, text):
         sleep(0.02)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from semblance.protocols.compare import Side, contrast, one_sided
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.standings import Standing
-from semblance.stats import compare_replicates, randomization_test
+from embassay.protocols.compare import Side, contrast, one_sided
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.standings import Standing
+from embassay.stats import compare_replicates, randomization_test
 
 RNG = np.random.default_rng(3)
 N = 50

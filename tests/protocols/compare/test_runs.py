@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.compare import compare_systems, fields, pairing, read_values
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.standings import Standing, read_standings, write_standings
-from semblance.stats import hodges_lehmann, wilcoxon
+from embassay.errors import DataError, UsageError
+from embassay.protocols.compare import compare_systems, fields, pairing, read_values
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.standings import Standing, read_standings, write_standings
+from embassay.stats import hodges_lehmann, wilcoxon
 from written_runs import MEASURE, TASK, write_run
 
 RNG = np.random.default_rng(11)
@@ -89,8 +89,8 @@ def test_over_datasets(tmp_path: Path) -> None:
 
 
 def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
-    from semblance.protocols.compare.items import ItemValues
-    from semblance.runs.folder import RunFolder, write_columns
+    from embassay.protocols.compare.items import ItemValues
+    from embassay.runs.folder import RunFolder, write_columns
 
     path = RunFolder(tmp_path).items_path("noise", "d", "a")
     columns = {"item_id": ["q@0", "q@1", "r@0", "r@1"], "variant": [""] * 4, "measure": ["m"] * 4}

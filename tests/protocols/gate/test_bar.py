@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.protocols.gate import Bar, read_bar
+from embassay.errors import UsageError
+from embassay.protocols.gate import Bar, read_bar
 
 NAMES = st.text("abz019:/?=&._-+", min_size=1, max_size=20)
 

@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.compare import read_values
-from semblance.protocols.gate import as_junit, as_markdown, judged_against, judged_bars, read_bar, read_rows
-from semblance.protocols.gate.verdict import Verdict
-from semblance.records import Result
-from semblance.report.gating import render_gate
-from semblance.runs.folder import RunFolder
+from embassay.errors import UsageError
+from embassay.protocols.compare import read_values
+from embassay.protocols.gate import as_junit, as_markdown, judged_against, judged_bars, read_bar, read_rows
+from embassay.protocols.gate.verdict import Verdict
+from embassay.records import Result
+from embassay.report.gating import render_gate
+from embassay.runs.folder import RunFolder
 from written_runs import TASK, write_run
 
 ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
@@ -125,6 +125,6 @@ def test_junit_and_markdown() -> None:
     assert len(suite.findall("testcase")) == 2
     assert suite.find("testcase/failure").get("message") == "why & how"  # type: ignore[union-attr]
     text = as_markdown(verdicts)
-    assert text.startswith("### Semblance gate: 1 of 2 bars missed")
+    assert text.startswith("### Embassay gate: 1 of 2 bars missed")
     assert "<script>" not in text
     assert all(line.count("|") - line.count("\\|") == 6 for line in text.splitlines() if line.startswith("|"))

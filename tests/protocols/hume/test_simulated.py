@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import ari
-from semblance.protocols.hume.answers import Draft, open_store
-from semblance.protocols.hume.folder import (
+from embassay.errors import UsageError
+from embassay.measures import ari
+from embassay.protocols.hume.answers import Draft, open_store
+from embassay.protocols.hume.folder import (
     AnnotationRow,
     LabelChoice,
     Scale,
@@ -24,15 +24,15 @@ from semblance.protocols.hume.folder import (
     write_annotations,
     write_study,
 )
-from semblance.protocols.hume.sampling import SampleRequest, TaskRequest, sample
-from semblance.protocols.hume.simulated import (
+from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
+from embassay.protocols.hume.simulated import (
     KIND,
     check_nobody_answered,
     on_scale,
     simulated,
     simulated_rows,
 )
-from semblance.protocols.hume.study import FAMILIES, Family
+from embassay.protocols.hume.study import FAMILIES, Family
 
 N = 4000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.hume.study import Annotation, Item, TaskSpec, answers_by_annotator, gold_values
+from embassay.errors import DataError
+from embassay.protocols.hume.study import Annotation, Item, TaskSpec, answers_by_annotator, gold_values
 
 EMOTION = TaskSpec("emotion", "classification", "eng", labels=(0, 1, 2))
 TOPICS = TaskSpec("topics", "clustering", "eng")

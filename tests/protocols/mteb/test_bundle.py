@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embassay.errors import DataError
+from embassay.protocols.mteb import bundle_of, documents_of, read_documents, write_documents
+from embassay.protocols.mteb.bundle import same
+from embassay.protocols.mteb.document import BLOCK, MAIN
 from published_sample import record, records
-from semblance.errors import DataError
-from semblance.protocols.mteb import bundle_of, documents_of, read_documents, write_documents
-from semblance.protocols.mteb.bundle import same
-from semblance.protocols.mteb.document import BLOCK, MAIN
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference" / "hume" / "results.json.gz"
 

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embassay.errors import DataError, UsageError
+from embassay.interchange import export
+from embassay.protocols.compare import compare_systems, read_values
+from embassay.protocols.mteb import bundle_of, import_results, read_originals
+from embassay.protocols.mteb.bundle import same
+from embassay.protocols.mteb.types import task_types
+from embassay.protocols.standings import read_standings
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file
-from semblance.errors import DataError, UsageError
-from semblance.interchange import export
-from semblance.protocols.compare import compare_systems, read_values
-from semblance.protocols.mteb import bundle_of, import_results, read_originals
-from semblance.protocols.mteb.bundle import same
-from semblance.protocols.mteb.types import task_types
-from semblance.protocols.standings import read_standings
-from semblance.records import Result
-from semblance.runs.folder import RunFolder
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ blocks = anything | st.fixed_dictionaries(
 )  # fmt: skip
 bodies = st.fixed_dictionaries(
     {"task_name": st.just("T") | odd, "scores": st.dictionaries(st.just("test") | odd, st.lists(entries), max_size=2)},
-    optional={"dataset_revision": anything, "mteb_version": anything, "semblance": blocks},
+    optional={"dataset_revision": anything, "mteb_version": anything, "embassay": blocks},
 )  # fmt: skip
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from embassay.errors import DataError
+from embassay.protocols.mteb.layout import folder_of, model_of
+from embassay.protocols.mteb.reading import Reading, read_documents
 from published_sample import bundle, task_file
-from semblance.errors import DataError
-from semblance.protocols.mteb.layout import folder_of, model_of
-from semblance.protocols.mteb.reading import Reading, read_documents
 
 
 def found(source: Path) -> list[tuple[str, str, str, str]]:

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import UsageError
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
+import embassay as eb
+from embassay.errors import UsageError
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
 
 
 def wordings(run, seed, source=None):
@@ -20,11 +20,11 @@ def wordings(run, seed, source=None):
 def test_a_control_stands_beside_and_is_in_no_mean(rewording, by, scored, tmp_path):
     """`control`: words permuted as far as the paraphrases are reworded; a bag of words loses nothing there, and the
     score is that of the paraphrases alone."""
-    from semblance.measures import edit_distance
+    from embassay.measures import edit_distance
 
     given = {"paraphraser": by(rewording()), "datasets": [scored], "tokenizer": "words", "runs": 2}
-    run = sb.pteb.run(["jaccard"], out=tmp_path / "run", control=True, **given)
-    plain = sb.pteb.run(["jaccard"], out=tmp_path / "plain", **given)
+    run = eb.pteb.run(["jaccard"], out=tmp_path / "run", control=True, **given)
+    plain = eb.pteb.run(["jaccard"], out=tmp_path / "plain", **given)
     rows = run.results.filter((pl.col("system") == "jaccard") & (pl.col("dataset") == "scored"))
     control = rows.filter((pl.col("variant") == "by=permuted") & (pl.col("measure") == "delta"))
     assert control["value"].item() == pytest.approx(0)
@@ -53,8 +53,8 @@ def test_a_seed_for_every_text_tells_equal_texts_apart(rewording, by, write_rows
         "tokenizer": "words",
         "runs": 1,
     }
-    one = sb.pteb.run(["jaccard"], out=tmp_path / "one", **given)
-    each = sb.pteb.run(["jaccard"], out=tmp_path / "each", seed_per="text", **given)
+    one = eb.pteb.run(["jaccard"], out=tmp_path / "one", **given)
+    each = eb.pteb.run(["jaccard"], out=tmp_path / "each", seed_per="text", **given)
     assert len(wordings(one, 1337)) == 20
     found = wordings(each, 1337)
     assert len(found) == 40
@@ -70,7 +70,7 @@ def test_a_seed_for_every_text_tells_equal_texts_apart(rewording, by, write_rows
 
 def test_the_last_seed_of_a_dataset_can_be_another(rewording, by, scored, tmp_path):
     """The paper used 1443 for the last run of two datasets."""
-    run = sb.pteb.run(
+    run = eb.pteb.run(
         ["jaccard"], paraphraser=by(rewording()), datasets=[scored], tokenizer="words", runs=3,
         last_seeds=(("scored", 1443),), out=tmp_path / "run",
     )  # fmt: skip
@@ -80,9 +80,9 @@ def test_the_last_seed_of_a_dataset_can_be_another(rewording, by, scored, tmp_pa
 
 def test_more_runs_end_where_the_set_does(tmp_path):
     """Three recorded wordings are no more than three runs: the run says so and ends well."""
-    run = sb.pteb.run(
+    run = eb.pteb.run(
         ["jaccard"], out=tmp_path / "run", tokenizer="words", runs=2, tasks=("sts",), until_ci=0.01,
-        options=sb.pteb.PtebOptions(languages="pooled"),
+        options=eb.pteb.PtebOptions(languages="pooled"),
     )  # fmt: skip
     assert run.manifest["status"] == "finished"
     assert "3 recorded paraphrases" in run.manifest["paraphrases"]["stopped"]["sample"]
@@ -92,11 +92,11 @@ def test_more_runs_end_where_the_set_does(tmp_path):
 def test_training_texts_can_stay(rewording, by, tmp_path):
     """`classification_texts="test"`: only test texts are sent."""
     server = rewording()
-    run = sb.pteb.run(
+    run = eb.pteb.run(
         ["wordllama"], paraphraser=by(server), tokenizer="words", runs=1, tasks=("classification",),
-        options=sb.pteb.PtebOptions(languages="pooled", classification_texts="test"), out=tmp_path / "run",
+        options=eb.pteb.PtebOptions(languages="pooled", classification_texts="test"), out=tmp_path / "run",
     )  # fmt: skip
-    test = sb.data.open_dataset("sample").load("classification").data.test
+    test = eb.data.open_dataset("sample").load("classification").data.test
     assert sum(server.requests.values()) == len(set(test.texts))
     assert run.manifest["status"] == "finished"
 
@@ -126,5 +126,5 @@ def test_what_makes_no_sense_is_refused(given, told, tmp_path):
 
 
 def _run(out, options=None, **arguments):
-    more = {} if options is None else {"options": sb.pteb.PtebOptions(**options)}
-    return sb.pteb.run(["bm25"], out=out, **arguments, **more)
+    more = {} if options is None else {"options": eb.pteb.PtebOptions(**options)}
+    return eb.pteb.run(["bm25"], out=out, **arguments, **more)

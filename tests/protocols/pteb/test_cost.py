@@ -3,16 +3,16 @@
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.protocols.pteb.session import forecast_of
-from semblance.systems.remote import NoCalls, keyless
+import embassay as eb
+from embassay.protocols.pteb.session import forecast_of
+from embassay.systems.remote import NoCalls, keyless
 
 
 @pytest.fixture
 def request_of(scored):
     def make(paraphraser, **given):
         given = {"datasets": (str(scored),), "tokenizer": "words", "runs": 2, **given}
-        return sb.pteb.Request(("wordllama", "bm25"), paraphrasers=(paraphraser,), **given)
+        return eb.pteb.Request(("wordllama", "bm25"), paraphrasers=(paraphraser,), **given)
 
     return make
 
@@ -29,7 +29,7 @@ def test_the_plan_is_what_the_server_gets(rewording, by, request_of, scored, tmp
     plan = planned(request)
     assert not server.requests
     words = next(cell for cell in plan.cells if cell.task == "paraphrases")
-    run = sb.pteb.run(
+    run = eb.pteb.run(
         request.systems, paraphraser=request.paraphrasers, datasets=[scored], tokenizer="words", runs=2,
         out=tmp_path / "run",
     )  # fmt: skip
@@ -53,21 +53,21 @@ def test_every_run_counts_for_local_systems(rewording, by, request_of, tmp_path)
 
 def test_a_limit_of_cost_needs_a_price_and_stops_in_time(rewording, by, scored, tmp_path):
     """Without a price a UsageError; with one the run stops under the limit and a higher one goes on."""
-    from semblance.errors import BudgetExceeded, UsageError
+    from embassay.errors import BudgetExceeded, UsageError
 
     server = rewording()
     unknown = by(server).replace("&price=0", "")
     given = {"datasets": [scored], "tokenizer": "words", "runs": 2}
     with pytest.raises(UsageError, match=r"price of .* is not known"):
-        sb.pteb.run(["bm25"], paraphraser=unknown, max_usd=1.0, out=tmp_path / "none", **given)
+        eb.pteb.run(["bm25"], paraphraser=unknown, max_usd=1.0, out=tmp_path / "none", **given)
     assert not (tmp_path / "none").exists()
     given["out"] = tmp_path / "run"
     priced = by(server).replace("price=0", "price=1000&price_output=1000")
     with pytest.raises(BudgetExceeded):
-        sb.pteb.run(["bm25"], paraphraser=priced, max_usd=3.0, **given)
+        eb.pteb.run(["bm25"], paraphraser=priced, max_usd=3.0, **given)
     asked = sum(server.requests.values())
     assert asked
-    run = sb.pteb.run(["bm25"], paraphraser=priced, max_usd=1e6, **given)
+    run = eb.pteb.run(["bm25"], paraphraser=priced, max_usd=1e6, **given)
     texts = {row[side] for row in _rows(scored) for side in ("text", "text2")}
     assert sum(server.requests.values()) == 2 * len(texts)
     assert run.results.filter(pl.col("measure") == "spearman")["value"].null_count() < 20

@@ -4,11 +4,11 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from semblance import registry
-from semblance.protocols.pteb.paraphrasing.controls import Copied
-from semblance.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, open_paraphraser
-from semblance.protocols.pteb.tasks import TASKS
-from semblance.protocols.sage.tasks import TASKS as SAGE_TASKS
+from embassay import registry
+from embassay.protocols.pteb.paraphrasing.controls import Copied
+from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, open_paraphraser
+from embassay.protocols.pteb.tasks import TASKS
+from embassay.protocols.sage.tasks import TASKS as SAGE_TASKS
 
 
 class Shouted(Copied):
@@ -21,7 +21,7 @@ def test_a_paraphraser_of_another_package_is_used_by_name(monkeypatch):
     """It joins through its entry-point group, as other parts do."""
 
     def points(group):
-        own = group == "semblance.paraphrasers"
+        own = group == "embassay.paraphrasers"
         return [EntryPoint("shouted", f"{__name__}:Shouted", group)] if own else []
 
     monkeypatch.setattr(registry, "entry_points", points, raising=False)
@@ -31,9 +31,7 @@ def test_a_paraphraser_of_another_package_is_used_by_name(monkeypatch):
     assert open_paraphraser("shouted").name == "shouted"
 
 
-@pytest.mark.parametrize(
-    ("tasks", "group"), [(TASKS, "semblance.pteb_tasks"), (SAGE_TASKS, "semblance.tasks")]
-)
+@pytest.mark.parametrize(("tasks", "group"), [(TASKS, "embassay.pteb_tasks"), (SAGE_TASKS, "embassay.tasks")])
 def test_each_protocol_has_a_group_of_its_own_for_tasks(tasks, group):
     """A task of SAGE is none of PTEB's."""
     assert tasks.group == group

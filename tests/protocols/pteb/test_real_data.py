@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.protocols.pteb.tasks import TASK_NAMES
+import embassay as eb
+from embassay.protocols.pteb.tasks import TASK_NAMES
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT.parent / "shared" / "data"
@@ -37,8 +37,8 @@ def mirror(tmp_path_factory):
 
 def test_all_seven_tasks_on_real_data(rewording, by, mirror, tmp_path, monkeypatch):
     """Nine datasets, every task, three runs; lexical metrics lose more than a bag of words learnt on meaning."""
-    monkeypatch.setenv("SEMBLANCE_DATA", str(mirror))
-    run = sb.pteb.run(
+    monkeypatch.setenv("EMBASSAY_DATA", str(mirror))
+    run = eb.pteb.run(
         ["wordllama", "levenshtein"], paraphraser=by(rewording()), datasets=DATASETS, tasks=TASK_NAMES, runs=3,
         limit=80, tokenizer="words", out=tmp_path / "run",
     )  # fmt: skip

@@ -9,14 +9,14 @@ from statistics import fmean, stdev
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import UsageError
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet
-from semblance.protocols.pteb.tasks import TASK_NAMES
-from semblance.runs.folder import RunFolder
+import embassay as eb
+from embassay.errors import UsageError
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.pteb.tasks import TASK_NAMES
+from embassay.runs.folder import RunFolder
 from stub.paraphrasing import paraphrasing
 
-OPTIONS = sb.pteb.PtebOptions(languages="pooled", resamples=100)
+OPTIONS = eb.pteb.PtebOptions(languages="pooled", resamples=100)
 RECORDED = {"tokenizer": "words", "runs": 3, "options": OPTIONS}
 MEASURED = "pteb_table8"
 """The one table of seconds."""
@@ -41,8 +41,8 @@ def values(run, **where):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    os.environ["SEMBLANCE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
-    return sb.pteb.run(["wordllama", "bm25"], out=tmp_path_factory.mktemp("runs") / "one", **RECORDED)
+    os.environ["EMBASSAY_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    return eb.pteb.run(["wordllama", "bm25"], out=tmp_path_factory.mktemp("runs") / "one", **RECORDED)
 
 
 def test_the_sample_has_all_seven_tasks(recorded):
@@ -80,7 +80,7 @@ def test_summary_rows_are_plain_means_of_the_runs(recorded):
 def test_the_same_arguments_resume_and_change_nothing(recorded):
     """A finished run is read, not repeated."""
     before = content(recorded.path)
-    again = sb.pteb.run(["wordllama", "bm25"], out=recorded.path, **RECORDED)
+    again = eb.pteb.run(["wordllama", "bm25"], out=recorded.path, **RECORDED)
     assert content(again.path) == before
     assert again.manifest["sessions"][-1]["cells_done"] == 0
 
@@ -92,13 +92,13 @@ def test_the_same_arguments_resume_and_change_nothing(recorded):
 def test_other_arguments_are_refused(recorded, change, named):
     """What differs is named."""
     with pytest.raises(UsageError, match=f"other arguments: .*{named} was"):
-        sb.pteb.run(["wordllama", "bm25"], out=recorded.path, **{**RECORDED, **change})
+        eb.pteb.run(["wordllama", "bm25"], out=recorded.path, **{**RECORDED, **change})
 
 
 def test_more_runs_than_recordings_are_a_usage_error(tmp_path):
     """The sample has three paraphrases of each text; nothing is written."""
     with pytest.raises(UsageError, match="3 recorded paraphrases per text, and 4 runs need as many"):
-        sb.pteb.run(["bm25"], out=tmp_path / "run", tokenizer="words", runs=4)
+        eb.pteb.run(["bm25"], out=tmp_path / "run", tokenizer="words", runs=4)
     assert not (tmp_path / "run").exists()
 
 
@@ -109,7 +109,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(recorded, tmp_path):
     for cell in sorted(path.glob("cells/*.json"))[::2]:
         cell.unlink()
     (path / "results.jsonl").write_text('{"torn')
-    sb.pteb.run(["wordllama", "bm25"], out=path, **RECORDED)
+    eb.pteb.run(["wordllama", "bm25"], out=path, **RECORDED)
     assert content(path) == before
 
 
@@ -117,11 +117,11 @@ def test_an_interrupted_run_ends_with_the_same_bytes(recorded, tmp_path):
 def test_workers_and_hash_seeds_change_no_byte(recorded, tmp_path):
     """Two processes, another PYTHONHASHSEED: the same bytes."""
     code = (
-        "import sys, semblance as sb\n"
+        "import sys, embassay as eb\n"
         "if __name__ == '__main__':\n"
-        "    options = sb.pteb.PtebOptions(languages='pooled', resamples=100)\n"
+        "    options = eb.pteb.PtebOptions(languages='pooled', resamples=100)\n"
         "    given = dict(tokenizer='words', runs=3, options=options, workers=2)\n"
-        "    sb.pteb.run(['wordllama', 'bm25'], out=sys.argv[1], **given)\n"
+        "    eb.pteb.run(['wordllama', 'bm25'], out=sys.argv[1], **given)\n"
     )
     script, path = tmp_path / "run.py", tmp_path / "two"
     script.write_text(code)
@@ -132,7 +132,7 @@ def test_workers_and_hash_seeds_change_no_byte(recorded, tmp_path):
 
 def test_a_set_is_replayed_exactly_without_a_model(recorded, tmp_path):
     """`stored:FOLDER` gives the same scores, run by run."""
-    again = sb.pteb.run(
+    again = eb.pteb.run(
         ["wordllama", "bm25"], paraphraser=f"stored:{recorded.path}", out=tmp_path / "again", **RECORDED
     )
     assert values(again, task="overall", variant="") == values(recorded, task="overall", variant="")
@@ -141,7 +141,7 @@ def test_a_set_is_replayed_exactly_without_a_model(recorded, tmp_path):
 
 def test_a_paraphraser_that_returns_its_input_changes_nothing(tmp_path):
     """Delta 0, sd 0 and edit distance 0 for every task and system (spec 13.5); every text is counted as a copy."""
-    run = sb.pteb.run(
+    run = eb.pteb.run(
         ["wordllama", "levenshtein"], paraphraser="copied", out=tmp_path / "run", tokenizer="words", runs=2,
         options=OPTIONS,
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_a_paraphraser_that_returns_its_input_changes_nothing(tmp_path):
 
 def test_excluded_copies_leave_nothing(tmp_path):
     """`exclude_copied` takes the copies out of both sides; where all are copies there is no score, and a reason."""
-    run = sb.pteb.run(
+    run = eb.pteb.run(
         ["bm25"], paraphraser="copied", out=tmp_path / "run", tokenizer="words", runs=2, tasks=("sts",),
         exclude_copied=True, options=OPTIONS,
     )  # fmt: skip
@@ -177,14 +177,14 @@ class TestWithAModel:
             bodies.append(turn.body)
             return behaviour(turn)
 
-        run = sb.pteb.run(
+        run = eb.pteb.run(
             ["wordllama"], paraphraser=by(rewording(chat=chat)), out=tmp_path / "run", tokenizer="words",
             options=OPTIONS, tasks=("retrieval", "classification"),
         )  # fmt: skip
         assert {body["seed"] for body in bodies} == set(range(1337, 1343))
         assert all([m["role"] for m in body["messages"]] == ["system", "user"] for body in bodies)
         assert {body["temperature"] for body in bodies} == {0.8}
-        sample = sb.data.open_dataset("sample")
+        sample = eb.data.open_dataset("sample")
         queries, sides = sample.load("retrieval").data, sample.load("classification").data
         sent = {body["messages"][1]["content"] for body in bodies}
         assert sent == {*queries.queries.texts, *sides.train.texts, *sides.test.texts}
@@ -198,7 +198,7 @@ class TestWithAModel:
         server = rewording(failing=0.03, copying=0.1, long=0.01)
         rows = [*_many_pairs(200)]
         path = _write(tmp_path / "many.jsonl", rows)
-        run = sb.pteb.run(
+        run = eb.pteb.run(
             ["levenshtein"],
             paraphraser=by(server),
             datasets=[path],
@@ -228,7 +228,7 @@ class TestWithAModel:
     def test_six_percent_failures_are_no_score(self, rewording, by, tmp_path):
         """Over 5% of the texts: no score for any system, with the share and the kind of failure; the original stays."""
         path = _write(tmp_path / "many.jsonl", [*_many_pairs(200)])
-        run = sb.pteb.run(
+        run = eb.pteb.run(
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
             tokenizer="words", runs=2,
         )  # fmt: skip
@@ -241,7 +241,7 @@ class TestWithAModel:
     def test_original_in_place_of_failures_is_an_option(self, rewording, by, tmp_path):
         """`on_failure` as in the authors' code: all items stay, and the failures are still counted."""
         path = _write(tmp_path / "many.jsonl", [*_many_pairs(200)])
-        run = sb.pteb.run(
+        run = eb.pteb.run(
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
             tokenizer="words", runs=2, on_failure="original",
         )  # fmt: skip
@@ -254,7 +254,7 @@ class TestWithAModel:
     def test_two_paraphrasers_and_two_prompts_are_crossed(self, rewording, by, scored, tmp_path):
         """Every source has its runs and its own mean; the score is the mean over sources."""
         server = rewording()
-        run = sb.pteb.run(
+        run = eb.pteb.run(
             ["bm25"], paraphraser=[by(server), by(server, "other")], datasets=[scored], out=tmp_path / "run",
             tokenizer="words", runs=2, prompts=("default", "variant1"),
         )  # fmt: skip
@@ -270,9 +270,9 @@ class TestWithAModel:
         """Another system on the same paraphrases in another folder: no request, the answers are in the cache."""
         server = rewording()
         given = {"paraphraser": by(server), "datasets": [scored], "tokenizer": "words", "runs": 2}
-        sb.pteb.run(["bm25"], out=tmp_path / "one", **given)
+        eb.pteb.run(["bm25"], out=tmp_path / "one", **given)
         asked = sum(server.requests.values())
-        run = sb.pteb.run(["levenshtein"], out=tmp_path / "two", **given)
+        run = eb.pteb.run(["levenshtein"], out=tmp_path / "two", **given)
         assert asked == 2 * len({row[side] for row in _rows(scored) for side in ("text", "text2")})
         assert sum(server.requests.values()) == asked
         told = run.manifest["paraphrases"]["sources"][0]
@@ -285,7 +285,7 @@ class TestWithAModel:
 
         from scipy.stats import t
 
-        run = sb.pteb.run(
+        run = eb.pteb.run(
             ["bm25", "levenshtein"], paraphraser=by(rewording()), datasets=[scored], out=tmp_path / "run",
             tokenizer="words", runs=2, until_ci=6.0, max_runs=18,
         )  # fmt: skip
@@ -309,14 +309,14 @@ def test_languages_are_scored_alone_and_averaged(rewording, by, pairs, write_row
     """A language's rows have its name; the dataset's is their plain mean; pooled is one problem over all [A9]."""
     path = write_rows("two", [*pairs("en"), *pairs("de")])
     given = {"paraphraser": by(rewording()), "datasets": [path], "tokenizer": "words", "runs": 2}
-    run = sb.pteb.run(["bm25"], out=tmp_path / "each", **given)
+    run = eb.pteb.run(["bm25"], out=tmp_path / "each", **given)
     rows = run.results.filter((pl.col("system") == "bm25") & (pl.col("measure") == "spearman"))
     one = rows.filter((pl.col("variant") == "paraphrase:seed=1337") & (pl.col("dataset") == "two"))
     by_lang = {row["subset"]: row["value"] for row in one.iter_rows(named=True)}
     assert by_lang[""] == pytest.approx((by_lang["en"] + by_lang["de"]) / 2)
     assert set(one["lang"]) == {"mul", "en", "de"}
-    pooled = sb.pteb.run(
-        ["bm25"], out=tmp_path / "pooled", **given, options=sb.pteb.PtebOptions(languages="pooled")
+    pooled = eb.pteb.run(
+        ["bm25"], out=tmp_path / "pooled", **given, options=eb.pteb.PtebOptions(languages="pooled")
     )
     assert set(pooled.results["subset"]) == {""}
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.pteb.paraphrasing.records import Paraphrase
-from semblance.protocols.pteb.slices import language_at, task
-from semblance.protocols.pteb.wording import as_it_is, in_other_words
-from semblance.records import ScoredPairs
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.slices import language_at, task
+from embassay.protocols.pteb.wording import as_it_is, in_other_words
+from embassay.records import ScoredPairs
 
 OUTCOMES = ("ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing")
 

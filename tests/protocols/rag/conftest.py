@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.runs.answer_cache import AnswerCache
+from embassay.runs.answer_cache import AnswerCache
 
 
 @pytest.fixture

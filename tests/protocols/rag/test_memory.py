@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import semblance as sb
-from semblance.errors import UsageError
-from semblance.protocols.rag.golden.footprint import reading, searching
-from semblance.protocols.rag.sweep.config import request_of
-from semblance.protocols.rag.sweep.forecast import forecast_of
-from semblance.protocols.rag.words_footprint import words_bytes
-from semblance.runs.memory import PeakMemory, resident
-from semblance.runs.promise import LIMIT, promised
-from semblance.search.bm25 import BM25Index
-from semblance.systems import open_system
-from semblance.systems.remote import NoCalls
-from semblance.text import open_tokenizer
+import embassay as eb
+from embassay.errors import UsageError
+from embassay.protocols.rag.golden.footprint import reading, searching
+from embassay.protocols.rag.sweep.config import request_of
+from embassay.protocols.rag.sweep.forecast import forecast_of
+from embassay.protocols.rag.words_footprint import words_bytes
+from embassay.runs.memory import PeakMemory, resident
+from embassay.runs.promise import LIMIT, promised
+from embassay.search.bm25 import BM25Index
+from embassay.systems import open_system
+from embassay.systems.remote import NoCalls
+from embassay.text import open_tokenizer
 
 linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell")
 QUICK = {"queries": 2, "warmup": 1, "repeats": 1, "concurrency": 2}
@@ -92,7 +92,7 @@ def test_a_sweep_grows_with_passages_chunks_indexes_and_words(tmp_path, corpus):
 @linux
 def test_cells_of_a_sweep_that_do_not_fit_fail_with_a_way_out(tmp_path, corpus, tight):
     """And nothing is encoded for them."""
-    found = sb.rag.sweep(config(corpus, index=["flat", "hnsw-f32"]), out=tmp_path / "run")
+    found = eb.rag.sweep(config(corpus, index=["flat", "hnsw-f32"]), out=tmp_path / "run")
     reasons = {cell["system"]: cell["reason"] for cell in found.manifest["cells"]}
     assert [cell["status"] for cell in found.manifest["cells"]] == ["failed"] * 2
     assert all("more than the" in one and "promise more --memory" in one for one in reasons.values())
@@ -101,7 +101,7 @@ def test_cells_of_a_sweep_that_do_not_fit_fail_with_a_way_out(tmp_path, corpus, 
 
 
 @linux
-@pytest.mark.parametrize("probe", [sb.rag.probe_names, sb.rag.probe_noise])
+@pytest.mark.parametrize("probe", [eb.rag.probe_names, eb.rag.probe_noise])
 def test_cells_of_a_probe_that_do_not_fit_fail_with_a_way_out(tmp_path, probe, tight):
     """The plan has an estimate for each of them."""
     found = probe(["wordllama", "bm25"], out=tmp_path / "run", langs=("en",), **PROBE)
@@ -115,7 +115,7 @@ def test_cells_of_a_probe_that_do_not_fit_fail_with_a_way_out(tmp_path, probe, t
 def test_what_is_held_stays_below_the_estimate(tmp_path, corpus):
     """Of a noise probe over a corpus, with vectors and without."""
     with promised(2**33):
-        found = sb.rag.probe_noise(
+        found = eb.rag.probe_noise(
             ["wordllama", "bm25"], datasets=[str(corpus)], langs=("en",), out=tmp_path / "run", **PROBE
         )
     estimated = {cell["system"]: cell["memory_bytes"] for cell in found.manifest["forecast"]["cells"]}
@@ -131,7 +131,7 @@ def test_a_golden_set_is_refused_before_its_corpus_is_read(tmp_path, corpus, mon
     assert need.bytes == 4 * (corpus / "corpus.jsonl").stat().st_size
     monkeypatch.setenv(LIMIT, str(resident()))
     with pytest.raises(UsageError, match="a golden set holds whole"):
-        sb.rag.golden(
+        eb.rag.golden(
             "wordllama", f"simulated:{corpus / 'qrels' / 'test.tsv'}", dataset=corpus, out=tmp_path / "run"
         )
     wordllama = open_system("wordllama", tokenizer=open_tokenizer("words"))

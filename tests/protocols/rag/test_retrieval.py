@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.retrieval import fused, retrieve, write_trec
-from semblance.text import open_tokenizer
+from embassay.errors import UsageError
+from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+from embassay.text import open_tokenizer
 
 PASSAGES = {"a": "jet noise near the nozzle", "b": "bread and cheese", "c": "noise of a jet in flight"}
 QUESTIONS = {"q1": "jet noise", "q2": "cheese"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.contracts import Ranked
-from semblance.protocols.sage.context import Context
-from semblance.protocols.sage.options import SageOptions
-from semblance.search import top_k
-from semblance.text import open_tokenizer
+from embassay.contracts import Ranked
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.options import SageOptions
+from embassay.search import top_k
+from embassay.text import open_tokenizer
 
 
 class Pairwise:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from semblance.protocols.sage.clustering import evaluate
-from semblance.records import LabelledTexts
+from embassay.protocols.sage.clustering import evaluate
+from embassay.records import LabelledTexts
 
 
 def labelled(*rows):

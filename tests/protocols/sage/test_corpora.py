@@ -5,12 +5,12 @@ from dataclasses import replace
 import cloudpickle
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.sage.corpora import Corpora
-from semblance.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
-from semblance.protocols.sage.options import SageOptions
-from semblance.records import Documents
-from semblance.search import sharding
+from embassay.errors import UsageError
+from embassay.protocols.sage.corpora import Corpora
+from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
+from embassay.protocols.sage.options import SageOptions
+from embassay.records import Documents
+from embassay.search import sharding
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(10)),
@@ -40,7 +40,7 @@ def test_shards_side_by_side_are_the_edited_corpus(context):
 
 def test_a_shard_makes_its_texts_once_and_travels_without_them(context, monkeypatch):
     """Asked for its length it makes nothing."""
-    from semblance.protocols.sage import edits
+    from embassay.protocols.sage import edits
 
     calls = []
     monkeypatch.setattr(edits, "perturb_all", lambda *given: calls.append(given) or ["x"] * len(given[1]))

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.protocols.sage.footprint import needed
-from semblance.protocols.sage.options import SageOptions
-from semblance.records import Documents, LabelledTexts, RetrievalSet
-from semblance.search.sharding import SHARD
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.sage.footprint import needed
+from embassay.protocols.sage.options import SageOptions
+from embassay.records import Documents, LabelledTexts, RetrievalSet
+from embassay.search.sharding import SHARD
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 SYSTEMS = {name: open_system(name, tokenizer=open_tokenizer("words")) for name in ("bm25", "wordllama")}
 
@@ -52,7 +52,7 @@ def test_clustering_takes_its_distances_up_to_the_cap():
 
 
 def run(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "semblance", "sage", "run", "-s", "wordllama", "--tokenizer", "words"]
+    command = [sys.executable, "-m", "embassay", "sage", "run", "-s", "wordllama", "--tokenizer", "words"]
     return subprocess.run(
         [*command, "--resamples", "50", "--out", str(out), *arguments],
         capture_output=True,

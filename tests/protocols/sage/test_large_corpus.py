@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.data.streamed import gathering
-from semblance.protocols import opening
-from semblance.protocols.sage import work
-from semblance.report.items.texts import Judged
-from semblance.runs.folder import RunFolder
+import embassay as eb
+from embassay.data.streamed import gathering
+from embassay.protocols import opening
+from embassay.protocols.sage import work
+from embassay.report.items.texts import Judged
+from embassay.runs.folder import RunFolder
 
 WORDS = [
     *("corpus", "query", "search", "river", "stone", "bread"),
@@ -37,8 +37,8 @@ def _folder(folder: Path) -> Path:
 def _run(data: Path, out: Path) -> Path:
     opening.dataset.cache_clear()
     work.load.cache_clear()
-    options = sb.sage.SageOptions(resamples=50)
-    run = sb.sage.run(
+    options = eb.sage.SageOptions(resamples=50)
+    run = eb.sage.run(
         ["bm25"], datasets=[data], tasks=["retrieval"], out=out, tokenizer="words", options=options
     )
     return run.path
@@ -46,7 +46,7 @@ def _run(data: Path, out: Path) -> Path:
 
 def test_same_run_with_few_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results, items and keys of cells are those of the run in memory; every document that is shown has its text."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     data = _folder(tmp_path / "data")
     small = _run(data, tmp_path / "small")
     monkeypatch.setattr(gathering, "IN_MEMORY", 200)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.protocols.estimates import estimate
-from semblance.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
-from semblance.protocols.sage.preference import Preferences
-from semblance.records import Comparisons, Documents, LabelledTexts, Ratings, RetrievalSet
-from semblance.systems.cosine import Cosine
-from semblance.systems.encoders.wordllama import WordLlama
+from embassay.protocols.estimates import estimate
+from embassay.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
+from embassay.protocols.sage.preference import Preferences
+from embassay.records import Comparisons, Documents, LabelledTexts, Ratings, RetrievalSet
+from embassay.systems.cosine import Cosine
+from embassay.systems.encoders.wordllama import WordLlama
 
 REASON = "Too long: 9,000 tokens."
 

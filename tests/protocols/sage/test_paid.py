@@ -11,20 +11,20 @@ import time
 
 import pytest
 
-import semblance as sb
-from semblance.errors import BudgetExceeded, UsageError
-from semblance.protocols import opening
-from semblance.protocols.sage import Request, make_plan
-from semblance.protocols.sage.cost import forecast
-from semblance.runs.folder import RunFolder
-from semblance.systems.remote import NoCalls
+import embassay as eb
+from embassay.errors import BudgetExceeded, UsageError
+from embassay.protocols import opening
+from embassay.protocols.sage import Request, make_plan
+from embassay.protocols.sage.cost import forecast
+from embassay.runs.folder import RunFolder
+from embassay.systems.remote import NoCalls
 from stub import Problem, StubServer
 
 pytest.importorskip("openai")
 
 SMALL = {
     "tokenizer": "words", "limit": 12, "tasks": ("preference", "robustness", "retrieval"),
-    "options": sb.sage.SageOptions(resamples=50),
+    "options": eb.sage.SageOptions(resamples=50),
 }  # fmt: skip
 
 
@@ -48,20 +48,20 @@ def results(path):
 
 def test_the_limit_stops_and_a_higher_one_goes_on(stub, tmp_path, monkeypatch):
     """What is finished is kept, what is spent is under the limit, nothing is paid twice, the results are the same."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "whole-cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "whole-cache"))
     one = system(stub, "&price=1")
-    whole = sb.sage.run([one], out=tmp_path / "whole", **SMALL)
+    whole = eb.sage.run([one], out=tmp_path / "whole", **SMALL)
     total, requests = whole.manifest["spent"]["usd"], asked(stub)
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     stub.forget()
     opening.open_cache.cache_clear()
     with pytest.raises(BudgetExceeded, match="cost limit"):
-        sb.sage.run([one], out=tmp_path / "run", max_usd=0.6 * total, **SMALL)
+        eb.sage.run([one], out=tmp_path / "run", max_usd=0.6 * total, **SMALL)
     manifest = RunFolder(tmp_path / "run").read_manifest()
     assert manifest["status"] == "partial"
     assert 0 < manifest["spent"]["usd"] <= 0.6 * total
     assert sum(cell["status"] == "done" for cell in manifest["cells"]) >= 6
-    run = sb.sage.run([one], out=tmp_path / "run", max_usd=2 * total, **SMALL)
+    run = eb.sage.run([one], out=tmp_path / "run", max_usd=2 * total, **SMALL)
     assert run.manifest["status"] == "finished"
     assert results(run.path) == results(whole.path)
     spent = run.manifest["spent"]["systems"][manifest["systems"][0]["name"]]
@@ -76,7 +76,7 @@ def test_the_limit_stops_and_a_higher_one_goes_on(stub, tmp_path, monkeypatch):
 def test_a_limit_needs_a_price(stub, tmp_path):
     """Before anything is sent or written."""
     with pytest.raises(UsageError, match=r"price of 'openai:stub.*price=NUMBER"):
-        sb.sage.run([system(stub)], out=tmp_path / "run", max_usd=1.0, **SMALL)
+        eb.sage.run([system(stub)], out=tmp_path / "run", max_usd=1.0, **SMALL)
     assert not (tmp_path / "run").exists()
     assert asked(stub) == 0
 
@@ -87,7 +87,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
     request = Request((one,), **{**SMALL, "datasets": ("sample",)})
     plan = forecast(make_plan(request, ledger=NoCalls())).by_system()[0]
     assert asked(stub) == 0
-    run = sb.sage.run([one], out=tmp_path / "run", **SMALL)
+    run = eb.sage.run([one], out=tmp_path / "run", **SMALL)
     spent = run.manifest["spent"]["systems"][plan.system]
     assert plan.requests == spent["requests"] == asked(stub)
     assert plan.texts - plan.cached == spent["texts"]
@@ -101,7 +101,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
 
 def test_paid_cells_keep_their_accounts_beside_workers(stub, tmp_path):
     """With worker processes, what costs money is still done by the process that counts it."""
-    run = sb.sage.run([system(stub, "&price=1"), "jaccard"], out=tmp_path / "run", workers=2, **SMALL)
+    run = eb.sage.run([system(stub, "&price=1"), "jaccard"], out=tmp_path / "run", workers=2, **SMALL)
     assert run.manifest["status"] == "finished"
     assert sum(one["requests"] for one in run.manifest["spent"]["systems"].values()) == asked(stub)
 
@@ -121,7 +121,7 @@ def test_a_refused_text_is_left_out_and_counted(stub, tmp_path):
     texts[7] = "A spaniel is in the garden. It can see the sea."
     rows = [{"text": text, "summary": f"Note {i}."} for i, text in enumerate(texts)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = sb.sage.run(
+    run = eb.sage.run(
         [system(stub)], datasets=[path], out=tmp_path / "run", tokenizer="words", tasks=["robustness"]
     )
     cell = run.manifest["cells"][0]
@@ -138,7 +138,7 @@ def test_a_kill_forgets_no_money_and_loses_no_vector(tmp_path):
     """kill -9 in the middle: what was in flight counts as charged, all else once, and only it is asked for again."""
     with StubServer(latency=0.1) as stub:
         command = [
-            sys.executable, "-m", "semblance", "sage", "run", "-s", system(stub, "&price=1"), "--tokenizer", "words",
+            sys.executable, "-m", "embassay", "sage", "run", "-s", system(stub, "&price=1"), "--tokenizer", "words",
             "-t", "sensitivity", "-t", "retrieval", "--resamples", "50", "--out", str(tmp_path / "run"),
         ]  # fmt: skip
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

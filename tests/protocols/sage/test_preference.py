@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 from sklearn.metrics import precision_recall_fscore_support
 
-from semblance.protocols.sage.preference import Preferences, choice_figures, evaluate, mapped_pearson
-from semblance.records import Comparisons, Ratings
+from embassay.protocols.sage.preference import Preferences, choice_figures, evaluate, mapped_pearson
+from embassay.records import Comparisons, Ratings
 
 
 def comparisons(similarities, choices):

@@ -6,18 +6,18 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from semblance.protocols.sage.edits import RETRIEVAL_EDITS
-from semblance.protocols.sage.retrieval import evaluate, harmonic_retention, retention
-from semblance.protocols.sage.retrieved import merged
-from semblance.records import Documents, RetrievalSet
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.spread import HERE
-from semblance.search import sharding
-from semblance.systems import open_system
-from semblance.systems.cosine import Cosine
-from semblance.systems.encoders.wordllama import WordLlama
-from semblance.text import open_tokenizer
+from embassay.protocols.sage.edits import RETRIEVAL_EDITS
+from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, retention
+from embassay.protocols.sage.retrieved import merged
+from embassay.records import Documents, RetrievalSet
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.spread import HERE
+from embassay.search import sharding
+from embassay.systems import open_system
+from embassay.systems.cosine import Cosine
+from embassay.systems.encoders.wordllama import WordLlama
+from embassay.text import open_tokenizer
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(12)),

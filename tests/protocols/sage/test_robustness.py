@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from semblance.protocols.sage.robustness import evaluate, relations
-from semblance.records import Documents
+from embassay.protocols.sage.robustness import evaluate, relations
+from embassay.records import Documents
 
 TEXT = "The river is high today. It will rise again tomorrow! Nobody can say when it may fall? We must wait."
 DOCUMENTS = Documents(

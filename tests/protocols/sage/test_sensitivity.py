@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from semblance.protocols.sage.sensitivity import evaluate, expected
-from semblance.records import Documents
-from semblance.text import open_tokenizer
+from embassay.protocols.sage.sensitivity import evaluate, expected
+from embassay.records import Documents
+from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 LONG = Documents(

@@ -8,12 +8,12 @@ import sys
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import DataError, ModelError, UsageError
-from semblance.runs.folder import RunFolder
+import embassay as eb
+from embassay.errors import DataError, ModelError, UsageError
+from embassay.runs.folder import RunFolder
 
 SYSTEMS = ["bm25", "wordllama"]
-SMALL = {"tokenizer": "words", "limit": 12, "options": sb.sage.SageOptions(resamples=100)}
+SMALL = {"tokenizer": "words", "limit": 12, "options": eb.sage.SageOptions(resamples=100)}
 
 
 def content(path):
@@ -29,8 +29,8 @@ def content(path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    os.environ["SEMBLANCE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
-    return sb.sage.run(SYSTEMS, out=tmp_path_factory.mktemp("runs") / "one", **SMALL)
+    os.environ["EMBASSAY_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    return eb.sage.run(SYSTEMS, out=tmp_path_factory.mktemp("runs") / "one", **SMALL)
 
 
 def test_a_run_leaves_every_file(finished):
@@ -89,7 +89,7 @@ def test_compare_is_antisymmetric(finished):
 def test_the_same_arguments_resume_and_change_nothing(finished):
     """A finished run is read, not repeated: the same bytes, and nothing is encoded again."""
     before = content(finished.path)
-    again = sb.sage.run(SYSTEMS, out=finished.path, **SMALL)
+    again = eb.sage.run(SYSTEMS, out=finished.path, **SMALL)
     assert content(again.path) == before
     session = again.manifest["sessions"][-1]
     assert (session["cells_done"], session["texts_encoded"]) == (0, 0)
@@ -106,7 +106,7 @@ def test_the_same_arguments_resume_and_change_nothing(finished):
 def test_other_arguments_are_refused(finished, change, named):
     """What differs is named, with both values."""
     with pytest.raises(UsageError, match=f"other arguments: .*{named} was"):
-        sb.sage.run(SYSTEMS, out=finished.path, **{**SMALL, **change})
+        eb.sage.run(SYSTEMS, out=finished.path, **{**SMALL, **change})
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
         cells[3].write_bytes(cells[3].read_bytes()[:100])
     else:
         (path / "comparisons.json").unlink()
-    assert content(sb.sage.run(SYSTEMS, out=path, **SMALL).path) == before
+    assert content(eb.sage.run(SYSTEMS, out=path, **SMALL).path) == before
 
 
 @pytest.mark.slow
@@ -140,13 +140,13 @@ def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
 def test_same_bytes_with_any_workers_and_hash_seed(finished, tmp_path, workers, hashseed):
     """Neither worker processes nor PYTHONHASHSEED nor a cold cache change a byte."""
     script = (
-        "import sys, semblance as sb\n"
+        "import sys, embassay as eb\n"
         "if __name__ == '__main__':\n"
-        f"    sb.sage.run({SYSTEMS!r}, out=sys.argv[1], workers={workers}, tokenizer='words', limit=12,\n"
-        "               options=sb.sage.SageOptions(resamples=100))\n"
+        f"    eb.sage.run({SYSTEMS!r}, out=sys.argv[1], workers={workers}, tokenizer='words', limit=12,\n"
+        "               options=eb.sage.SageOptions(resamples=100))\n"
     )
     (tmp_path / "script.py").write_text(script)
-    environment = {**os.environ, "PYTHONHASHSEED": hashseed, "SEMBLANCE_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "PYTHONHASHSEED": hashseed, "EMBASSAY_CACHE": str(tmp_path / "cache")}
     subprocess.run(
         [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "run")], env=environment, check=True
     )
@@ -155,13 +155,13 @@ def test_same_bytes_with_any_workers_and_hash_seed(finished, tmp_path, workers, 
 
 def test_a_broken_system_fails_alone(tmp_path, monkeypatch):
     """A system that fails is a failed cell with its reason; the others have values, and ranks leave it out."""
-    from semblance.systems.lexical.bm25 import BM25
+    from embassay.systems.lexical.bm25 import BM25
 
     def broken(self, texts):
         raise ModelError("No distances today.")
 
     monkeypatch.setattr(BM25, "distances", broken)
-    run = sb.sage.run(["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL)
+    run = eb.sage.run(["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL)
     assert run.manifest["status"] == "partial"
     results = run.results.filter(pl.col("task") == "clustering", pl.col("dataset") == "")
     by_system = dict(
@@ -170,7 +170,7 @@ def test_a_broken_system_fails_alone(tmp_path, monkeypatch):
     assert by_system["bm25"] == (None, "sample: No distances today.")
     assert by_system["jaccard"][0] is not None
     monkeypatch.undo()
-    again = sb.sage.run(
+    again = eb.sage.run(
         ["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL
     )
     assert again.manifest["status"] == "finished"
@@ -184,12 +184,12 @@ def test_datasets_join_the_tasks_they_have_columns_for(tmp_path):
         for i in range(12)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = sb.sage.run(["levenshtein"], datasets=[path], out=tmp_path / "run", tokenizer="words")
+    run = eb.sage.run(["levenshtein"], datasets=[path], out=tmp_path / "run", tokenizer="words")
     assert {cell["task"] for cell in run.manifest["cells"]} == {"sensitivity", "clustering"}
     overall = run.results.filter(pl.col("measure") == "overall", pl.col("system") == "levenshtein")
     assert overall["reason"][0] == "preference was not part of the run"
     with pytest.raises(UsageError, match=r"robustness lacks summary.*--map"):
-        sb.sage.run(
+        eb.sage.run(
             ["levenshtein"], datasets=[path], tasks=["robustness"], out=tmp_path / "two", tokenizer="words"
         )
 
@@ -197,7 +197,7 @@ def test_datasets_join_the_tasks_they_have_columns_for(tmp_path):
 def test_nothing_is_written_when_a_name_is_wrong(tmp_path):
     """Systems and datasets are opened before the run begins."""
     with pytest.raises(UsageError, match="Did you mean"):
-        sb.sage.run(["bm52"], out=tmp_path / "run", tokenizer="words")
+        eb.sage.run(["bm52"], out=tmp_path / "run", tokenizer="words")
     with pytest.raises((UsageError, DataError), match="nowhere"):
-        sb.sage.run(["bm25"], datasets=["nowhere.jsonl"], out=tmp_path / "run", tokenizer="words")
+        eb.sage.run(["bm25"], datasets=["nowhere.jsonl"], out=tmp_path / "run", tokenizer="words")
     assert not (tmp_path / "run").exists()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from semblance.protocols.sage.tables import Table, tables
-from semblance.records import Result
+from embassay.protocols.sage.tables import Table, tables
+from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
 

@@ -7,27 +7,27 @@ from typing import Any
 
 import pytest
 
-import semblance as sb
-from semblance.protocols.numbers import change, score
-from semblance.report import write_report
-from semblance.report.gathered import Run, read_runs
-from semblance.report.rag.probes.ablations import PERCENTS
-from semblance.report.rag.probes.names import names_page
-from semblance.report.rag.probes.noise import noise_page
-from semblance.report.rag.probes.terminal import render_probe
-from semblance.report.verdict import plain
+import embassay as eb
+from embassay.protocols.numbers import change, score
+from embassay.report import write_report
+from embassay.report.gathered import Run, read_runs
+from embassay.report.rag.probes.ablations import PERCENTS
+from embassay.report.rag.probes.names import names_page
+from embassay.report.rag.probes.noise import noise_page
+from embassay.report.rag.probes.terminal import render_probe
+from embassay.report.verdict import plain
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sb.rag.probe_names(["jaccard", "bm25"], out=tmp_path_factory.mktemp("names") / "run", **SMALL).path
+    return eb.rag.probe_names(["jaccard", "bm25"], out=tmp_path_factory.mktemp("names") / "run", **SMALL).path
 
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sb.rag.probe_noise(["jaccard"], out=tmp_path_factory.mktemp("noise") / "run", **SMALL).path
+    return eb.rag.probe_noise(["jaccard"], out=tmp_path_factory.mktemp("noise") / "run", **SMALL).path
 
 
 def only(path: Path) -> Run:
@@ -111,7 +111,7 @@ def test_it_fits_eighty_columns(names: Path, noise: Path, unicode: bool) -> None
 def test_a_run_with_one_condition(tmp_path: Path) -> None:
     """No verdict on what moves the margin, no chart, and every part that is left."""
     out = tmp_path / "run"
-    sb.rag.probe_names(
+    eb.rag.probe_names(
         ["jaccard"], out=out, langs=["fr"], conditions=["remove_label"], **{**SMALL, "runs": 1}
     )
     run = only(out)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-import semblance as sb
-from semblance.protocols.rag.scoring.record import Score
-from semblance.report.rag.terminal import per_query_lines, render_score
+import embassay as eb
+from embassay.protocols.rag.scoring.record import Score
+from embassay.report.rag.terminal import per_query_lines, render_score
 from stub.ranked import qrels, run
 
 JUDGED = qrels(20)
 
 
-def scored(runs: int, **arguments: object) -> sb.rag.Scoring:
+def scored(runs: int, **arguments: object) -> eb.rag.Scoring:
     made = {f"run-{i}": run(JUDGED, i, skill=1 + i / 2) for i in range(runs)}
-    return sb.rag.score(JUDGED, made, resamples=200, **arguments)  # type: ignore[arg-type]
+    return eb.rag.score(JUDGED, made, resamples=200, **arguments)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,6 @@ def test_values_per_query() -> None:
 
 def test_undefined_values_are_a_word() -> None:
     """n/a, never blank or 0."""
-    text = render_score(sb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record).plain
+    text = render_score(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record).plain
     row = next(line for line in text.splitlines() if line.startswith("RA-nWG "))
     assert row.split() == ["RA-nWG", "n/a", "n/a"]

@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from semblance.errors import ModelError
-from semblance.records import Component, Score, TaskOutcome
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.runs.spread import HERE
+from embassay.errors import ModelError
+from embassay.records import Component, Score, TaskOutcome
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.spread import HERE
 
 TEXTS = [f"text {i}" for i in range(48)]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from cluster_work import started, work
 
-from semblance.errors import SemblanceError
-from semblance.runs.cells import Cell
-from semblance.runs.cluster import engine, pulse
-from semblance.runs.cluster.library import library
-from semblance.runs.engines.contract import Ray
-from semblance.runs.folder import RunFolder
+from embassay.errors import EmbassayError
+from embassay.runs.cells import Cell
+from embassay.runs.cluster import engine, pulse
+from embassay.runs.cluster.library import library
+from embassay.runs.engines.contract import Ray
+from embassay.runs.folder import RunFolder
 
 
 class Killer:
@@ -45,7 +45,7 @@ def main():
             engine.over_ray(Ray(cluster.address), RunFolder(Path(folder))) as one,
         ):
             list(one.do(cells, work, Killer(cluster.head_node)))
-    except SemblanceError as error:
+    except EmbassayError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     finally:

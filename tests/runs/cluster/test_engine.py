@@ -12,15 +12,15 @@ psutil = pytest.importorskip("psutil")
 
 from cluster_work import TEXTS, started, work  # noqa: E402
 
-from semblance.runs.cells import Cell  # noqa: E402
-from semblance.runs.cluster import engine, losses  # noqa: E402
-from semblance.runs.cluster.connection import connected  # noqa: E402
-from semblance.runs.cluster.library import library  # noqa: E402
-from semblance.runs.cluster.nodes import check, look, nodes  # noqa: E402
-from semblance.runs.cluster.spread import OverRay  # noqa: E402
-from semblance.runs.engines.contract import Ray  # noqa: E402
-from semblance.runs.engines.here import InThisProcess  # noqa: E402
-from semblance.runs.folder import RunFolder  # noqa: E402
+from embassay.runs.cells import Cell  # noqa: E402
+from embassay.runs.cluster import engine, losses  # noqa: E402
+from embassay.runs.cluster.connection import connected  # noqa: E402
+from embassay.runs.cluster.library import library  # noqa: E402
+from embassay.runs.cluster.nodes import check, look, nodes  # noqa: E402
+from embassay.runs.cluster.spread import OverRay  # noqa: E402
+from embassay.runs.engines.contract import Ray  # noqa: E402
+from embassay.runs.engines.here import InThisProcess  # noqa: E402
+from embassay.runs.folder import RunFolder  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 STORE = 100 * 2**20
@@ -100,7 +100,7 @@ class EmbeddingsKept:
     """How many texts the cache of this machine has."""
 
     def __init__(self, path):
-        from semblance.runs.embedding_cache import EmbeddingCache
+        from embassay.runs.embedding_cache import EmbeddingCache
 
         self.texts = sum(EmbeddingCache.open(path).info().encoders.values())
 
@@ -208,7 +208,7 @@ def test_what_is_larger_than_the_store_streams_through(cluster, width, room, ahe
 
 def test_a_node_that_does_not_see_a_file_says_so(cluster, tmp_path):
     """One line with the machine, the file and the mend."""
-    from semblance.errors import UsageError
+    from embassay.errors import UsageError
 
     seen = look(ray, nodes(ray), [tmp_path, tmp_path / "corpus.jsonl"])
     with pytest.raises(UsageError, match=r"does not see .*corpus.jsonl") as caught:
@@ -232,14 +232,14 @@ def test_doctor_says_what_a_run_would_use(cluster):
 
     from typer.testing import CliRunner
 
-    from semblance.cli.main import app
+    from embassay.cli.main import app
 
     told = CliRunner().invoke(app, ["doctor", "--address", cluster.address])
     assert told.exit_code == 0, told.output
     assert "1 cell at a time" in told.output
     assert "No GPU" in told.output
     facts = json.loads(CliRunner().invoke(app, ["doctor", "--address", cluster.address, "--json"]).output)
-    assert facts["nodes"][0]["seen"]["semblance"]
+    assert facts["nodes"][0]["seen"]["embassay"]
     assert "ray" in facts["nodes"][0]["extras"]
     assert facts["nodes"][0]["lacks"] == []
     assert (facts["cells"], facts["encoders"], facts["check"]["state"]) == (1, 1, "ok")

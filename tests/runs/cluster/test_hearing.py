@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.runs.cells import Cell
-from semblance.runs.cluster.hearing import Ears
+from embassay.runs.cells import Cell
+from embassay.runs.cluster.hearing import Ears
 
 CELL = Cell("retrieval", "scifact", "bm25", "k", 100, None)
 

@@ -8,14 +8,14 @@ import threading
 import pytest
 from typer.testing import CliRunner
 
-from semblance.errors import DataError, ModelError, TextRefused, UsageError
-from semblance.runs.cluster import address
-from semblance.runs.cluster.address import check_address
-from semblance.runs.cluster.connection import threads
-from semblance.runs.cluster.library import library
-from semblance.runs.cluster.nodes import Node, Seen, check, cpus
-from semblance.runs.cluster.pools import seats
-from semblance.runs.engines.contract import Processes, Ray, crew
+from embassay.errors import DataError, ModelError, TextRefused, UsageError
+from embassay.runs.cluster import address
+from embassay.runs.cluster.address import check_address
+from embassay.runs.cluster.connection import threads
+from embassay.runs.cluster.library import library
+from embassay.runs.cluster.nodes import Node, Seen, check, cpus
+from embassay.runs.cluster.pools import seats
+from embassay.runs.engines.contract import Processes, Ray, crew
 
 
 def node(cpus=4, gpus=0.0, name="a"):
@@ -70,16 +70,16 @@ def test_the_extra_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match="needs the package ray") as caught:
         library()
-    assert "pip install 'semblance-eval[ray]'" in caught.value.mend
+    assert "pip install 'embassay[ray]'" in caught.value.mend
 
 
-def test_a_node_of_another_version_or_without_semblance():
+def test_a_node_of_another_version_or_without_embassay():
     """The node is named."""
-    from semblance import __version__
+    from embassay import __version__
 
     fine = Seen(node(), "3.11.7", __version__, "2.60.0")
     check([fine])
-    with pytest.raises(UsageError, match=r"node b has Semblance 0\.0\.1"):
+    with pytest.raises(UsageError, match=r"node b has Embassay 0\.0\.1"):
         check([fine, Seen(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
     with pytest.raises(UsageError, match="node b cannot do the work: ModuleNotFoundError"):
         check(
@@ -89,7 +89,7 @@ def test_a_node_of_another_version_or_without_semblance():
                     "3.11.7",
                     "",
                     "2.60.0",
-                    error="ModuleNotFoundError: No module named 'semblance'",
+                    error="ModuleNotFoundError: No module named 'embassay'",
                 )
             ]
         )
@@ -158,7 +158,7 @@ def test_errors_keep_their_words_on_the_way(error):
 def test_options_that_do_not_go_together(tmp_path, options, said):
     """Nothing is begun."""
     pytest.importorskip("ray")
-    from semblance.cli.main import app
+    from embassay.cli.main import app
 
     out = tmp_path / "run"
     result = CliRunner().invoke(app, ["sage", "run", "-s", "wordllama", "--out", str(out), *options])

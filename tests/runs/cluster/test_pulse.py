@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from semblance.errors import ModelError
-from semblance.runs.cluster import pulse
-from semblance.runs.cluster.pulse import Pulse
+from embassay.errors import ModelError
+from embassay.runs.cluster import pulse
+from embassay.runs.cluster.pulse import Pulse
 
 
 class Head:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, UsageError
-from semblance.search.exact import exact_search
-from semblance.search.indexes import open_index
-from semblance.search.indexes.product import nearest_divisor
-from semblance.search.indexes.recall import recall
+from embassay.errors import ModelError, UsageError
+from embassay.search.exact import exact_search
+from embassay.search.indexes import open_index
+from embassay.search.indexes.product import nearest_divisor
+from embassay.search.indexes.recall import recall
 
 APPROXIMATE = ("hnsw-f32", "hnsw-int8", "pq?nbits=4", "opq?nbits=4")
 
@@ -148,7 +148,7 @@ def test_says_which_extra_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ModelError, match="needs the package faiss") as caught:
         open_index("hnsw-f32", vectors())
-    assert caught.value.mend == "Install it: pip install 'semblance-eval[ann]'"
+    assert caught.value.mend == "Install it: pip install 'embassay[ann]'"
 
 
 @given(dim=st.integers(1, 2000), m=st.integers(-5, 3000))

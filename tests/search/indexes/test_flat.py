@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.search import exact as exact_module
-from semblance.search.exact import exact_search
-from semblance.search.indexes import open_index
-from semblance.search.indexes.flat import LEAST_MEMORY, Flat
-from semblance.search.indexes.mapped import forget
+from embassay.errors import UsageError
+from embassay.search import exact as exact_module
+from embassay.search.exact import exact_search
+from embassay.search.indexes import open_index
+from embassay.search.indexes.flat import LEAST_MEMORY, Flat
+from embassay.search.indexes.mapped import forget
 
 
 def vectors(n=500, d=12, seed=1):
@@ -41,7 +41,7 @@ def test_neither_shards_nor_memory_change_the_answer(seed, sizes, k, rows, block
 
 def test_a_file_larger_than_the_limit_is_searched_under_it(tmp_path):
     """160 MiB of vectors under 64 MiB: the same ids, and the process never grows by more than the limit."""
-    from semblance.runs.memory import PeakMemory
+    from embassay.runs.memory import PeakMemory
 
     rows, dim = 2**17, 320
     rng = np.random.default_rng(1)

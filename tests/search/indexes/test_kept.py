@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semblance.search.indexes import open_index
-from semblance.search.indexes.kept import Form, Recipe, kept
+from embassay.search.indexes import open_index
+from embassay.search.indexes.kept import Form, Recipe, kept
 
 RECIPE = Recipe("test", {"m": 4}, "library 1.0", "abc")
 CONTENT = b"what a library wrote\n" * 40
@@ -124,7 +124,7 @@ def test_a_full_disk_costs_no_index(tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from semblance.search.indexes.kept import Form, Recipe, kept
+from embassay.search.indexes.kept import Form, Recipe, kept
 
 def write(value, write):
     write(b"half of it")
@@ -154,7 +154,7 @@ BUILDING = """
 import sys
 from pathlib import Path
 import numpy as np
-from semblance.search.indexes import open_index
+from embassay.search.indexes import open_index
 
 corpus = np.random.default_rng(1).standard_normal((400, 8)).astype(np.float32)
 for m in range(2, 400):

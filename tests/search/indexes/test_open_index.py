@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.search.exact import exact_search
-from semblance.search.indexes import INDEXES, open_index
-from semblance.search.indexes.vectors import digest_of
+from embassay.errors import UsageError
+from embassay.search.exact import exact_search
+from embassay.search.indexes import INDEXES, open_index
+from embassay.search.indexes.vectors import digest_of
 
 
 def vectors(n=50, d=8, seed=1):
@@ -55,5 +55,5 @@ def test_a_wrong_name_suggests_the_nearest():
     """And the command that lists indexes is spelled as it is."""
     with pytest.raises(UsageError, match="no index called 'flatt'") as caught:
         open_index("flatt", vectors())
-    assert "Did you mean flat? `semblance list indexes`" in caught.value.mend
-    assert INDEXES.group == "semblance.indexes"
+    assert "Did you mean flat? `embassay list indexes`" in caught.value.mend
+    assert INDEXES.group == "embassay.indexes"

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.contracts import Ranked
-from semblance.errors import UsageError
-from semblance.search.indexes.recall import recall, recalls
+from embassay.contracts import Ranked
+from embassay.errors import UsageError
+from embassay.search.indexes.recall import recall, recalls
 
 
 def ranked(*rows: list[int]) -> Ranked:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.search.exact import exact_search
-from semblance.search.indexes import open_index
-from semblance.search.indexes.recall import recall
-from semblance.search.indexes.tuning import tuned
+from embassay.errors import UsageError
+from embassay.search.exact import exact_search
+from embassay.search.indexes import open_index
+from embassay.search.indexes.recall import recall
+from embassay.search.indexes.tuning import tuned
 
 FLAT = {"RA-nWG@10": 0.8, "RA-nWG@30": 0.9}
 

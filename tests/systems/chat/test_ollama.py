@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from semblance.contracts import Message, Sampling
-from semblance.errors import ModelError, TextRefused, UsageError
-from semblance.systems.chat import open_chat
-from semblance.systems.chat.ollama import read
-from semblance.systems.remote import Ledger, Malformed
+from embassay.contracts import Message, Sampling
+from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.systems.chat import open_chat
+from embassay.systems.chat.ollama import read
+from embassay.systems.remote import Ledger, Malformed
 from stub import Faults, StubServer
 from stub.chat import Reply, scripted
 

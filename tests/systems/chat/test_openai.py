@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from semblance.contracts import Message, Sampling
-from semblance.errors import ModelError, TextRefused, Unanswered, UsageError
-from semblance.systems.chat import CHAT_MODELS, open_chat
-from semblance.systems.remote import Ledger
+from embassay.contracts import Message, Sampling
+from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
+from embassay.systems.chat import CHAT_MODELS, open_chat
+from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
 from stub.chat import Reply, scripted
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, Field
 
-from semblance.contracts import Message
-from semblance.systems.chat.structured import Unfit, checked, found_json, is_strict, json_schema, with_schema
-from semblance.systems.chat.thinking import without_thinking
+from embassay.contracts import Message
+from embassay.systems.chat.structured import Unfit, checked, found_json, is_strict, json_schema, with_schema
+from embassay.systems.chat.thinking import without_thinking
 
 
 class Inner(BaseModel):

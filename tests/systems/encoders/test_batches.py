@@ -7,8 +7,8 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.systems.encoders import batches
-from semblance.systems.encoders.batches import of_equal_length, of_similar_length, on_all_cores
+from embassay.systems.encoders import batches
+from embassay.systems.encoders.batches import of_equal_length, of_similar_length, on_all_cores
 
 
 def test_equal_lengths():

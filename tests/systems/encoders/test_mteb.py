@@ -11,17 +11,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.measures import spearman
-from semblance.systems import open_system
-from semblance.systems.encoders.mteb import Mteb
-from semblance.text import open_tokenizer
+from embassay.errors import ModelError, UsageError
+from embassay.measures import spearman
+from embassay.systems import open_system
+from embassay.systems.encoders.mteb import Mteb
+from embassay.text import open_tokenizer
 
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.mteb, pytest.mark.filterwarnings("ignore")]
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "src" / "semblance" / "data" / "sample" / "pairs.jsonl"
+SAMPLE = ROOT / "src" / "embassay" / "data" / "sample" / "pairs.jsonl"
 STSB = ROOT / ".." / "shared" / "data" / "sts" / "stsb_en_test.jsonl.gz"
 NAME = "here/minilm"
 RANDOM = "mteb/baseline-random-encoder"
@@ -119,7 +119,7 @@ def test_sts_benchmark_has_the_same_result_here_and_in_mteb(mteb, registered):
 @pytest.mark.torch
 def test_prompts_are_those_of_the_role(registered, minilm_folder):
     """Without a role as for STS; queries and documents as for retrieval; or as for the task that is named."""
-    from semblance.systems.encoders.sentence_transformers import SentenceTransformer
+    from embassay.systems.encoders.sentence_transformers import SentenceTransformer
 
     plain = SentenceTransformer(str(minilm_folder), device="cpu")
     found, named = Mteb(NAME, device="cpu"), Mteb(NAME, device="cpu", task="SciFact")
@@ -181,5 +181,5 @@ def test_a_model_that_cannot_be_loaded(registered, monkeypatch):
 def test_a_missing_extra_says_how_to_get_it(monkeypatch):
     """Before anything is loaded."""
     monkeypatch.setitem(sys.modules, "mteb", None)
-    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[mteb\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'embassay\[mteb\]'"):
         Mteb(RANDOM)

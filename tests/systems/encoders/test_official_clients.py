@@ -13,9 +13,9 @@ import warnings
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError
-from semblance.systems import SYSTEMS
-from semblance.systems.remote import Ledger
+from embassay.errors import ModelError
+from embassay.systems import SYSTEMS
+from embassay.systems.remote import Ledger
 from stub import StubServer
 from stub.server import Handler
 from stub.strict import WRONG_KEY

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.systems.encoders import batches
-from semblance.systems.encoders.onnx import Onnx
+from embassay.errors import ModelError, UsageError
+from embassay.systems.encoders import batches
+from embassay.systems.encoders.onnx import Onnx
 
 pytestmark = pytest.mark.skipif(
     not all(find_spec(name) for name in ("onnx", "onnxruntime")), reason="needs the onnx extra"
@@ -27,7 +27,7 @@ def exported(tmp_path_factory, minilm_folder):
     """MiniLM as an ONNX folder: the graph made from its weights, without the weights themselves."""
     from safetensors.numpy import load_file
 
-    from semblance.systems.encoders.bert_graph import bert_graph
+    from embassay.systems.encoders.bert_graph import bert_graph
 
     folder = tmp_path_factory.mktemp("onnx") / "model"
     shutil.copytree(minilm_folder, folder)
@@ -95,7 +95,7 @@ def tiny(tmp_path):
 @pytest.mark.minilm
 def test_minilm_as_onnx_gives_the_vectors_of_minilm(exported, varied_texts):
     """A text's vector is the same to 1e-6; so are dimensions, limit and the texts that are cut."""
-    from semblance.systems.encoders.minilm import MiniLM
+    from embassay.systems.encoders.minilm import MiniLM
 
     encoder, minilm = Onnx(str(exported)), MiniLM()
     np.testing.assert_allclose(encoder.encode(varied_texts), minilm.encode(varied_texts), rtol=0, atol=1e-6)
@@ -110,7 +110,7 @@ def test_minilm_as_onnx_gives_the_vectors_of_minilm(exported, varied_texts):
 def test_minilm_as_onnx_gives_the_vectors_of_torch(exported, minilm_folder, varied_texts):
     """To 1e-4 at least; in fact to a few 1e-7."""
     pytest.importorskip("sentence_transformers")
-    from semblance.systems.encoders.sentence_transformers import SentenceTransformer
+    from embassay.systems.encoders.sentence_transformers import SentenceTransformer
 
     torch = SentenceTransformer(str(minilm_folder), device="cpu").encode(varied_texts)
     np.testing.assert_allclose(Onnx(str(exported)).encode(varied_texts), torch, rtol=0, atol=1e-5)
@@ -281,4 +281,4 @@ class TestWhatIsMissing:
 
     def test_extra(self, tiny, monkeypatch):
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        self.refused(r"needs the package onnxruntime.*semblance-eval\[onnx\]", tiny)
+        self.refused(r"needs the package onnxruntime.*embassay\[onnx\]", tiny)

@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError, TextRefused, UsageError
-from semblance.systems import SYSTEMS
-from semblance.systems.remote import Ledger
-from semblance.text.cl100k import Cl100k
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
+from embassay.systems import SYSTEMS
+from embassay.systems.remote import Ledger
+from embassay.text.cl100k import Cl100k
 from stub import Faults, Problem, StubServer
 from stub.vectors import tokens, vector
 
@@ -128,7 +128,7 @@ def test_a_fault_that_passes(fault):
 
 def test_a_fault_that_stays(monkeypatch):
     """Is an error that names it; one that may be the texts' own is told from one of the server."""
-    monkeypatch.setattr("semblance.systems.remote.vendors.Limits", _quick)
+    monkeypatch.setattr("embassay.systems.remote.vendors.Limits", _quick)
     with StubServer(faults=Faults(not_a_number=1.0)) as stub, pytest.raises(TextRefused, match="not finite"):
         opened(stub, dimensions=64).encode(["a"])
     with (
@@ -140,7 +140,7 @@ def test_a_fault_that_stays(monkeypatch):
 
 
 def _quick(**given):
-    from semblance.systems.remote import Limits
+    from embassay.systems.remote import Limits
 
     return Limits(**{**given, "attempts": 2, "backoff": 0.001})
 
@@ -206,7 +206,7 @@ def test_long_texts_are_cut_where_the_tokenizer_is_at_hand(root, tmp_path, monke
         pytest.skip("the development datasets are absent")
     shutil.copy(vocabulary, tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("semblance.systems.remote.tokens.open_tokenizer", lambda name: Cl100k())
+    monkeypatch.setattr("embassay.systems.remote.tokens.open_tokenizer", lambda name: Cl100k())
     texts = ["short", "naïve café 東京 " * 2000]
     with StubServer() as stub:
         encoder = opened(stub, model="text-embedding-3-small", dimensions=64)

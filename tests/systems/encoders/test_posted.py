@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError, TextRefused, UsageError
-from semblance.systems import SYSTEMS
-from semblance.systems.remote import Ledger
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
+from embassay.systems import SYSTEMS
+from embassay.systems.remote import Ledger
 from stub import Faults, StubServer
 from stub.strict import WRONG_KEY
 from stub.vectors import vector

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from semblance.systems.encoders.prompts import Prompts, choose_prompts
-from semblance.systems.models import known_model
+from embassay.systems.encoders.prompts import Prompts, choose_prompts
+from embassay.systems.models import known_model
 
 E5 = known_model("intfloat/e5-base-v2")
 

@@ -9,12 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.systems.encoders import batches
-from semblance.systems.encoders import sentence_transformers as module
-from semblance.systems.encoders.sentence_transformers import SentenceTransformer
+from embassay.errors import ModelError, UsageError
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.systems.encoders import batches
+from embassay.systems.encoders import sentence_transformers as module
+from embassay.systems.encoders.sentence_transformers import SentenceTransformer
 
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -43,7 +43,7 @@ def prompted(tmp_path_factory, library, minilm_folder):
 def test_vectors_are_those_of_the_library_and_of_minilm(encoder, library, minilm_folder, varied_texts):
     """To 1e-6 of the library itself, to 1e-5 of the same model in onnxruntime."""
     pytest.importorskip("onnxruntime")
-    from semblance.systems.encoders.minilm import MiniLM
+    from embassay.systems.encoders.minilm import MiniLM
 
     found = encoder.encode(varied_texts)
     theirs = library.SentenceTransformer(str(minilm_folder), device="cpu").encode(varied_texts)
@@ -193,7 +193,7 @@ def test_a_failure_while_encoding(encoder, monkeypatch):
 def test_a_missing_extra_says_how_to_get_it(monkeypatch, tmp_path):
     """Before anything is loaded."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[torch\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'embassay\[torch\]'"):
         SentenceTransformer(str(tmp_path))
 
 

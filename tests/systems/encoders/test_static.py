@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.systems.encoders.static import Static
+from embassay.errors import ModelError, UsageError
+from embassay.systems.encoders.static import Static
 
 VECTORS = np.array([[0, 0], [3, 4], [0, 1], [-1, 0]], dtype=np.float32)
 
@@ -74,5 +74,5 @@ def test_what_cannot_be(folder, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="must not be negative"):
         Static(str(folder), max_length=-1)
     monkeypatch.setitem(sys.modules, "model2vec", None)
-    with pytest.raises(ModelError, match=r"pip install 'semblance-eval\[static\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'embassay\[static\]'"):
         Static(str(folder))

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError
-from semblance.systems.encoders import package_files
-from semblance.systems.encoders.wordllama import WordLlama
+from embassay.errors import ModelError
+from embassay.systems.encoders import package_files
+from embassay.systems.encoders.wordllama import WordLlama
 
 TEXTS = [
     "A man is playing a guitar.",
@@ -61,7 +61,7 @@ def test_no_texts(encoder):
 def test_the_package_is_not_imported():
     """Its import would bring the network library; only its files are read."""
     code = (
-        "import sys; from semblance.systems.encoders.wordllama import WordLlama; WordLlama();"
+        "import sys; from embassay.systems.encoders.wordllama import WordLlama; WordLlama();"
         "sys.exit('wordllama' in sys.modules or 'requests' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.text import open_tokenizer
+from embassay.text import open_tokenizer
 
 SCIFACT = Path(__file__).parents[3] / ".." / "shared" / "data" / "retrieval" / "scifact"
 

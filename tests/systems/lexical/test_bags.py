@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.systems.lexical import bags as module
-from semblance.systems.lexical.bags import bigrams, token_sets, unigrams
-from semblance.systems.lexical.index import invert
-from semblance.systems.lexical.tokens import Tokens
+from embassay.systems.lexical import bags as module
+from embassay.systems.lexical.bags import bigrams, token_sets, unigrams
+from embassay.systems.lexical.index import invert
+from embassay.systems.lexical.tokens import Tokens
 
 VOCABULARY = 4
 ROWS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=7), max_size=7)

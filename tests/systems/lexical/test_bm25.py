@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi, BM25Plus
 from scipy.spatial.distance import squareform
 
-from semblance.errors import UsageError
-from semblance.systems.lexical.bm25 import BM25
-from semblance.text import open_tokenizer
+from embassay.errors import UsageError
+from embassay.systems.lexical.bm25 import BM25
+from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), max_size=9).map(" ".join)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
-from semblance.systems.lexical.jaccard import jaccard
-from semblance.text import open_tokenizer
+from embassay.systems.lexical.jaccard import jaccard
+from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), max_size=10).map(" ".join)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rapidfuzz import fuzz
 from scipy.spatial.distance import squareform
 
-from semblance.systems.lexical.levenshtein import Levenshtein
+from embassay.systems.lexical.levenshtein import Levenshtein
 
 TEXT = st.text(alphabet="abAé😀 ", max_size=9)
 

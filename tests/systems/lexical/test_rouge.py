@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.spatial.distance import squareform
 
-from semblance.systems.lexical.rouge import rouge, rouge_similarity
-from semblance.text import open_tokenizer
+from embassay.systems.lexical.rouge import rouge, rouge_similarity
+from embassay.text import open_tokenizer
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "A", ".", ","]), max_size=12).map(" ".join)
 WORDS = open_tokenizer("words")

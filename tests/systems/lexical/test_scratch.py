@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.errors import UsageError
-from semblance.systems.lexical import scratch as module
-from semblance.systems.lexical.scratch import Scratch
+from embassay.errors import UsageError
+from embassay.systems.lexical import scratch as module
+from embassay.systems.lexical.scratch import Scratch
 
 ARRAY = st.sampled_from(["uint8", "uint16", "int32", "int64"]).flatmap(
     lambda dtype: arrays(dtype, st.integers(0, 20))

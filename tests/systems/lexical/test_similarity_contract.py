@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
-from semblance.errors import UsageError
-from semblance.search import blockwise, top_k
-from semblance.systems.lexical.bm25 import BM25
-from semblance.systems.lexical.jaccard import jaccard
-from semblance.systems.lexical.levenshtein import Levenshtein
-from semblance.systems.lexical.rouge import rouge
-from semblance.systems.reference import Constant, RandomScores
-from semblance.text import open_tokenizer
+from embassay.errors import UsageError
+from embassay.search import blockwise, top_k
+from embassay.systems.lexical.bm25 import BM25
+from embassay.systems.lexical.jaccard import jaccard
+from embassay.systems.lexical.levenshtein import Levenshtein
+from embassay.systems.lexical.rouge import rouge
+from embassay.systems.reference import Constant, RandomScores
+from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 # Metrics whose value for a pair does not depend on the other texts of the call.
@@ -150,8 +150,8 @@ def test_refuses_unequal_lengths(system):
 @pytest.mark.parametrize("system", ALL, ids=label)
 def test_threads_do_not_change_a_bit(system, monkeypatch):
     """One thread or four: the same bytes."""
-    from semblance.systems import reference
-    from semblance.systems.lexical import bm25, bm25_mutual, index, overlap
+    from embassay.systems import reference
+    from embassay.systems.lexical import bm25, bm25_mutual, index, overlap
 
     texts = [" ".join(PROSE[i % 7 : i % 5 + 8 + i % 3]) for i in range(40)]
     outcomes = []

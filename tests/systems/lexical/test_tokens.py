@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.systems.lexical import tokens as module
-from semblance.systems.lexical.bm25 import BM25
-from semblance.systems.lexical.jaccard import jaccard
-from semblance.systems.lexical.rouge import rouge
-from semblance.systems.lexical.tokens import tokenise
+from embassay.systems.lexical import tokens as module
+from embassay.systems.lexical.bm25 import BM25
+from embassay.systems.lexical.jaccard import jaccard
+from embassay.systems.lexical.rouge import rouge
+from embassay.systems.lexical.tokens import tokenise
 
 TEXTS = st.lists(st.text(alphabet="abc", max_size=4), max_size=6)
 

@@ -11,22 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.contracts import Message
-from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.cached_chat import CachedChat, Question, ask_all
-from semblance.runs.cached_encoder import CachedEncoder
-from semblance.runs.embedding_cache import EmbeddingCache
-from semblance.systems import SYSTEMS
-from semblance.systems.chat import open_chat
-from semblance.systems.remote import Ledger
+from embassay.contracts import Message
+from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.cached_chat import CachedChat, Question, ask_all
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.systems import SYSTEMS
+from embassay.systems.chat import open_chat
+from embassay.systems.remote import Ledger
 from stub import Faults, StubServer
 from stub.vectors import vector
 
 pytest.importorskip("openai")
 
 KEY = "sk-very-secret-0123456789"
-SEMBLANCE = (
-    *(sys.executable, "-m", "semblance", "--debug", "sage", "run"),
+EMBASSAY = (
+    *(sys.executable, "-m", "embassay", "--debug", "sage", "run"),
     *("-t", "preference", "--tokenizer", "words"),
 )
 FAULTS = Faults.all(0.09, slow_seconds=2.5)
@@ -84,10 +84,10 @@ def test_answers_through_every_fault(tmp_path):
 
 ASK = """
 import asyncio, sys
-from semblance.contracts import Message
-from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.cached_chat import CachedChat, Question, ask_all
-from semblance.systems.chat import open_chat
+from embassay.contracts import Message
+from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.cached_chat import CachedChat, Question, ask_all
+from embassay.systems.chat import open_chat
 
 async def ask():
     chat = CachedChat(open_chat(sys.argv[1]), AnswerCache.open(sys.argv[2]))
@@ -128,11 +128,11 @@ def test_no_key_in_any_file_or_word(tmp_path):
         with StubServer(keys=keys) as stub:
             system = f"openai:stub-model?base_url={stub.url}/v1&price=0.1"
             done = subprocess.run(
-                [*SEMBLANCE, "-s", system, "--out", str(tmp_path / f"run{code}")],
+                [*EMBASSAY, "-s", system, "--out", str(tmp_path / f"run{code}")],
                 capture_output=True,
                 text=True,
                 check=False,
-                env={**os.environ, "SEMBLANCE_CACHE": str(tmp_path / "cache"), "OPENAI_API_KEY": KEY},
+                env={**os.environ, "EMBASSAY_CACHE": str(tmp_path / "cache"), "OPENAI_API_KEY": KEY},
             )
             assert KEY not in done.stdout + done.stderr
             assert (done.returncode == 0) == (code == 0), done.stderr

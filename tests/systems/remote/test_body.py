@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from semblance.errors import ModelError
-from semblance.limits import ANSWER
-from semblance.systems import SYSTEMS
+from embassay.errors import ModelError
+from embassay.limits import ANSWER
+from embassay.systems import SYSTEMS
 
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 

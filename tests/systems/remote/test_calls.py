@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from semblance.contracts import Usage
-from semblance.errors import BudgetExceeded, ModelError, TextRefused
-from semblance.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Refused, as_finished, wait_for
+from embassay.contracts import Usage
+from embassay.errors import BudgetExceeded, ModelError, TextRefused
+from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Refused, as_finished, wait_for
 
 QUICK = Limits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
 
@@ -170,7 +170,7 @@ def test_loops_and_threads_share_a_pace():
         thread.start()
     for thread in threads:
         thread.join()
-    assert names == ["semblance-calls"] * 30
+    assert names == ["embassay-calls"] * 30
     assert most <= 3
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from semblance.systems.remote.failures import Malformed, Refused, asked_wait, classify, message
+from embassay.systems.remote.failures import Malformed, Refused, asked_wait, classify, message
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.systems.remote import Address, keyless, read_key, redacted
+from embassay.errors import ModelError, UsageError
+from embassay.systems.remote import Address, keyless, read_key, redacted
 
 
 def test_the_first_that_is_set(monkeypatch):

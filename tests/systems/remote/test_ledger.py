@@ -6,9 +6,9 @@ from threading import Thread
 
 import pytest
 
-from semblance.contracts import Usage
-from semblance.errors import BudgetExceeded, UsageError
-from semblance.systems.remote import Ledger, ModelTotals, Price
+from embassay.contracts import Usage
+from embassay.errors import BudgetExceeded, UsageError
+from embassay.systems.remote import Ledger, ModelTotals, Price
 
 
 def test_totals():

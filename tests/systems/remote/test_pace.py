@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from semblance.systems.remote.pace import Bucket, Limits, Pace
+from embassay.systems.remote.pace import Bucket, Limits, Pace
 from stub.virtual import run
 
 LATENCY = 0.2

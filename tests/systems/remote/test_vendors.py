@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.systems.remote import http
-from semblance.systems.remote.vendors import COHERE, GEMINI, OLLAMA, Connection, Server, ollama_url
+from embassay.errors import ModelError, UsageError
+from embassay.systems.remote import http
+from embassay.systems.remote.vendors import COHERE, GEMINI, OLLAMA, Connection, Server, ollama_url
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,5 @@ def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
 def test_without_httpx_the_extra_is_named(monkeypatch):
     """Before a key is asked for."""
     monkeypatch.setattr(http, "find_spec", lambda name: None)
-    with pytest.raises(
-        ModelError, match=r"httpx, which is not installed. pip install 'semblance-eval\[llm\]'"
-    ):
+    with pytest.raises(ModelError, match=r"httpx, which is not installed. pip install 'embassay\[llm\]'"):
         Connection.of(COHERE, Server())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.systems.rerankers.cross_encoder import CrossEncoder, _one_each
+from embassay.errors import ModelError, UsageError
+from embassay.systems.rerankers.cross_encoder import CrossEncoder, _one_each
 
 slow = [pytest.mark.torch, pytest.mark.slow, pytest.mark.minilm]
 

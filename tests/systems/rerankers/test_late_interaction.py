@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.errors import UsageError
-from semblance.systems.rerankers import open_reranker
-from semblance.systems.rerankers.late_interaction import LateInteraction, max_sim
-from semblance.text import open_tokenizer
+from embassay.errors import UsageError
+from embassay.systems.rerankers import open_reranker
+from embassay.systems.rerankers.late_interaction import LateInteraction, max_sim
+from embassay.text import open_tokenizer
 
 QUERY = "Where does the red fox sleep at night?"
 DOCUMENTS = [

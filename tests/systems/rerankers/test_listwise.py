@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from semblance.errors import TextRefused, UsageError
-from semblance.systems.remote import Ledger
-from semblance.systems.rerankers import open_reranker
-from semblance.systems.rerankers.listwise import completed, ranking_of, windows
-from semblance.text import open_tokenizer
+from embassay.errors import TextRefused, UsageError
+from embassay.systems.remote import Ledger
+from embassay.systems.rerankers import open_reranker
+from embassay.systems.rerankers.listwise import completed, ranking_of, windows
+from embassay.text import open_tokenizer
 from stub import StubServer
 
 

@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from semblance.systems.rerankers import open_reranker
-from semblance.text import open_tokenizer
+from embassay.systems.rerankers import open_reranker
+from embassay.text import open_tokenizer
 from stub import StubServer
 
 pytestmark = [pytest.mark.vendors, pytest.mark.filterwarnings("ignore")]

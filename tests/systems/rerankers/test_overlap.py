@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from semblance.systems.rerankers.overlap import Overlap
+from embassay.systems.rerankers.overlap import Overlap
 
 DOCUMENTS = ["The cat sat.", "A dog ran.", "Cat and dog and bird.", ""]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, TextRefused, UsageError
-from semblance.systems.remote import Ledger
-from semblance.systems.rerankers import open_reranker
-from semblance.text import open_tokenizer
+from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.systems.remote import Ledger
+from embassay.systems.rerankers import open_reranker
+from embassay.text import open_tokenizer
 from stub import Faults, StubServer
 from stub.strict import WRONG_KEY, scores
 

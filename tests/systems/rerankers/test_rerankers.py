@@ -6,9 +6,9 @@ from importlib import import_module
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.systems.rerankers import RERANKERS, open_reranker
-from semblance.text import open_tokenizer
+from embassay.errors import UsageError
+from embassay.systems.rerankers import RERANKERS, open_reranker
+from embassay.text import open_tokenizer
 
 
 def test_every_entry_exists():

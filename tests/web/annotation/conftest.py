@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from embassay.web.annotation.service import ServeOptions, open_service
 from hume_small import small_study
-from semblance.web.annotation.service import ServeOptions, open_service
 from team_database import team_database
 
 pytest.importorskip("fastapi")
@@ -94,7 +94,7 @@ def browse(service):
     """A browser of its own, with its own cookies: browse() or browse(another_service)."""
     from starlette.testclient import TestClient
 
-    from semblance.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_app
 
     apps = {}
 

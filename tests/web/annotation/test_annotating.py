@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols.hume.folder import collected, read_study
-from semblance.web.annotation.service import open_service
+from embassay.protocols.hume.folder import collected, read_study
+from embassay.web.annotation.service import open_service
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

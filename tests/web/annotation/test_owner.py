@@ -7,15 +7,15 @@ import re
 
 import pytest
 
+from embassay.errors import UsageError
+from embassay.measures import agreement_band
+from embassay.protocols.hume.answers import Browsers, Exposure, check_independent
+from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.folder import AnnotationRow, collected, read_study
+from embassay.protocols.hume.folder.collected import annotation_of
+from embassay.protocols.hume.scoring.agreement import people_agreement
+from embassay.web.annotation.overview import overview
 from hume_small import small_study
-from semblance.errors import UsageError
-from semblance.measures import agreement_band
-from semblance.protocols.hume.answers import Browsers, Exposure, check_independent
-from semblance.protocols.hume.exchange.importing import import_files
-from semblance.protocols.hume.folder import AnnotationRow, collected, read_study
-from semblance.protocols.hume.folder.collected import annotation_of
-from semblance.protocols.hume.scoring.agreement import people_agreement
-from semblance.web.annotation.overview import overview
 
 from .conftest import Page, page_of
 

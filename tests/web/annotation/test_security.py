@@ -10,10 +10,10 @@ from http.cookies import SimpleCookie
 
 import pytest
 
+from embassay.protocols.hume.folder import GoldRow, ItemRow, content_hash, read_study, write_study
+from embassay.web.annotation.guard import HEADERS
+from embassay.web.annotation.service import Rates
 from hume_small import small_study
-from semblance.protocols.hume.folder import GoldRow, ItemRow, content_hash, read_study, write_study
-from semblance.web.annotation.guard import HEADERS
-from semblance.web.annotation.service import Rates
 
 from .conftest import page_of
 
@@ -325,7 +325,7 @@ def test_a_slow_body_is_not_waited_for(served) -> None:
     """A request that never ends takes no thread: it is refused after a while."""
     import anyio
 
-    from semblance.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_app
 
     app, sent = make_app(served(body_seconds=0.05)), []
 

@@ -15,8 +15,8 @@ import urllib.request
 
 import pytest
 
+from embassay.cli import main
 from hume_small import small_study
-from semblance.cli import main
 from team_database import team_database
 
 pytest.importorskip("uvicorn")
@@ -48,7 +48,7 @@ def start(annotators, tmp_path):
 
 def _command(*words, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "semblance", "hume", *map(str, words)], capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", "embassay", "hume", *map(str, words)], capture_output=True, text=True, timeout=120,
         env={**os.environ, **environment}, check=False,
     )  # fmt: skip
 
@@ -180,7 +180,7 @@ def refused(monkeypatch, capsys):
     """Run a command that is refused, in this process; its exit code and both lines of what it says."""
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["semblance", "hume", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["embassay", "hume", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main.run()
         out, said = capsys.readouterr()
@@ -230,7 +230,7 @@ def test_without_the_extra(tmp_path, refused, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, said = refused("serve", small_study(tmp_path / "study", 3), "-a", "ann", "--port", "0")
     assert code == 3
-    assert "pip install 'semblance-eval[web]'" in said
+    assert "pip install 'embassay[web]'" in said
 
 
 def test_another_machine_may_reach_it_only_with_a_warning(tmp_path, start) -> None:

@@ -1,4 +1,4 @@
-"""A real `semblance serve` in a process of its own, and a client that asks it."""
+"""A real `embassay serve` in a process of its own, and a client that asks it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass
 class Server:
-    """`semblance serve` of a folder."""
+    """`embassay serve` of a folder."""
 
     folder: Path
     arguments: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Server:
 
     def start(self) -> Server:
         command = [
-            *(sys.executable, "-m", "semblance", "serve", str(self.folder)),
+            *(sys.executable, "-m", "embassay", "serve", str(self.folder)),
             *("--port", str(self.port), "--every", "0.2", *self.arguments),
         ]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
+from embassay.errors import DataError
+from embassay.protocols.compare import pairing
+from embassay.web.leaderboard import library as library_module
+from embassay.web.leaderboard.cells import cell_of
+from embassay.web.leaderboard.columns import columns_of
+from embassay.web.leaderboard.finding import find_folders
+from embassay.web.leaderboard.joining import entrants
+from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.reading import read_run
+from embassay.web.leaderboard.versions import title_of, version_of
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
-from semblance.errors import DataError
-from semblance.protocols.compare import pairing
-from semblance.web.leaderboard import library as library_module
-from semblance.web.leaderboard.cells import cell_of
-from semblance.web.leaderboard.columns import columns_of
-from semblance.web.leaderboard.finding import find_folders
-from semblance.web.leaderboard.joining import entrants
-from semblance.web.leaderboard.library import Library
-from semblance.web.leaderboard.reading import read_run
-from semblance.web.leaderboard.versions import title_of, version_of
 
 
 def _read(path):
@@ -84,7 +84,7 @@ def test_a_broken_run_is_named_and_breaks_nothing(tmp_path, name, content) -> No
         {"systems": [{"name": "three", "kind": "embedding", "facts": "many"}]}, {"systems": [{"kind": "x"}]},
         {"systems": {"three": 1}}, {"arguments": [1, 2]}, {"cells": [{"key": 1}]}, {"cells": {"a": 1}},
         {"cells": [{"key": "k", "task": "preference", "dataset": "d", "system": "s", "status": "done", "counts": 7}]},
-        {"updated": {"a": 1}}, {"status": ["running"]}, {"kind": {"x": 1}}, {"semblance": None}, {"arguments": None},
+        {"updated": {"a": 1}}, {"status": ["running"]}, {"kind": {"x": 1}}, {"embassay": None}, {"arguments": None},
     ],
     ids=repr,
 )  # fmt: skip

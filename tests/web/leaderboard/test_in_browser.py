@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from embassay.protocols import numbers
+from embassay.report import write_report
+from embassay.web.leaderboard.discretion import shown_name
 from leaderboard_runs import EARLY, Running, write_sage
-from semblance.protocols import numbers
-from semblance.report import write_report
-from semblance.web.leaderboard.discretion import shown_name
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SCRIPT = "<img src=x onerror=alert(1)>"

@@ -1,4 +1,4 @@
-"""Ranks of a board are those of `semblance compare`, however the systems came together."""
+"""Ranks of a board are those of `embassay compare`, however the systems came together."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embassay.protocols.compare import fields, read_values
+from embassay.protocols.compare.many import field_of
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.standings import CLASSICAL, REFERENCE, Standing
+from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.ranking import told_apart
 from leaderboard_runs import write_sage
-from semblance.protocols.compare import fields, read_values
-from semblance.protocols.compare.many import field_of
-from semblance.protocols.comparisons import Headline
-from semblance.protocols.standings import CLASSICAL, REFERENCE, Standing
-from semblance.web.leaderboard.library import Library
-from semblance.web.leaderboard.ranking import told_apart
 
 LEVELS = st.lists(st.sampled_from([0.4, 0.5, 0.505, 0.51, 0.6]), min_size=2, max_size=7)
 

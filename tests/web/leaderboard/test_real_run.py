@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from semblance.protocols.compare import fields, read_values
+from embassay.protocols.compare import fields, read_values
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ def _run(out):
         *(
             sys.executable,
             "-m",
-            "semblance",
+            "embassay",
             "sage",
             "run",
             "-s",
@@ -32,7 +32,7 @@ def _run(out):
         *("-d", "sample", "-t", "preference", "-t", "robustness", "-t", "retrieval", "--tokenizer", "words"),
         *("--out", str(out)),
     ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SEMBLANCE_CACHE": str(out.parent.parent / "cache")}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "EMBASSAY_CACHE": str(out.parent.parent / "cache")}
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
 
 

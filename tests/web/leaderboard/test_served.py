@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
+from embassay.web.leaderboard.discretion import shown_name
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
-from semblance.web.leaderboard.discretion import shown_name
 
 LOCAL = "st:/srv/someone/secret/models/own"
 OWN = shown_name(LOCAL)
@@ -322,8 +322,8 @@ def test_what_cannot_be_served_is_said(tmp_path) -> None:
     """No folder, a file, a wrong prefix: one line and the mend."""
     from typer.testing import CliRunner
 
-    from semblance.cli.main import app
-    from semblance.errors import UsageError
+    from embassay.cli.main import app
+    from embassay.errors import UsageError
 
     (tmp_path / "file").write_text("x")
     for arguments in (["nowhere"], [str(tmp_path / "file")], [str(tmp_path), "--root-path", "no slash"]):

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embassay.protocols import numbers
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
+from embassay.web.leaderboard.answers import Kept, is_known, pack
+from embassay.web.leaderboard.changes import MOST_BYTES, changes
+from embassay.web.leaderboard.contract import Cell, as_plain
+from embassay.web.leaderboard.downloads import as_csv, as_tex
+from embassay.web.leaderboard.library import Library
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
-from semblance.protocols import numbers
-from semblance.records import Result
-from semblance.runs.folder import RunFolder
-from semblance.web.leaderboard.answers import Kept, is_known, pack
-from semblance.web.leaderboard.changes import MOST_BYTES, changes
-from semblance.web.leaderboard.contract import Cell, as_plain
-from semblance.web.leaderboard.downloads import as_csv, as_tex
-from semblance.web.leaderboard.library import Library
 
 VALUES = st.one_of(st.none(), st.floats(0, 1).map(lambda value: float(f"{value:.8g}")))
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.hume.answers import Holder, Links, study_key
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.answers import Holder, Links, study_key
 
 ANN, OWNER = Holder("annotator", "ann"), Holder("owner", "owner")
 KEY = bytes(range(32))

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from embassay.errors import DataError, ModelError, UsageError
+from embassay.protocols.hume.answers import Draft, Saved, has_store, open_store, stored_annotations
+from embassay.protocols.hume.folder import AnnotationRow, collected, read_study, write_annotations
 from hume_small import small_study
-from semblance.errors import DataError, ModelError, UsageError
-from semblance.protocols.hume.answers import Draft, Saved, has_store, open_store, stored_annotations
-from semblance.protocols.hume.folder import AnnotationRow, collected, read_study, write_annotations
 
 ANSWER = Draft("mood-00", 1, 1, tab="t")
 
@@ -169,4 +169,4 @@ def test_without_the_extra(study, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModelError, match="psycopg") as told:
         open_store(study, "postgresql://localhost/x")
-    assert "semblance-eval[pg]" in told.value.mend
+    assert "embassay[pg]" in told.value.mend

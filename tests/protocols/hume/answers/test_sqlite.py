@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from semblance.errors import ModelError
-from semblance.protocols.hume.answers import Draft, Saved, open_store
-from semblance.protocols.hume.answers.sqlite import SqliteFile
+from embassay.errors import ModelError
+from embassay.protocols.hume.answers import Draft, Saved, open_store
+from embassay.protocols.hume.answers.sqlite import SqliteFile
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.hume.answers import Draft, Refused, Saved, clock
-from semblance.protocols.hume.answers.store import LEASE_SECONDS
+from embassay.errors import UsageError
+from embassay.protocols.hume.answers import Draft, Refused, Saved, clock
+from embassay.protocols.hume.answers.store import LEASE_SECONDS
 
 FIRST = Draft("mood-00", 1, seq=1, seconds=2.5, tab="t")
 

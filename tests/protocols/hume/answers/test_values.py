@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import DataError
-from semblance.protocols.hume.answers import checked_value, own_order
-from semblance.protocols.hume.folder import LabelChoice, Scale, Source, Task
+from embassay.errors import DataError
+from embassay.protocols.hume.answers import checked_value, own_order
+from embassay.protocols.hume.folder import LabelChoice, Scale, Source, Task
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

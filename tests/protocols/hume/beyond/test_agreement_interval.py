@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from semblance.protocols.hume.beyond.agreement_interval import agreement_intervals
-from semblance.protocols.hume.beyond.resampling import ALIKE, Draws
-from semblance.protocols.hume.scoring.agreement import people_agreement
-from semblance.protocols.hume.study import FAMILIES, Family
-from semblance.randomness import generator
+from embassay.protocols.hume.beyond.agreement_interval import agreement_intervals
+from embassay.protocols.hume.beyond.resampling import ALIKE, Draws
+from embassay.protocols.hume.scoring.agreement import people_agreement
+from embassay.protocols.hume.study import FAMILIES, Family
+from embassay.randomness import generator
 
 
 def answers(family: Family, *, annotators: int, gaps: float, n: int = 30) -> dict[str, dict[str, Any]]:

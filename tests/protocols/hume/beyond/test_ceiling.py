@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import spearman, v_measure
-from semblance.protocols.hume.beyond.against_people import against_people
-from semblance.protocols.hume.beyond.among import among_people, share_of_people
-from semblance.protocols.hume.beyond.ceiling import human_ceiling
-from semblance.protocols.hume.beyond.people import People
-from semblance.protocols.hume.results.bars import as_bar
-from semblance.protocols.hume.study import Family, TaskSpec
-from semblance.randomness import generator
+from embassay.errors import UsageError
+from embassay.measures import spearman, v_measure
+from embassay.protocols.hume.beyond.against_people import against_people
+from embassay.protocols.hume.beyond.among import among_people, share_of_people
+from embassay.protocols.hume.beyond.ceiling import human_ceiling
+from embassay.protocols.hume.beyond.people import People
+from embassay.protocols.hume.results.bars import as_bar
+from embassay.protocols.hume.study import Family, TaskSpec
+from embassay.randomness import generator
 
 R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.measures import ari, cohen_kappa, fleiss_kappa, pearson, spearman, v_measure
-from semblance.protocols.hume.beyond.drawn import drawn_mean, drawn_pearson, drawn_spearman
-from semblance.protocols.hume.beyond.drawn_groups import (
+from embassay.measures import ari, cohen_kappa, fleiss_kappa, pearson, spearman, v_measure
+from embassay.protocols.hume.beyond.drawn import drawn_mean, drawn_pearson, drawn_spearman
+from embassay.protocols.hume.beyond.drawn_groups import (
     drawn_ari,
     drawn_cohen,
     drawn_fleiss,
     drawn_v_measure,
     indicators,
 )
-from semblance.randomness import generator
+from embassay.randomness import generator
 
 
 def resamples(n: int, seed: int, b: int = 12) -> tuple[np.ndarray, np.ndarray]:

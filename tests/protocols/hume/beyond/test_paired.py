@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.hume.beyond.paired import compare_with_people
-from semblance.protocols.hume.beyond.people import People
-from semblance.protocols.hume.beyond.power import needed
-from semblance.protocols.hume.beyond.resampling import Draws
-from semblance.protocols.hume.scoring.marked import marked_ap
-from semblance.protocols.hume.scoring.people import Aggregation, score_people
-from semblance.protocols.hume.study import Family, TaskSpec
-from semblance.randomness import generator
-from semblance.stats import paired_bootstrap
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.beyond.paired import compare_with_people
+from embassay.protocols.hume.beyond.people import People
+from embassay.protocols.hume.beyond.power import needed
+from embassay.protocols.hume.beyond.resampling import Draws
+from embassay.protocols.hume.scoring.marked import marked_ap
+from embassay.protocols.hume.scoring.people import Aggregation, score_people
+from embassay.protocols.hume.study import Family, TaskSpec
+from embassay.randomness import generator
+from embassay.stats import paired_bootstrap
 
 CONVENTIONS: list[Aggregation] = ["paper", "pooled", "mean", "first"]
 

@@ -7,20 +7,20 @@ import math
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.hume.beyond.components import Components, components
-from semblance.protocols.hume.beyond.correlations import Correlations
-from semblance.protocols.hume.beyond.paired import compare_with_people
-from semblance.protocols.hume.beyond.people import People
-from semblance.protocols.hume.beyond.power import (
+from embassay.errors import UsageError
+from embassay.protocols.hume.beyond.components import Components, components
+from embassay.protocols.hume.beyond.correlations import Correlations
+from embassay.protocols.hume.beyond.paired import compare_with_people
+from embassay.protocols.hume.beyond.people import People
+from embassay.protocols.hume.beyond.power import (
     annotators_by_correlation,
     annotators_by_variance,
     needed,
     reach_of,
 )
-from semblance.protocols.hume.beyond.resampling import Draws
-from semblance.protocols.hume.study import TaskSpec
-from semblance.randomness import generator
+from embassay.protocols.hume.beyond.resampling import Draws
+from embassay.protocols.hume.study import TaskSpec
+from embassay.randomness import generator
 
 REACH = reach_of(0.8, 0.05)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, t
 
-from semblance.errors import UsageError
-from semblance.protocols.hume.beyond.drawn import drawn_mean
-from semblance.protocols.hume.beyond.resampling import ALIKE, SHARE, Draws, Kind, Resampled, resampled
-from semblance.randomness import generator
+from embassay.errors import UsageError
+from embassay.protocols.hume.beyond.drawn import drawn_mean
+from embassay.protocols.hume.beyond.resampling import ALIKE, SHARE, Draws, Kind, Resampled, resampled
+from embassay.randomness import generator
 
 DEFAULT = Draws()
 

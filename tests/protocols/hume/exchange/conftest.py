@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from embassay.protocols.hume.folder import write_annotations
 from hume_exchange_answers import answers
 from hume_small import small_study
-from semblance.protocols.hume.folder import write_annotations
 
 
 @pytest.fixture

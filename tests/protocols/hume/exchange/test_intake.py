@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import DataError, SemblanceError, UsageError
-from semblance.protocols.hume.exchange.guess import guessed
-from semblance.protocols.hume.exchange.importing import import_files
-from semblance.protocols.hume.exchange.tables import as_csv, read_csv
-from semblance.protocols.hume.folder import AnnotationRow
+from embassay.errors import DataError, EmbassayError, UsageError
+from embassay.protocols.hume.exchange.guess import guessed
+from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.exchange.tables import as_csv, read_csv
+from embassay.protocols.hume.folder import AnnotationRow
 
 HEAD = "item_id,annotator_id,value\n"
 
@@ -184,6 +184,6 @@ def test_any_bytes_are_an_error_of_ours(tmp_path_factory, content):
     """Never another one."""
     path = tmp_path_factory.getbasetemp() / "any.bytes"
     path.write_bytes(content)
-    with contextlib.suppress(SemblanceError):
+    with contextlib.suppress(EmbassayError):
         if guessed(path) == "csv":
             read_csv(path)

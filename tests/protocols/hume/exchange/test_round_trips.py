@@ -8,12 +8,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.hume.exchange.exporting import export
-from semblance.protocols.hume.exchange.held import all_rows
-from semblance.protocols.hume.exchange.importing import import_files
-from semblance.protocols.hume.exchange.label_studio.config import labelling_config
-from semblance.protocols.hume.folder import read_study
+from embassay.errors import UsageError
+from embassay.protocols.hume.exchange.exporting import export
+from embassay.protocols.hume.exchange.held import all_rows
+from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.exchange.label_studio.config import labelling_config
+from embassay.protocols.hume.folder import read_study
 
 
 def kept(path, *told):
@@ -117,7 +117,7 @@ def test_a_file_is_no_folder(study, rows, tmp_path):
 
 def test_answers_of_the_pages_go_out_too(study, tmp_path):
     """Those in the store of `hume serve`; drafts do not."""
-    from semblance.protocols.hume.answers import Draft, open_store
+    from embassay.protocols.hume.answers import Draft, open_store
 
     store = open_store(read_study(study))
     store.add_annotator("cat")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import DataError, SemblanceError
-from semblance.protocols.hume.exchange.argilla.records import user_id
-from semblance.protocols.hume.exchange.importing import import_files
-from semblance.protocols.hume.folder import read_study
+from embassay.errors import DataError, EmbassayError
+from embassay.protocols.hume.exchange.argilla.records import user_id
+from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.folder import read_study
 
 MARKS = [
     {"from_name": f"relevant_{at}", "type": "choices", "value": {"choices": [said]}}
@@ -20,7 +20,7 @@ MARKS = [
 ]
 KEYS = (
     "id", "data", "annotations", "result", "value", "type", "fields", "responses", "user_id", "label", "items",
-    "semblance_item", "choices", "from_name",
+    "embassay_item", "choices", "from_name",
 )  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def choice(value, name="label"):
 
 
 def task(item, *annotations, **more):
-    return {"id": 7, "data": {"semblance_item": item}, "annotations": list(annotations), **more}
+    return {"id": 7, "data": {"embassay_item": item}, "annotations": list(annotations), **more}
 
 
 def annotation(*result, by=1, **more):
@@ -215,19 +215,19 @@ JSON = st.recursive(
 @settings(max_examples=80)
 def test_any_json_is_an_error_of_ours(tmp_path_factory, document, form):
     """Never another one."""
+    from embassay.protocols.hume.exchange.argilla.reading import read_argilla
+    from embassay.protocols.hume.exchange.label_studio.reading import read_label_studio
     from hume_small import small_study
-    from semblance.protocols.hume.exchange.argilla.reading import read_argilla
-    from semblance.protocols.hume.exchange.label_studio.reading import read_label_studio
 
     place = tmp_path_factory.getbasetemp() / "any"
     if not (place / "study.json").exists():
         small_study(place, 2)
     whole = {
-        "id": "mood-00", "data": {"semblance_item": "mood-00"}, "fields": {}, "annotations": document,
+        "id": "mood-00", "data": {"embassay_item": "mood-00"}, "fields": {}, "annotations": document,
         "responses": document,
     }  # fmt: skip
     for one in (document, [whole]):
         (place / "x.json").write_text(json.dumps(one))
-        with contextlib.suppress(SemblanceError):
+        with contextlib.suppress(EmbassayError):
             read = read_label_studio if form == "label-studio" else read_argilla
             read(place / "x.json", read_study(place))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from embassay.protocols.hume.folder import read_study
 from hume_small import LABELS, small_study
-from semblance.protocols.hume.folder import read_study
 
 
 def known_of(path):

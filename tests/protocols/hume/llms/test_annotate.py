@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
+from embassay.errors import BudgetExceeded, ModelError, UsageError
+from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.llms.answers import read_llm_answers
+from embassay.protocols.hume.llms.prompts import shown
+from embassay.protocols.hume.llms.request import AnnotateRequest
+from embassay.protocols.hume.llms.run import annotate
+from embassay.protocols.hume.llms.scoring import score_llm
 from hume_small import LABELS
-from semblance.errors import BudgetExceeded, ModelError, UsageError
-from semblance.protocols.hume.folder import read_study
-from semblance.protocols.hume.llms.answers import read_llm_answers
-from semblance.protocols.hume.llms.prompts import shown
-from semblance.protocols.hume.llms.request import AnnotateRequest
-from semblance.protocols.hume.llms.run import annotate
-from semblance.protocols.hume.llms.scoring import score_llm
 from stub import Faults, Problem, StubServer
 from stub.annotating import annotating, marks_of, noisy_label, noisy_rating, noisy_scores, order_of
 

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hume_small import LABELS, small_study
-from semblance.protocols.hume.folder import LabelChoice, Scale, read_study
-from semblance.protocols.hume.llms.forms import form
-from semblance.protocols.hume.llms.prompts import letters, messages, prompt
-from semblance.protocols.hume.llms.reading import (
+from embassay.protocols.hume.folder import LabelChoice, Scale, read_study
+from embassay.protocols.hume.llms.forms import form
+from embassay.protocols.hume.llms.prompts import letters, messages, prompt
+from embassay.protocols.hume.llms.reading import (
     Order,
     Unread,
     read_label,
@@ -20,6 +19,7 @@ from semblance.protocols.hume.llms.reading import (
     read_order,
     read_rating,
 )
+from hume_small import LABELS, small_study
 
 ABC = letters(3)
 

@@ -10,19 +10,19 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
-from semblance.protocols.hume.folder import read_study, write_study
-from semblance.protocols.hume.llms.answers import read_llm_answers
-from semblance.protocols.hume.llms.prompts import shown
-from semblance.protocols.hume.llms.request import AnnotateRequest
-from semblance.protocols.hume.llms.run import annotate
-from semblance.protocols.hume.llms.scoring import score_llm
-from semblance.protocols.hume.sampling import sample
-from semblance.protocols.hume.sampling.config import read_config
+from embassay.protocols.hume.folder import read_study, write_study
+from embassay.protocols.hume.llms.answers import read_llm_answers
+from embassay.protocols.hume.llms.prompts import shown
+from embassay.protocols.hume.llms.request import AnnotateRequest
+from embassay.protocols.hume.llms.run import annotate
+from embassay.protocols.hume.llms.scoring import score_llm
+from embassay.protocols.hume.sampling import sample
+from embassay.protocols.hume.sampling.config import read_config
 from stub import Faults, StubServer
 from stub.annotating import annotating, marks_of, noisy_label, noisy_rating, noisy_scores
 
 ROUND = Path(__file__).parents[4] / "benchmarks" / "hume" / "round.yaml"
-DATA = Path(os.environ.get("SEMBLANCE_DATA", Path(__file__).parents[5] / "shared" / "data"))
+DATA = Path(os.environ.get("EMBASSAY_DATA", Path(__file__).parents[5] / "shared" / "data"))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def study(tmp_path_factory):
     if not (DATA / "sts").exists():
         pytest.skip("the development datasets are not here")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SEMBLANCE_DATA", str(DATA))
+        patch.setenv("EMBASSAY_DATA", str(DATA))
         drawn = sample(read_config(ROUND))
     return write_study(tmp_path_factory.mktemp("round") / "study", drawn.study, drawn.items, drawn.gold)
 

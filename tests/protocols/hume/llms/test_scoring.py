@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.hume.llms.answers import LlmRow
-from semblance.protocols.hume.llms.scoring import score_llm
-from semblance.protocols.hume.scoring.people import score_people
-from semblance.protocols.hume.study import TaskSpec
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.llms.answers import LlmRow
+from embassay.protocols.hume.llms.scoring import score_llm
+from embassay.protocols.hume.scoring.people import score_people
+from embassay.protocols.hume.study import TaskSpec
 
 MOOD = TaskSpec("mood", "classification", "eng", (0, 1, 2))
 PAIRS = TaskSpec("pairs", "sts", "eng")

@@ -12,18 +12,18 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import v_measure_score
 
+from embassay.errors import DataError
+from embassay.protocols.hume.folder import StudyFolder, read_study
+from embassay.protocols.hume.models import work
+from embassay.protocols.hume.models.families import Settings, data_of
+from embassay.protocols.hume.models.training import OTHERS, drawn_rows, training_of, usual_per_label
+from embassay.protocols.hume.sampling.request import SampleRequest, TaskRequest
+from embassay.protocols.hume.sampling.sample import sample
+from embassay.protocols.hume.study import Item
+from embassay.protocols.opening import describe
+from embassay.records import TaskOutcome
+from embassay.text import open_tokenizer
 from hume_scored import N, scored_study
-from semblance.errors import DataError
-from semblance.protocols.hume.folder import StudyFolder, read_study
-from semblance.protocols.hume.models import work
-from semblance.protocols.hume.models.families import Settings, data_of
-from semblance.protocols.hume.models.training import OTHERS, drawn_rows, training_of, usual_per_label
-from semblance.protocols.hume.sampling.request import SampleRequest, TaskRequest
-from semblance.protocols.hume.sampling.sample import sample
-from semblance.protocols.hume.study import Item
-from semblance.protocols.opening import describe
-from semblance.records import TaskOutcome
-from semblance.text import open_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from semblance.protocols.hume.models.classification import FewLabelled
-from semblance.protocols.hume.models.footprint import needed
-from semblance.protocols.hume.models.training import Training
-from semblance.records import LabelledTexts, ScoredPairs
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.hume.models.classification import FewLabelled
+from embassay.protocols.hume.models.footprint import needed
+from embassay.protocols.hume.models.training import Training
+from embassay.records import LabelledTexts, ScoredPairs
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 SYSTEMS = {name: open_system(name, tokenizer=open_tokenizer("words")) for name in ("bm25", "wordllama")}
 

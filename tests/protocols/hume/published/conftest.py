@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols.hume.published.evaluations import Evaluation
-from semblance.protocols.hume.published.mteb_results import read_results
-from semblance.protocols.hume.published.study import Dataset, Model, Pair, Study
+from embassay.protocols.hume.published.evaluations import Evaluation
+from embassay.protocols.hume.published.mteb_results import read_results
+from embassay.protocols.hume.published.study import Dataset, Model, Pair, Study
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.hume.published.correlated import correlated
-from semblance.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
-from semblance.protocols.hume.published.llm_tables import (
+from embassay.errors import DataError
+from embassay.protocols.hume.published.correlated import correlated
+from embassay.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
+from embassay.protocols.hume.published.llm_tables import (
     best_embedding,
     difficulty_table,
     family_table,

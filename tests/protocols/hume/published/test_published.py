@@ -8,30 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols.hume.published.evaluations import Evaluation, long_frame
-from semblance.protocols.hume.published.every_table import every_table
-from semblance.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
-from semblance.protocols.hume.published.llm_tables import (
+from embassay.protocols.hume.published.evaluations import Evaluation, long_frame
+from embassay.protocols.hume.published.every_table import every_table
+from embassay.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
+from embassay.protocols.hume.published.llm_tables import (
     LLM_TABLES,
     family_table,
     pair_score_table,
     same_difficulty,
 )
-from semblance.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
-from semblance.protocols.hume.published.pair_summary import agreement_against_gap, pair_summaries
-from semblance.protocols.hume.published.quality import qualities
-from semblance.protocols.hume.published.rounding import plain
-from semblance.protocols.hume.published.standing import places, standings, win_rates
-from semblance.protocols.hume.published.study import MULTILINGUAL, paper_study
-from semblance.protocols.hume.published.tables import (
+from embassay.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
+from embassay.protocols.hume.published.pair_summary import agreement_against_gap, pair_summaries
+from embassay.protocols.hume.published.quality import qualities
+from embassay.protocols.hume.published.rounding import plain
+from embassay.protocols.hume.published.standing import places, standings, win_rates
+from embassay.protocols.hume.published.study import MULTILINGUAL, paper_study
+from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     dataset_table,
     human_leads,
     main_table,
     pair_table,
 )
-from semblance.protocols.hume.study import Family
-from semblance.protocols.tables import ColumnTable
+from embassay.protocols.hume.study import Family
+from embassay.protocols.tables import ColumnTable
 
 pytestmark = pytest.mark.shared
 FAMILIES: list[Family] = ["clustering", "classification", "reranking", "sts"]

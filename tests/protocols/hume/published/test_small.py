@@ -13,22 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.hume.published.evaluations import Evaluation, long_frame
-from semblance.protocols.hume.published.every_table import every_table
-from semblance.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
-from semblance.protocols.hume.published.mteb_results import read_results
-from semblance.protocols.hume.published.pair_summary import pair_summaries
-from semblance.protocols.hume.published.quality import qualities, quality_table, trust
-from semblance.protocols.hume.published.rounding import fraction_first, percent_first, plain
-from semblance.protocols.hume.published.standing import (
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.published.evaluations import Evaluation, long_frame
+from embassay.protocols.hume.published.every_table import every_table
+from embassay.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
+from embassay.protocols.hume.published.mteb_results import read_results
+from embassay.protocols.hume.published.pair_summary import pair_summaries
+from embassay.protocols.hume.published.quality import qualities, quality_table, trust
+from embassay.protocols.hume.published.rounding import fraction_first, percent_first, plain
+from embassay.protocols.hume.published.standing import (
     percent_of_human,
     places,
     standings,
     win_rates,
 )
-from semblance.protocols.hume.published.study import MULTILINGUAL, Pair, Study, paper_study
-from semblance.protocols.hume.published.tables import (
+from embassay.protocols.hume.published.study import MULTILINGUAL, Pair, Study, paper_study
+from embassay.protocols.hume.published.tables import (
     dataset_table,
     datasets_table,
     human_leads,
@@ -36,7 +36,7 @@ from semblance.protocols.hume.published.tables import (
     models_table,
     pair_table,
 )
-from semblance.protocols.hume.study import Family
+from embassay.protocols.hume.study import Family
 
 
 def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import DataError, UsageError
-from semblance.protocols.hume.published.study import paper_study
-from semblance.protocols.hume.study import Family
-from semblance.protocols.hume.summary.record import Summary, read_summary
+import embassay as eb
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.published.study import paper_study
+from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.summary.record import Summary, read_summary
 
 PRIMARY: Mapping[Family, str] = {
     "classification": "accuracy", "clustering": "v_measure", "reranking": "map", "sts": "spearman"
@@ -53,7 +53,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def scored(path: Path, out: Path, **arguments: Any) -> Summary:
-    return read_summary(sb.hume.score(from_mteb=path, out=out, **arguments).path)
+    return read_summary(eb.hume.score(from_mteb=path, out=out, **arguments).path)
 
 
 def test_the_record(results: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_record(results: Path, tmp_path: Path) -> None:
 
 
 def test_rows_and_tables(results: Path, tmp_path: Path) -> None:
-    run = sb.hume.score(from_mteb=[results], out=tmp_path / "run")
+    run = eb.hume.score(from_mteb=[results], out=tmp_path / "run")
     heads = run.results.filter((pl.col("variant") == "") & (pl.col("task") != "overall"))
     assert len(heads) == 26 * 14
     assert run.results.filter(task="overall", system="Human")["value"].to_list() == pytest.approx([0.75])
@@ -219,7 +219,7 @@ def own_results(folder: Path, *, simulated: bool = False) -> Path:
 
 def test_results_of_a_study_of_ones_own(tmp_path: Path) -> None:
     """Datasets, families and models are those of the files; an unknown number of items gives no interval."""
-    run = sb.hume.score(from_mteb=own_results(tmp_path / "own"), out=tmp_path / "run")
+    run = eb.hume.score(from_mteb=own_results(tmp_path / "own"), out=tmp_path / "run")
     found = read_summary(run.path)
     assert [(one.dataset, one.lang, one.family, one.n) for one in found.pairs] == [
         ("emotion", "eng", "classification", 40), ("stories", "dan", "sts", 0)
@@ -233,7 +233,7 @@ def test_results_of_a_study_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_simulated_people_of_results_are_marked(tmp_path: Path) -> None:
-    run = sb.hume.score(from_mteb=own_results(tmp_path / "own", simulated=True), out=tmp_path / "run")
+    run = eb.hume.score(from_mteb=own_results(tmp_path / "own", simulated=True), out=tmp_path / "run")
     assert read_summary(run.path).simulated
     for file in (run.path / "tables").glob("*.md"):
         assert "scripts that stand in for people" in file.read_text()

@@ -12,20 +12,20 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-import semblance as sb
+import embassay as eb
+from embassay.errors import DataError, ModelError, UsageError
+from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
+from embassay.protocols.hume.folder.formats import GoldRow, ItemRow
+from embassay.protocols.hume.folder.reading import read_rows
+from embassay.protocols.hume.results.answered import answered
+from embassay.protocols.hume.results.contestants import of_cell
+from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
+from embassay.protocols.outcome import Run
+from embassay.protocols.standings import read_standings
+from embassay.runs.cells import record_from_json, record_to_json
+from embassay.runs.folder import RunFolder
 from hume_scored import PEOPLE, N, annotate, scored_study
-from semblance.errors import DataError, ModelError, UsageError
-from semblance.protocols.hume.folder import AnnotationRow, read_study, write_annotations
-from semblance.protocols.hume.folder.formats import GoldRow, ItemRow
-from semblance.protocols.hume.folder.reading import read_rows
-from semblance.protocols.hume.results.answered import answered
-from semblance.protocols.hume.results.contestants import of_cell
-from semblance.protocols.hume.scoring.people import MAIN
-from semblance.protocols.hume.summary.record import PairRecord, Summary, read_summary
-from semblance.protocols.outcome import Run
-from semblance.protocols.standings import read_standings
-from semblance.runs.cells import record_from_json, record_to_json
-from semblance.runs.folder import RunFolder
 
 SYSTEMS = ["wordllama", "jaccard"]
 QUICK: dict[str, Any] = {"tokenizer": "words", "resamples": 200}
@@ -39,7 +39,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("run")
-    return sb.hume.score(study, SYSTEMS, out=folder / "run", cache=folder / "cache", **QUICK)
+    return eb.hume.score(study, SYSTEMS, out=folder / "run", cache=folder / "cache", **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_metrics_without_vectors_are_not_ranked(summary: Summary) -> None:
 def test_where_all_are_scored_alike_all_are_ranked(
     study: Path, tmp_path: Path, tasks: tuple[str, ...], systems: list[str], ranked: set[str]
 ) -> None:
-    found = read_summary(sb.hume.score(study, systems, out=tmp_path / "run", tasks=tasks, **QUICK).path)
+    found = read_summary(eb.hume.score(study, systems, out=tmp_path / "run", tasks=tasks, **QUICK).path)
     assert {one.system for one in found.places if one.rank is not None} == ranked
     assert {one.task for one in found.pairs} == set(tasks)
 
@@ -189,7 +189,7 @@ def test_systems_can_be_compared_later(run: Run, study: Path, tmp_path: Path) ->
         np.mean([one.value for one in each if one.value is not None])
     )
     assert len(overall.headline.replicates) == len(each[0].replicates) == 200
-    both = sb.hume.score(study, SYSTEMS, out=tmp_path / "run", tasks=["pairs", "search"], **QUICK)
+    both = eb.hume.score(study, SYSTEMS, out=tmp_path / "run", tasks=["pairs", "search"], **QUICK)
     found_pair = both.compare("wordllama", "jaccard", "sts")
     values = {
         row["system"]: row["value"]
@@ -205,7 +205,7 @@ def test_items_are_kept_for_later(run: Run) -> None:
 
 
 def test_the_same_again_gives_the_same_bytes(run: Run, study: Path, tmp_path: Path) -> None:
-    again = sb.hume.score(study, SYSTEMS, out=tmp_path / "run", **QUICK)
+    again = eb.hume.score(study, SYSTEMS, out=tmp_path / "run", **QUICK)
     for name in ("results.jsonl", "summary.json", "comparisons.json", "tables/hume_systems.csv"):
         assert (again.path / name).read_bytes() == (run.path / name).read_bytes(), name
 
@@ -213,12 +213,12 @@ def test_the_same_again_gives_the_same_bytes(run: Run, study: Path, tmp_path: Pa
 def test_people_go_on_and_systems_are_kept(tmp_path: Path) -> None:
     """The same command after further answers scores people anew, and no system again."""
     path, out = scored_study(tmp_path, people={"ann": 0.1}), tmp_path / "run"
-    first = sb.hume.score(path, ["jaccard"], out=out, **QUICK)
+    first = eb.hume.score(path, ["jaccard"], out=out, **QUICK)
     before = read_summary(out)
     assert all(one.agreement is None and len(one.annotators) == 1 for one in before.pairs)
     annotate(path, *rows_of(path), {"bob": 0.3})
     cells = [cell["seconds"] for cell in first.manifest["cells"]]
-    second = sb.hume.score(path, ["jaccard"], out=out, **QUICK)
+    second = eb.hume.score(path, ["jaccard"], out=out, **QUICK)
     assert all(one.agreement is not None for one in read_summary(out).pairs)
     assert [cell["seconds"] for cell in second.manifest["cells"]] == cells
     assert second.manifest["sessions"][-1]["cells_done"] == 0
@@ -227,12 +227,12 @@ def test_people_go_on_and_systems_are_kept(tmp_path: Path) -> None:
 
 def test_other_arguments_are_refused(run: Run, study: Path) -> None:
     with pytest.raises(UsageError, match="other arguments: aggregation"):
-        sb.hume.score(study, SYSTEMS, out=run.path, aggregation="mean", **QUICK)
+        eb.hume.score(study, SYSTEMS, out=run.path, aggregation="mean", **QUICK)
 
 
 def test_simulated_annotators_are_marked_in_every_table(tmp_path: Path) -> None:
     path = scored_study(tmp_path, kind="simulated", families=("sts", "classification"))
-    done = sb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK)
+    done = eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK)
     tables = sorted((done.path / "tables").glob("*.md"))
     assert len(tables) > 15
     for file in tables:
@@ -246,7 +246,7 @@ def test_one_annotator(tmp_path: Path) -> None:
     """No agreement and no ceiling; the interval as in the paper, or none."""
     path = scored_study(tmp_path, people={"ann": 0.2}, families=("clustering", "sts"))
     for option, expected in (("wilson", "95% Wilson"), ("none", "none: one annotator")):
-        done = sb.hume.score(path, [], out=tmp_path / option, one_annotator=option, **QUICK)
+        done = eb.hume.score(path, [], out=tmp_path / option, one_annotator=option, **QUICK)
         groups = pair(read_summary(done.path), "groups")
         assert (groups.human.method, groups.agreement, groups.trust) == (expected, None, None)
         assert groups.ceiling is not None
@@ -266,7 +266,7 @@ def test_items_that_nobody_answered(changed: Callable[..., Path], tmp_path: Path
         return row
 
     path = changed(change)
-    found = read_summary(sb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
+    found = read_summary(eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
     for one in found.pairs:
         assert "1 of 12 items answered by nobody: left out for systems, too" in one.flags
         assert "bob answered 10 of 12 items" in one.flags
@@ -284,7 +284,7 @@ def test_the_first_annotator_alone_counts(changed: Callable[..., Path], tmp_path
     """By that rule systems are scored on the items that the first one answered; agreement is that of all."""
     path = changed(lambda row: None if (row.annotator_id, row.item_id[-2:]) == ("ann", "04") else row)
     found = read_summary(
-        sb.hume.score(path, SYSTEMS, out=tmp_path / "run", aggregation="first", **QUICK).path
+        eb.hume.score(path, SYSTEMS, out=tmp_path / "run", aggregation="first", **QUICK).path
     )
     for one in found.pairs:
         assert one.human.n == 11
@@ -297,7 +297,7 @@ def test_the_first_annotator_alone_counts(changed: Callable[..., Path], tmp_path
 def test_a_task_that_nobody_annotated(changed: Callable[..., Path], tmp_path: Path) -> None:
     """Its systems have scores, people none, and it is no part of means."""
     path = changed(lambda row: None if row.item_id.startswith("pairs") else row)
-    found = read_summary(sb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
+    found = read_summary(eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
     one = pair(found, "pairs")
     assert (one.human.value, one.human.reason) == (None, "nobody annotated it")
     assert all(system.score.value is not None and system.difference is None for system in one.models)
@@ -306,14 +306,14 @@ def test_a_task_that_nobody_annotated(changed: Callable[..., Path], tmp_path: Pa
 
 
 def test_people_alone(study: Path, tmp_path: Path) -> None:
-    found = sb.hume.score(study, out=tmp_path / "run", **QUICK)
+    found = eb.hume.score(study, out=tmp_path / "run", **QUICK)
     assert found.manifest["status"] == "finished"
     assert [place.system for place in read_summary(found.path).places] == ["Human"]
     assert found.table("hume_table8")["best_model"].null_count() == 4
 
 
 def test_pooled_clusters_fall_back_and_say_so(study: Path, tmp_path: Path) -> None:
-    found = read_summary(sb.hume.score(study, [], out=tmp_path / "run", aggregation="pooled", **QUICK).path)
+    found = read_summary(eb.hume.score(study, [], out=tmp_path / "run", aggregation="pooled", **QUICK).path)
     assert pair(found, "groups").human.value == pair(found, "groups").conventions["mean"]
     assert pair(found, "search").human.value == pair(found, "search").conventions["pooled"]
     assert any("cannot be pooled" in note for note in found.notes)
@@ -322,7 +322,7 @@ def test_pooled_clusters_fall_back_and_say_so(study: Path, tmp_path: Path) -> No
 def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
     """A failed system has no score and says why; the same command tries it again."""
     out, cell = tmp_path / "run", lambda run: run.manifest["cells"][0]
-    first = sb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
+    first = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
     record = RunFolder(out).path / "cells" / f"{cell(first)['key']}.json"
     failed_record = record_from_json(
         json.loads(record.read_text()) | {"status": "failed", "reason": "it broke"}
@@ -331,7 +331,7 @@ def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
     shown = of_cell(failed_record, "classical", people, RunFolder(out))
     assert (shown.score.value, shown.score.reason) == (None, "it broke")
     record.write_text(json.dumps(record_to_json(failed_record)))
-    again = sb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
+    again = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
     assert cell(again)["status"] == "done"
     assert again.manifest["sessions"][-1]["cells_done"] == 1
 
@@ -360,7 +360,7 @@ def test_language_models_of_the_study(tmp_path: Path) -> None:
     rows[0]["value"] = next(label for label in ("food", "sport") if label != rows[0]["value"])
     rows[-1] |= {"status": "unparsed", "value": None}
     write_llm(path, rows)
-    done = sb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK)
+    done = eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK)
     found = read_summary(done.path)
     scores = {one.task: one.llms[0] for one in found.pairs if one.llms}
     assert {task: round(one.score.value or 0, 6) for task, one in scores.items()} == {
@@ -421,7 +421,7 @@ def test_broken_studies(tmp_path: Path, change: Callable[[Path], None], what: st
     path = scored_study(tmp_path, families=("classification",))
     change(path)
     with pytest.raises(DataError, match=what) as caught:
-        sb.hume.score(path, [], out=tmp_path / "run", **QUICK)
+        eb.hume.score(path, [], out=tmp_path / "run", **QUICK)
     assert caught.value.mend
     assert not (tmp_path / "run").exists()
 
@@ -429,13 +429,13 @@ def test_broken_studies(tmp_path: Path, change: Callable[[Path], None], what: st
 def test_nobody_annotated(tmp_path: Path) -> None:
     path = scored_study(tmp_path, people={}, families=("sts",))
     with pytest.raises(DataError, match="Nobody has annotated") as caught:
-        sb.hume.score(path, [], out=tmp_path / "run", **QUICK)
+        eb.hume.score(path, [], out=tmp_path / "run", **QUICK)
     assert "hume serve" in caught.value.mend
 
 
 def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
     """--answers FILE: those of one annotator only."""
-    one = sb.hume.score(
+    one = eb.hume.score(
         study, [], out=tmp_path / "run", answers=[study / "annotations" / "bob.jsonl"], **QUICK
     )
     assert {own.id for pair in read_summary(one.path).pairs for own in pair.annotators} == {"bob"}
@@ -443,8 +443,8 @@ def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
 
 def test_served_answers_count(tmp_path: Path) -> None:
     """What `hume serve` stored is scored without an export."""
-    from semblance.protocols.hume.answers import open_store
-    from semblance.protocols.hume.answers.records import Draft
+    from embassay.protocols.hume.answers import open_store
+    from embassay.protocols.hume.answers.records import Draft
 
     path = scored_study(tmp_path, people={}, families=("sts",))
     folder = read_study(path)
@@ -453,7 +453,7 @@ def test_served_answers_count(tmp_path: Path) -> None:
     for number, (item, value) in enumerate(folder.gold("pairs").items(), start=1):
         store.save("cat", "pairs", Draft(item, value, number, seconds=4.0, tab="t"))
     store.close()
-    found = pair(read_summary(sb.hume.score(path, [], out=tmp_path / "run", **QUICK).path), "pairs")
+    found = pair(read_summary(eb.hume.score(path, [], out=tmp_path / "run", **QUICK).path), "pairs")
     assert (found.human.value, found.annotators[0].id, found.annotators[0].seconds) == (1.0, "cat", 4.0)
 
 
@@ -464,14 +464,14 @@ def test_served_answers_count(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_wrong_arguments(study: Path, tmp_path: Path, arguments: dict[str, Any], what: str) -> None:
     with pytest.raises(UsageError, match=what):
-        sb.hume.score(study, [], out=tmp_path / "run", **{**QUICK, **arguments})
+        eb.hume.score(study, [], out=tmp_path / "run", **{**QUICK, **arguments})
 
 
 def test_nothing_to_score(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Score either a study"):
-        sb.hume.score(out=tmp_path / "run")
+        eb.hume.score(out=tmp_path / "run")
 
 
 def test_a_system_that_cannot_be_opened(study: Path, tmp_path: Path) -> None:
     with pytest.raises((ModelError, UsageError)):
-        sb.hume.score(study, [f"onnx:{tmp_path}/nothing"], out=tmp_path / "run", **QUICK)
+        eb.hume.score(study, [f"onnx:{tmp_path}/nothing"], out=tmp_path / "run", **QUICK)

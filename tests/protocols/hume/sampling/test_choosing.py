@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import DataError
-from semblance.protocols.hume.sampling.choosing import (
+from embassay.errors import DataError
+from embassay.protocols.hume.sampling.choosing import (
     by_bins,
     equal_per_label,
     gold_groups,

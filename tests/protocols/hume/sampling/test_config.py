@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import SemblanceError, UsageError
-from semblance.protocols.hume.sampling import sample
-from semblance.protocols.hume.sampling.config import read_config
+from embassay.errors import EmbassayError, UsageError
+from embassay.protocols.hume.sampling import sample
+from embassay.protocols.hume.sampling.config import read_config
 
 FILE = """\
 seed: 5
@@ -92,7 +92,7 @@ def test_what_is_wrong_in_a_file(text: str, said: str, mend: str, tmp_path: Path
     path = tmp_path / "round.yaml"
     path.write_text(text, "utf-8")
     with pytest.raises(
-        SemblanceError, match=said.replace("[1].", r"\[1\]\.") if "\\" not in said else said
+        EmbassayError, match=said.replace("[1].", r"\[1\]\.") if "\\" not in said else said
     ) as caught:
         read_config(path)
     assert mend in str(caught.value.mend)

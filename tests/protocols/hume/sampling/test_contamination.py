@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.hume.folder import GoldRow
-from semblance.protocols.hume.sampling.contamination import THRESHOLD, twins
-from semblance.protocols.hume.sampling.defects import (
+from embassay.protocols.hume.folder import GoldRow
+from embassay.protocols.hume.sampling.contamination import THRESHOLD, twins
+from embassay.protocols.hume.sampling.defects import (
     SAID,
     counted_defects,
     has_artefact,
     in_words,
     with_defects,
 )
-from semblance.protocols.hume.sampling.drawn import Chosen, pair_text
-from semblance.protocols.hume.sampling.repeats import contradicted, first_of_each, plain
-from semblance.search.duplicates import jaccard
+from embassay.protocols.hume.sampling.drawn import Chosen, pair_text
+from embassay.protocols.hume.sampling.repeats import contradicted, first_of_each, plain
+from embassay.search.duplicates import jaccard
 
 LONG = "the ferry to the northern island leaves the old harbour every morning at nine"
 sentences = st.lists(st.sampled_from("abcde"), min_size=1, max_size=7).map(" ".join)

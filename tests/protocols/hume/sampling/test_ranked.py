@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.hume.sampling.ranked import (
+from embassay.protocols.hume.sampling.ranked import (
     HARD,
     Asked,
     draw_reranking,
@@ -14,8 +14,8 @@ from semblance.protocols.hume.sampling.ranked import (
     from_lists,
     shown,
 )
-from semblance.protocols.hume.sampling.request import TaskRequest
-from semblance.records import Documents, RerankingSet, RetrievalSet
+from embassay.protocols.hume.sampling.request import TaskRequest
+from embassay.records import Documents, RerankingSet, RetrievalSet
 
 TEXTS = {f"t{place}": f"words of text number w{place} and no other w{place}x" for place in range(12)}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import DataError, SemblanceError, UsageError
-from semblance.protocols.hume.folder import read_study, write_study
-from semblance.protocols.hume.sampling import Sampled, SampleRequest, TaskRequest, sample, study_flags
+from embassay.errors import DataError, EmbassayError, UsageError
+from embassay.protocols.hume.folder import read_study, write_study
+from embassay.protocols.hume.sampling import Sampled, SampleRequest, TaskRequest, sample, study_flags
 
 
 def _sample(*tasks: TaskRequest, seed: int = 7, limit: int | None = None) -> Sampled:
@@ -202,7 +202,7 @@ def test_data_that_cannot_serve(
 ) -> None:
     """One sentence that names the data and what they lack."""
     task = TaskRequest.model_validate({"data": str(request.getfixturevalue(data)), **more})
-    with pytest.raises(SemblanceError, match=said):
+    with pytest.raises(EmbassayError, match=said):
         _sample(task)
 
 
@@ -241,7 +241,7 @@ def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.Mon
             for k in range(each)
         ]
         rows_file(folder / f"{split}.jsonl", rows)
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "mirror"))
+    monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
     drawn = _sample(TaskRequest(data="hume-emotion", n=48))
     assert [(task.name, task.family, task.n) for task in drawn.study.tasks] == [
         ("hume-emotion", "classification", 48)
@@ -274,5 +274,5 @@ def test_leaked_items_of_every_family_can_be_left_out(
     assert {int(row.source_id[2:]) for row in clean.gold} == set(range(20, 30))
     own = TaskRequest(data=str(retrieval), n=4, against=[str(retrieval)])
     assert "4 of 4 items also in the training data" in _sample(own).study.tasks[0].notes
-    with pytest.raises(SemblanceError, match="all texts are also in the training data"):
+    with pytest.raises(EmbassayError, match="all texts are also in the training data"):
         _sample(own.model_copy(update={"drop_leaked": True}))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.protocols.hume.folder import LabelChoice, Practice, Scale
-from semblance.protocols.hume.sampling.practice import (
+from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
+from embassay.protocols.hume.sampling.practice import (
     groups_practice,
     label_practice,
     marks_practice,
     own_practice,
     rating_practice,
 )
-from semblance.protocols.hume.sampling.request import LabelText
-from semblance.protocols.hume.sampling.told import QUESTIONS, guidelines, label_choices, scale_of
-from semblance.protocols.hume.study import FAMILIES, Family
+from embassay.protocols.hume.sampling.request import LabelText
+from embassay.protocols.hume.sampling.told import QUESTIONS, guidelines, label_choices, scale_of
+from embassay.protocols.hume.study import FAMILIES, Family
 
 
 @pytest.mark.parametrize("family", FAMILIES)

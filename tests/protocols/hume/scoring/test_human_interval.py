@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.hume.scoring.interval import human_interval, is_outside, query_bootstrap
-from semblance.protocols.hume.scoring.people import score_people
-from semblance.protocols.hume.study import TaskSpec
-from semblance.stats import bootstrap_ci
+from embassay.errors import UsageError
+from embassay.protocols.hume.scoring.interval import human_interval, is_outside, query_bootstrap
+from embassay.protocols.hume.scoring.people import score_people
+from embassay.protocols.hume.study import TaskSpec
+from embassay.stats import bootstrap_ci
 
 # HUME section 10.1: score, items, annotators' scores (for the first two families only their number matters), interval
 # in points, best model in points, and whether it is starred.

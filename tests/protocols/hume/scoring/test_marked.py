@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import average_precision
-from semblance.protocols.hume.scoring.marked import AP_MODES, marked_ap, reranking_scores
+from embassay.errors import UsageError
+from embassay.measures import average_precision
+from embassay.protocols.hume.scoring.marked import AP_MODES, marked_ap, reranking_scores
 
 GOLD = [1, 1, 1, 0, 0, 0, 0]
 

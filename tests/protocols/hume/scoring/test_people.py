@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.protocols.hume.scoring.groups import clustering_scores, sts_scores
-from semblance.protocols.hume.scoring.labels import classification_scores, majority_vote
-from semblance.protocols.hume.scoring.people import pooled_answers, score_people
-from semblance.protocols.hume.study import TaskSpec
+from embassay.errors import UsageError
+from embassay.protocols.hume.scoring.groups import clustering_scores, sts_scores
+from embassay.protocols.hume.scoring.labels import classification_scores, majority_vote
+from embassay.protocols.hume.scoring.people import pooled_answers, score_people
+from embassay.protocols.hume.study import TaskSpec
 
 
 @pytest.mark.parametrize("name", ["agreement", "labels", "groups", "marked", "people", "interval"])
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
-    result = doctest.testmod(importlib.import_module(f"semblance.protocols.hume.scoring.{name}"))
+    result = doctest.testmod(importlib.import_module(f"embassay.protocols.hume.scoring.{name}"))
     assert result.attempted
     assert not result.failed
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.measures import krippendorff_alpha
-from semblance.protocols.hume.scoring.agreement import PeopleAgreement, people_agreement
+from embassay.errors import UsageError
+from embassay.measures import krippendorff_alpha
+from embassay.protocols.hume.scoring.agreement import PeopleAgreement, people_agreement
 
 
 def agreed(family: str, *raters: list) -> PeopleAgreement:

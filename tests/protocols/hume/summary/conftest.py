@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from semblance.measures import agreement_band
-from semblance.protocols.hume.published.quality import ADVICE, trust
-from semblance.protocols.hume.published.standing import difficulty
-from semblance.protocols.hume.published.study import paper_study
-from semblance.protocols.hume.results.concluded import Contender, matrix_of, places, wins
-from semblance.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
-from semblance.protocols.hume.scoring.people import MAIN
-from semblance.protocols.hume.summary.record import (
+from embassay.measures import agreement_band
+from embassay.protocols.hume.published.quality import ADVICE, trust
+from embassay.protocols.hume.published.standing import difficulty
+from embassay.protocols.hume.published.study import paper_study
+from embassay.protocols.hume.results.concluded import Contender, matrix_of, places, wins
+from embassay.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
+from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.summary.record import (
     Agreement,
     Annotator,
     Bar,

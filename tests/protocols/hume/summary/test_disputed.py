@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.hume.study import Family, Item
-from semblance.protocols.hume.summary.disputed import LONGEST, disputed
+from embassay.protocols.hume.study import Family, Item
+from embassay.protocols.hume.summary.disputed import LONGEST, disputed
 
 
 def items(n: int, **payload: Any) -> list[Item]:

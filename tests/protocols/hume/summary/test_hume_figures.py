@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.protocols.hume.summary.figures import every_figure
-from semblance.protocols.hume.summary.record import Bar, Place, Summary
-from semblance.protocols.hume.summary.standing import beside_models
-from semblance.protocols.tables import ColumnTable
+from embassay.protocols.hume.summary.figures import every_figure
+from embassay.protocols.hume.summary.record import Bar, Place, Summary
+from embassay.protocols.hume.summary.standing import beside_models
+from embassay.protocols.tables import ColumnTable
 
 INEXACT = 0.1 + 1e-9
 """Points that rounded inputs may differ by from the paper's figures."""

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.protocols.pteb.analysis import (
+from embassay.protocols.pteb.analysis import (
     Drop,
     against_original,
     by_language,
     datasets_used,
     drops,
 )
-from semblance.protocols.pteb.analysis.drops import HEADLINES, source_of
-from semblance.protocols.pteb.analysis.language import group_of
-from semblance.records import Result, Skipped
+from embassay.protocols.pteb.analysis.drops import HEADLINES, source_of
+from embassay.protocols.pteb.analysis.language import group_of
+from embassay.records import Result, Skipped
 
 SEEDS = (1337, 1338, 1339)
 

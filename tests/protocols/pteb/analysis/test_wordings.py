@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.measures import edit_distance
-from semblance.protocols.pteb.analysis import against_distance, side_by_side
-from semblance.protocols.pteb.paraphrasing.records import Paraphrase
-from semblance.records import Result, Skipped
+from embassay.measures import edit_distance
+from embassay.protocols.pteb.analysis import against_distance, side_by_side
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.records import Result, Skipped
 
 
 def row(

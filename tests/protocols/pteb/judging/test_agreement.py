@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.protocols.pteb.judging.agreement import Context, Judged, agreement
-from semblance.protocols.pteb.judging.options import JudgeOptions
-from semblance.protocols.pteb.judging.rating import Rating
-from semblance.records import ScoredPairs
-from semblance.stats import wilson
+from embassay.protocols.pteb.judging.agreement import Context, Judged, agreement
+from embassay.protocols.pteb.judging.options import JudgeOptions
+from embassay.protocols.pteb.judging.rating import Rating
+from embassay.records import ScoredPairs
+from embassay.stats import wilson
 
 OPTIONS = JudgeOptions(resamples=200)
 

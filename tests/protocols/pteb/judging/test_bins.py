@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.errors import DataError
-from semblance.protocols.pteb.judging.bins import by_gold, by_words, on_common_scale, words_per_text
+from embassay.errors import DataError
+from embassay.protocols.pteb.judging.bins import by_gold, by_words, on_common_scale, words_per_text
 
 
 @given(arrays(np.float64, st.integers(1, 50), elements=st.floats(0, 5)))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.contracts import Completion, Sampling, Usage
-from semblance.errors import ModelError, TextRefused, UsageError
-from semblance.protocols.pteb.judging.options import JudgeOptions, RatingOptions
-from semblance.protocols.pteb.judging.rating import (
+from embassay.contracts import Completion, Sampling, Usage
+from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.protocols.pteb.judging.options import JudgeOptions, RatingOptions
+from embassay.protocols.pteb.judging.rating import (
     SEED_STEP,
     Asking,
     NoRating,
@@ -21,8 +21,8 @@ from semblance.protocols.pteb.judging.rating import (
     rating_of,
     shown,
 )
-from semblance.runs.answer_cache import AnswerCache
-from semblance.runs.cached_chat import CachedChat
+from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.cached_chat import CachedChat
 
 GOOD = {
     '{"score": 3.5}': 3.5, ' {"score":0}\n': 0.0, "5": 5.0, " 4.25 ": 4.25, "```json\n{\"score\": 2}\n```": 2.0,

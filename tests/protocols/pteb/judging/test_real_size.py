@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.protocols.pteb.judging.options import JudgeOptions
-from semblance.protocols.pteb.judging.run import judge
+from embassay.protocols.pteb.judging.options import JudgeOptions
+from embassay.protocols.pteb.judging.run import judge
 
 from .conftest import rating
 
@@ -23,7 +23,7 @@ FILES = {"stsb_en_test": (0, 5), "sts12_test": (0, 5), "sick_r_test_trial": (1, 
 @pytest.fixture
 def sts(root) -> Path:
     """The folder of the public STS data beside the checkout."""
-    folder = Path(os.environ.get("SEMBLANCE_SHARED", root.parent / "shared" / "data")) / "sts"
+    folder = Path(os.environ.get("EMBASSAY_SHARED", root.parent / "shared" / "data")) / "sts"
     if not folder.is_dir():
         pytest.skip("needs the shared data")
     return folder

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.errors import BudgetExceeded, DataError, UsageError
-from semblance.protocols.pteb.judging.cost import forecast
-from semblance.protocols.pteb.judging.options import JudgeOptions
-from semblance.protocols.pteb.judging.plan import make_plan
-from semblance.protocols.pteb.judging.request import JudgeRequest
-from semblance.protocols.pteb.judging.run import judge
-from semblance.runs.folder import RunFolder
-from semblance.systems.remote import NoCalls
+from embassay.errors import BudgetExceeded, DataError, UsageError
+from embassay.protocols.pteb.judging.cost import forecast
+from embassay.protocols.pteb.judging.options import JudgeOptions
+from embassay.protocols.pteb.judging.plan import make_plan
+from embassay.protocols.pteb.judging.request import JudgeRequest
+from embassay.protocols.pteb.judging.run import judge
+from embassay.runs.folder import RunFolder
+from embassay.systems.remote import NoCalls
 
 from .conftest import rating
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from semblance.protocols.pteb.judging.summary import summarise
-from semblance.protocols.pteb.judging.tables import billions
-from semblance.records import Component, Stratum
-from semblance.runs.cells import CellRecord
-from semblance.stats import corrected_interval
-from semblance.stats.freedom import freedom
+from embassay.protocols.pteb.judging.summary import summarise
+from embassay.protocols.pteb.judging.tables import billions
+from embassay.records import Component, Stratum
+from embassay.runs.cells import CellRecord
+from embassay.stats import corrected_interval
+from embassay.stats.freedom import freedom
 
 TABLE_2 = {
     "gemma3-27b": (88.53, 76.61, 75.13, 89.12, 83.82, 89.87, 91.42, 66.87, 87.26),

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.measures.edit import edit_distance
-from semblance.protocols.pteb.paraphrasing.controls import Permuted
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.measures.edit import edit_distance
+from embassay.protocols.pteb.paraphrasing.controls import Permuted
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
 
 LONG = " ".join(f"word{i}" for i in range(40))
 

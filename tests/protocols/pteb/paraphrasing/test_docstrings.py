@@ -11,6 +11,6 @@ import pytest
 @pytest.mark.parametrize("name", ["gate", "language", "licences", "marks"])
 def test_examples_run(name):
     """Every example of the module gives what it shows."""
-    result = doctest.testmod(importlib.import_module(f"semblance.protocols.pteb.paraphrasing.{name}"))
+    result = doctest.testmod(importlib.import_module(f"embassay.protocols.pteb.paraphrasing.{name}"))
     assert result.attempted
     assert not result.failed

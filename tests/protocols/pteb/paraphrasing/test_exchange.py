@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError, UsageError
-from semblance.protocols.pteb.paraphrasing.exchange import export_paraphrases, import_paraphrases
-from semblance.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
-from semblance.protocols.pteb.paraphrasing.written import open_stored
+from embassay.data import open_dataset
+from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.paraphrasing.exchange import export_paraphrases, import_paraphrases
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.paraphrasing.written import open_stored
 
 TEXTS = ('a "red" fox,\nrunning', "zwei Füchse", "lost in one run", " ")
 

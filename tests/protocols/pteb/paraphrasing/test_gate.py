@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.data import open_dataset
-from semblance.protocols.pteb.paraphrasing.gate import judged, longest_allowed
+from embassay.data import open_dataset
+from embassay.protocols.pteb.paraphrasing.gate import judged, longest_allowed
 
 TEXT = "The committee approved the budget after a long debate."
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols.pteb.paraphrasing import language
-from semblance.protocols.pteb.paraphrasing.language import language_fault, scripts
+from embassay.protocols.pteb.paraphrasing import language
+from embassay.protocols.pteb.paraphrasing.language import language_fault, scripts
 
 pytest.importorskip("py3langid")
-SHARED = Path(os.environ.get("SEMBLANCE_SHARED") or Path(__file__).parents[4] / ".." / "shared") / "data"
+SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared") / "data"
 
 EN = "The minister announced new rules for small companies on Monday."
 DE = "Der Minister kündigte am Montag neue Regeln für kleine Firmen an."

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError
-from semblance.protocols.pteb.paraphrasing.generation import SEED_STEP, Generation
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.prompts import open_prompt
-from semblance.protocols.pteb.paraphrasing.quality import quality
-from semblance.protocols.pteb.paraphrasing.records import Asked
-from semblance.systems.remote import Ledger
+from embassay.errors import BudgetExceeded, ModelError
+from embassay.protocols.pteb.paraphrasing.generation import SEED_STEP, Generation
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
+from embassay.protocols.pteb.paraphrasing.quality import quality
+from embassay.protocols.pteb.paraphrasing.records import Asked
+from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
 from stub.chat import Reply
 from stub.paraphrasing import paraphrasing, share
@@ -290,8 +290,8 @@ def test_progress_is_told(tmp_path):
 CHILD = """
 import sys
 from pathlib import Path
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.records import Asked
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.records import Asked
 texts = [Asked(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
 model = open_paraphraser(sys.argv[1], cache=Path(sys.argv[2]))
 print(sum(one.usable for _, one in model.write(texts, seed=1337, run=0)))

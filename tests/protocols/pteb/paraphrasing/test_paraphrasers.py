@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.pteb.paraphrasing.generation import Generation
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.prompts import open_prompt
+from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.paraphrasing.generation import Generation
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
 
 
 @pytest.mark.parametrize(

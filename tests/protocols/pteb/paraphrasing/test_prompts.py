@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.pteb.paraphrasing.prompts import PROMPT_NAMES, judge_prompt, open_prompt
+from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.paraphrasing.prompts import PROMPT_NAMES, judge_prompt, open_prompt
 
 
 @pytest.mark.parametrize("name", PROMPT_NAMES)

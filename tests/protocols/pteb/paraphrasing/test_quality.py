@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from semblance.measures.edit import edit_distance
-from semblance.protocols.pteb.paraphrasing.quality import quality, quality_rows
-from semblance.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.measures.edit import edit_distance
+from embassay.protocols.pteb.paraphrasing.quality import quality, quality_rows
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 
 ROWS = [
     Paraphrase("a b c", "en", "", "a x c d", "ok", seconds=0.2),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.pteb.paraphrasing.records import Paraphrase
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
 
 ROWS = [
     Paraphrase("a red fox", "en", "", "a crimson fox", "ok", seed=1337, seconds=0.25),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.errors import DataError, UsageError
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
-from semblance.records import Paraphrases
+from embassay.data import open_dataset
+from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.records import Paraphrases
 
 RECORDED = {
     "a": Paraphrases(("one", "two"), (("eins", "uno"), ("two", "dos", "deux"))),

@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from semblance.errors import BudgetExceeded, UsageError
-from semblance.measures.edit import edit_distance
-from semblance.protocols.pteb.paraphrasing.generation import Generation
-from semblance.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from semblance.protocols.pteb.paraphrasing.records import Asked
-from semblance.protocols.pteb.selection.cost import forecast
-from semblance.protocols.pteb.selection.options import SelectionOptions
-from semblance.protocols.pteb.selection.plan import make_plan
-from semblance.protocols.pteb.selection.request import SelectionRequest
-from semblance.protocols.pteb.selection.run import paraphrasers
-from semblance.runs.folder import RunFolder
-from semblance.stats import hodges_lehmann
-from semblance.systems.remote import NoCalls
+from embassay.errors import BudgetExceeded, UsageError
+from embassay.measures.edit import edit_distance
+from embassay.protocols.pteb.paraphrasing.generation import Generation
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.records import Asked
+from embassay.protocols.pteb.selection.cost import forecast
+from embassay.protocols.pteb.selection.options import SelectionOptions
+from embassay.protocols.pteb.selection.plan import make_plan
+from embassay.protocols.pteb.selection.request import SelectionRequest
+from embassay.protocols.pteb.selection.run import paraphrasers
+from embassay.runs.folder import RunFolder
+from embassay.stats import hodges_lehmann
+from embassay.systems.remote import NoCalls
 
 from .conftest import rating, reworded
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from semblance.protocols.pteb.analysis.drops import HEADLINES
-from semblance.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
-from semblance.records import Component, Result, Score
-from semblance.runs.cells import CellRecord
+from embassay.protocols.pteb.analysis.drops import HEADLINES
+from embassay.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
+from embassay.records import Component, Result, Score
+from embassay.runs.cells import CellRecord
 
 RESAMPLES = 200
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.protocols.estimates import interval
-from semblance.protocols.pteb.summary.layout import RunSource
-from semblance.protocols.pteb.summary.levels import on_dataset, over
-from semblance.protocols.pteb.summary.runs import Runs
-from semblance.stats.freedom import freedom
+from embassay.protocols.estimates import interval
+from embassay.protocols.pteb.summary.layout import RunSource
+from embassay.protocols.pteb.summary.levels import on_dataset, over
+from embassay.protocols.pteb.summary.runs import Runs
+from embassay.stats.freedom import freedom
 
 
 def runs(scores, originals, *, label="", noise=None, n=50):

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from semblance.protocols.pteb.summary import summarise
-from semblance.protocols.pteb.tables import Given, tables
-from semblance.stats import hodges_lehmann, holm, wilcoxon
+from embassay.protocols.pteb.summary import summarise
+from embassay.protocols.pteb.tables import Given, tables
+from embassay.stats import hodges_lehmann, holm, wilcoxon
 
-SHARED = Path(os.environ.get("SEMBLANCE_SHARED") or Path(__file__).parents[4] / ".." / "shared")
+SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared")
 REFERENCE = SHARED / "reference" / "pteb"
 BASELINE = "all-mpnet-base-v2"
 DATASETS = ("BIOSSES", "SICK-R", "STS12", "STS13", "STS14", "STS15", "STS17", "STS22", "STSB")

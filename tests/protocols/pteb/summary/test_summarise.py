@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from semblance.protocols.pteb.summary import summarise
-from semblance.records import Component, Score
-from semblance.runs.files import to_json
+from embassay.protocols.pteb.summary import summarise
+from embassay.records import Component, Score
+from embassay.runs.files import to_json
 
 RUNS = (0.70, 0.72, 0.77)
 

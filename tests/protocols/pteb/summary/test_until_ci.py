@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from semblance.errors import UsageError
-from semblance.protocols.pteb.summary.until_ci import half_widths, more_runs_needed
+from embassay.errors import UsageError
+from embassay.protocols.pteb.summary.until_ci import half_widths, more_runs_needed
 
 
 @given(st.integers(1, 4), st.integers(2, 12), st.integers(0, 2**32 - 1))

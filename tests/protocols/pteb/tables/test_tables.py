@@ -7,10 +7,10 @@ import io
 import polars as pl
 import pytest
 
-from semblance.protocols.pteb.analysis import LengthBin, word_counts
-from semblance.protocols.pteb.tables import Given, tables
-from semblance.records import Result
-from semblance.stats import Estimate
+from embassay.protocols.pteb.analysis import LengthBin, word_counts
+from embassay.protocols.pteb.tables import Given, tables
+from embassay.records import Result
+from embassay.stats import Estimate
 
 KINDS = {"minilm": "embedding", "big": "embedding", "bm25": "classical", "constant": "reference"}
 SCORES = {"minilm": (0.8, 0.7), "big": (0.9, 0.85), "bm25": (0.6, 0.6), "constant": (0.0, 0.0)}

@@ -7,12 +7,12 @@ import hashlib
 import numpy as np
 import pytest
 
-from semblance.data import open_dataset
-from semblance.protocols.pteb.context import Context
-from semblance.protocols.pteb.options import PtebOptions
-from semblance.protocols.pteb.tasks import TASKS
-from semblance.systems.cosine import Cosine
-from semblance.text import open_tokenizer
+from embassay.data import open_dataset
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks import TASKS
+from embassay.systems.cosine import Cosine
+from embassay.text import open_tokenizer
 
 REASON = "Too long: 9,000 tokens."
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from semblance.data import open_dataset
-from semblance.protocols.pteb.context import Context
-from semblance.protocols.pteb.options import PtebOptions
-from semblance.protocols.pteb.tasks import TASKS
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.data import open_dataset
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks import TASKS
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 ROOT = Path(__file__).parents[4]
-DATA = Path(os.environ.get("SEMBLANCE_SHARED", ROOT / ".." / "shared")) / "data"
+DATA = Path(os.environ.get("EMBASSAY_SHARED", ROOT / ".." / "shared")) / "data"
 
 pytestmark = [
     pytest.mark.shared,

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 
-from semblance.protocols.pteb.tasks import TASKS, classification
-from semblance.records import Classification, LabelledTexts
-from semblance.search import top_k
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.pteb.tasks import TASKS, classification
+from embassay.records import Classification, LabelledTexts
+from embassay.search import top_k
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 def side(texts, labels, name):

@@ -7,10 +7,10 @@ import pytest
 from sklearn.cluster import AgglomerativeClustering, MiniBatchKMeans
 from sklearn.metrics import v_measure_score
 
-from semblance.protocols.pteb.tasks import clustering
-from semblance.records import LabelledTexts
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.pteb.tasks import clustering
+from embassay.records import LabelledTexts
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 def of_set(data, name):

@@ -16,20 +16,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.data import open_dataset
-from semblance.protocols.pteb.context import Context
-from semblance.protocols.pteb.options import PtebOptions
-from semblance.protocols.pteb.tasks import TASKS
-from semblance.records import Classification, JudgedSummaries, LabelledTexts
-from semblance.systems import open_system
-from semblance.systems.encoders.wordllama import WordLlama
-from semblance.text import open_tokenizer
+from embassay.data import open_dataset
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks import TASKS
+from embassay.records import Classification, JudgedSummaries, LabelledTexts
+from embassay.systems import open_system
+from embassay.systems.encoders.wordllama import WordLlama
+from embassay.text import open_tokenizer
 
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.mteb, pytest.mark.filterwarnings("ignore")]
 
 ROOT = Path(__file__).parents[4]
-DATA = Path(os.environ.get("SEMBLANCE_SHARED", ROOT / ".." / "shared")) / "data"
+DATA = Path(os.environ.get("EMBASSAY_SHARED", ROOT / ".." / "shared")) / "data"
 shared = [
     pytest.mark.shared,
     pytest.mark.slow,
@@ -39,7 +39,7 @@ shared = [
 
 @pytest.fixture(autouse=True)
 def _data(monkeypatch):
-    monkeypatch.setenv("SEMBLANCE_DATA", str(DATA))
+    monkeypatch.setenv("EMBASSAY_DATA", str(DATA))
 
 
 @pytest.fixture(scope="module")

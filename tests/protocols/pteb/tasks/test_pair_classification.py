@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from semblance.protocols.pteb.tasks import TASKS, pair_classification
-from semblance.records import LabelledPairs
-from semblance.stats.bootstrap import resampled_rows
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.pteb.tasks import TASKS, pair_classification
+from embassay.records import LabelledPairs
+from embassay.stats.bootstrap import resampled_rows
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 def test_the_value_and_every_resample_are_scikit_learns(context, sample):

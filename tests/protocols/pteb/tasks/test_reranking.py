@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.protocols.pteb.tasks import reranking
-from semblance.records import RerankingSet
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.pteb.tasks import reranking
+from embassay.records import RerankingSet
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 class Numbers:

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from semblance.protocols.pteb.tasks import TASKS, retrieval
-from semblance.records import Documents, RetrievalSet
-from semblance.search import top_k
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.pteb.tasks import TASKS, retrieval
+from embassay.records import Documents, RetrievalSet
+from embassay.search import top_k
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 class Order:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.protocols.groups import named_groups
-from semblance.protocols.pteb.tasks import sts
-from semblance.records import ScoredPairs
-from semblance.stats import corrected_interval, freedom_of_units
-from semblance.stats.bootstrap import resampled_rows
-from semblance.systems.cosine import Cosine
+from embassay.protocols.groups import named_groups
+from embassay.protocols.pteb.tasks import sts
+from embassay.records import ScoredPairs
+from embassay.stats import corrected_interval, freedom_of_units
+from embassay.stats.bootstrap import resampled_rows
+from embassay.systems.cosine import Cosine
 
 
 class Given:

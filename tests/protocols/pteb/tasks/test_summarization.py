@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from semblance.protocols.pteb.tasks import summarization
-from semblance.records import JudgedSummaries
-from semblance.stats.bootstrap import resampled_rows
-from semblance.systems.cosine import Cosine
+from embassay.protocols.pteb.tasks import summarization
+from embassay.records import JudgedSummaries
+from embassay.stats.bootstrap import resampled_rows
+from embassay.systems.cosine import Cosine
 
 WORDS = [f"w{i}" for i in range(15)]
 

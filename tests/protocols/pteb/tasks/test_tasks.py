@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.data import SHAPES, open_dataset
-from semblance.errors import UsageError
-from semblance.protocols.pteb.options import PtebOptions
-from semblance.protocols.pteb.tasks import TASK_NAMES, TASKS
-from semblance.protocols.pteb.tasks.alike import NOT_ENCODED, encoded
-from semblance.runs.rehearsal import Rehearsal
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.data import SHAPES, open_dataset
+from embassay.errors import UsageError
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
+from embassay.protocols.pteb.tasks.alike import NOT_ENCODED, encoded
+from embassay.runs.rehearsal import Rehearsal
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 SYSTEMS = ("wordllama", "jaccard", "bm25", "levenshtein", "constant", "random")
 
@@ -228,7 +228,7 @@ def test_training_texts_can_keep_their_words():
 
 def test_both_languages_of_the_sample():
     """Every task has a score in English and in French."""
-    from semblance.protocols.pteb.context import Context
+    from embassay.protocols.pteb.context import Context
 
     dataset = open_dataset("sample")
     for name in TASK_NAMES:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from semblance.protocols.pteb.paraphrasing.records import Paraphrase
-from semblance.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
-from semblance.protocols.pteb.validation.rules import Rules
-from semblance.protocols.pteb.validation.sampling import Item, Sample
-from semblance.protocols.pteb.validation.study import Drawing, Study, draw_study
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.sampling import Item, Sample
+from embassay.protocols.pteb.validation.study import Drawing, Study, draw_study
 
 WORDS = {
     "fra": "le chat gris dort sur une chaise rouge pendant que la pluie tombe dehors sans bruit",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.pteb.validation.checks import Decisions, Rating, check
-from semblance.protocols.pteb.validation.rules import Rules
-from semblance.protocols.pteb.validation.sampling import Item
+from embassay.protocols.pteb.validation.checks import Decisions, Rating, check
+from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.sampling import Item
 
 RULES = Rules()
 

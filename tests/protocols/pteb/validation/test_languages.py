@@ -10,12 +10,12 @@ from statistics import fmean, median
 import numpy as np
 import pytest
 
-from semblance.measures import krippendorff_alpha
-from semblance.protocols.pteb.validation.checks import Rating, check
-from semblance.protocols.pteb.validation.languages import language_results
-from semblance.protocols.pteb.validation.rules import Rules
-from semblance.protocols.pteb.validation.sampling import Item
-from semblance.protocols.pteb.validation.tables import rows, tables
+from embassay.measures import krippendorff_alpha
+from embassay.protocols.pteb.validation.checks import Rating, check
+from embassay.protocols.pteb.validation.languages import language_results
+from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.sampling import Item
+from embassay.protocols.pteb.validation.tables import rows, tables
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
 RULES = Rules()

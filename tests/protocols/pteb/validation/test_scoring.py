@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from semblance.cli.pteb import validate
-from semblance.errors import UsageError
-from semblance.protocols.pteb.validation import scoring
-from semblance.protocols.pteb.validation.study import read_study
-from semblance.runs.folder import RunFolder
+from embassay.cli.pteb import validate
+from embassay.errors import UsageError
+from embassay.protocols.pteb.validation import scoring
+from embassay.protocols.pteb.validation.study import read_study
+from embassay.runs.folder import RunFolder
 from stub import StubServer
 
 _TEXTS = re.compile(r"<text1>\n(.*)\n</text1>\n<text2>\n(.*)\n</text2>", re.DOTALL)

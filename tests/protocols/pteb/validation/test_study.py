@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.pteb.paraphrasing.set import Source
-from semblance.protocols.pteb.validation.dummies import nearly_identical, unrelated
-from semblance.protocols.pteb.validation.rules import Rules
-from semblance.protocols.pteb.validation.sampling import by_language
-from semblance.protocols.pteb.validation.study import Drawing, read_study
+from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.paraphrasing.set import Source
+from embassay.protocols.pteb.validation.dummies import nearly_identical, unrelated
+from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.sampling import by_language
+from embassay.protocols.pteb.validation.study import Drawing, read_study
 
 
 def sheet_of(study, rater):

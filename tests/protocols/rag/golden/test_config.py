@@ -2,8 +2,8 @@
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.golden.config import request_of, resolve, snapshot
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.golden.config import request_of, resolve, snapshot
 
 NAMED = {"encoder": "wordllama", "judge": "simulated:x", "dataset": "sample"}
 
@@ -14,19 +14,19 @@ def settle(tmp_path, given=None, **more):
 
 def test_each_place_wins_over_the_ones_before(tmp_path):
     """defaults < local file < profile < environment < command line, and the snapshot says which it was."""
-    (tmp_path / "semblance.toml").write_text(
+    (tmp_path / "embassay.toml").write_text(
         "[golden]\ndepth = 10\nrrf_c = 10\nminimum = 10\ntop = 10\n[other]\nx = 1\n"
     )
     (tmp_path / "mine.toml").write_text("[golden]\nrrf_c = 20\nminimum = 20\ntop = 20\n")
     found = settle(
         tmp_path, {"top": 40}, profile=str(tmp_path / "mine.toml"),
-        environment={"SEMBLANCE_GOLDEN_MINIMUM": "30", "SEMBLANCE_GOLDEN_TOP": "30", "HOME": "/"},
+        environment={"EMBASSAY_GOLDEN_MINIMUM": "30", "EMBASSAY_GOLDEN_TOP": "30", "HOME": "/"},
     )  # fmt: skip
     options = request_of(found).options
     assert (options.depth, options.rrf_c, options.minimum, options.top) == (10, 20, 30, 40)
     told = {name: one["from"] for name, one in snapshot(found).items()}
     assert (told["depth"], told["minimum"], told["top"], told["overlap"]) == (
-        "semblance.toml", "SEMBLANCE_GOLDEN_MINIMUM", "command line", "default",
+        "embassay.toml", "EMBASSAY_GOLDEN_MINIMUM", "command line", "default",
     )  # fmt: skip
     assert told["rrf_c"].startswith("profile ")
 
@@ -42,9 +42,9 @@ def test_the_two_profiles_of_the_spec(tmp_path):
 
 def test_a_file_or_the_environment_may_name_the_profile(tmp_path):
     """The environment's wins; the file's own settings lie below its profile's."""
-    (tmp_path / "semblance.toml").write_text('[golden]\nprofile = "fast"\ndepth = 7\n')
+    (tmp_path / "embassay.toml").write_text('[golden]\nprofile = "fast"\ndepth = 7\n')
     assert settle(tmp_path)["depth"].value == 20
-    told = settle(tmp_path, environment={"SEMBLANCE_GOLDEN_PROFILE": "thorough"})
+    told = settle(tmp_path, environment={"EMBASSAY_GOLDEN_PROFILE": "thorough"})
     assert told["depth"].value == 7
 
 
@@ -72,7 +72,7 @@ def test_the_text_of_a_ranking_wins_over_knobs(tmp_path):
 )
 def test_what_is_wrong_in_a_file_is_said(tmp_path, text, error):
     """Names with the nearest one, values with what they are."""
-    (tmp_path / "semblance.toml").write_text(text)
+    (tmp_path / "embassay.toml").write_text(text)
     with pytest.raises((UsageError, DataError), match=error):
         request_of(settle(tmp_path))
 
@@ -80,8 +80,8 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, text, error):
 @pytest.mark.parametrize(
     ("environment", "error"),
     [
-        ({"SEMBLANCE_GOLDEN_DEPHT": "3"}, "SEMBLANCE_GOLDEN_DEPHT.*SEMBLANCE_GOLDEN_DEPTH"),
-        ({"SEMBLANCE_GOLDEN_DEPTH": "x"}, "SEMBLANCE_GOLDEN_DEPTH is 'x'"),
+        ({"EMBASSAY_GOLDEN_DEPHT": "3"}, "EMBASSAY_GOLDEN_DEPHT.*EMBASSAY_GOLDEN_DEPTH"),
+        ({"EMBASSAY_GOLDEN_DEPTH": "x"}, "EMBASSAY_GOLDEN_DEPTH is 'x'"),
     ],
 )
 def test_what_is_wrong_in_the_environment_is_said(tmp_path, environment, error):

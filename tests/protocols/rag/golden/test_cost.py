@@ -2,10 +2,10 @@
 
 import pytest
 
-from semblance.protocols.rag.golden.cost import calls_for
-from semblance.protocols.rag.golden.request import GoldenRequest
-from semblance.protocols.rag.golden.session import forecast_of, golden
-from semblance.systems.remote import NoCalls, keyless
+from embassay.protocols.rag.golden.cost import calls_for
+from embassay.protocols.rag.golden.request import GoldenRequest
+from embassay.protocols.rag.golden.session import forecast_of, golden
+from embassay.systems.remote import NoCalls, keyless
 
 from .conftest import make_pack
 from .test_session import LOCKS, OPTIONS

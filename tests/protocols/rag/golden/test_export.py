@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.data import open_dataset
-from semblance.data.judged_runs import read_qrels
-from semblance.errors import DataError
-from semblance.protocols.rag.golden.export import CorpusText, Finished, write_export
+from embassay.cli.main import app
+from embassay.data import open_dataset
+from embassay.data.judged_runs import read_qrels
+from embassay.errors import DataError
+from embassay.protocols.rag.golden.export import CorpusText, Finished, write_export
 
 
 def row(doc, grade, rank, final=None, **more):

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError, TextRefused
-from semblance.protocols.rag.golden.grading import grade_all, kept_row, reusable, scored_row
-from semblance.protocols.rag.judges import NoVerdict, Passage, Question, Verdict, about, open_judge
-from semblance.runs.answer_cache import AnswerCache
+from embassay.errors import BudgetExceeded, ModelError, TextRefused
+from embassay.protocols.rag.golden.grading import grade_all, kept_row, reusable, scored_row
+from embassay.protocols.rag.judges import NoVerdict, Passage, Question, Verdict, about, open_judge
+from embassay.runs.answer_cache import AnswerCache
 from stub import StubServer
 from stub.judging import judging
 

@@ -15,16 +15,16 @@ from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.golden.check_file import FinalList, Listed, item_of, read_check, write_check
-from semblance.protocols.rag.golden.checking import Sampling, read_checks, sample_check, score_file
-from semblance.protocols.rag.golden.finals import read_final_lists
-from semblance.protocols.rag.golden.human import draw_questions, score_check
-from semblance.protocols.rag.golden.layout import QueryFolder
-from semblance.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden
-from semblance.runs.files import to_json, write_atomic
-from semblance.runs.folder import RunFolder
+from embassay.cli.main import app
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.golden.check_file import FinalList, Listed, item_of, read_check, write_check
+from embassay.protocols.rag.golden.checking import Sampling, read_checks, sample_check, score_file
+from embassay.protocols.rag.golden.finals import read_final_lists
+from embassay.protocols.rag.golden.human import draw_questions, score_check
+from embassay.protocols.rag.golden.layout import QueryFolder
+from embassay.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden
+from embassay.runs.files import to_json, write_atomic
+from embassay.runs.folder import RunFolder
 
 NASTY = [
     "=1+1",
@@ -306,7 +306,7 @@ def test_the_command_line(run, tmp_path):
     said = runner.invoke(app, ["rag", "check", "sample", str(run), "--share", "1", "--out", str(file)])
     assert said.exit_code == 0, said.output
     assert "5 questions with 30 passages" in said.output
-    assert "semblance rag check score" in said.output
+    assert "embassay rag check score" in said.output
     said = runner.invoke(app, ["rag", "check", "score", str(run), str(file)])
     assert "nothing was changed" in said.output
     rows = rows_of(file)

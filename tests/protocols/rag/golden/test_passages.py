@@ -2,11 +2,11 @@
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.rag.golden.inputs import Document
-from semblance.protocols.rag.golden.options import GoldenOptions
-from semblance.protocols.rag.golden.passages import passages_of
-from semblance.text import open_tokenizer
+from embassay.errors import DataError
+from embassay.protocols.rag.golden.inputs import Document
+from embassay.protocols.rag.golden.options import GoldenOptions
+from embassay.protocols.rag.golden.passages import passages_of
+from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from semblance.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
-from semblance.protocols.rag.golden.ranked import calls_text, checkpoint_text, preview_text, ranked_rows
-from semblance.protocols.rag.golden.ranking_pool import RankingPool
-from semblance.protocols.rag.golden.refinement import Refined, Refinement
-from semblance.protocols.rag.judges import Passage, Question
-from semblance.protocols.rag.judges.simulated import SimulatedJudge
-from semblance.protocols.rag.ranking import Candidate, Ranking
-from semblance.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
+from embassay.protocols.rag.golden.ranked import calls_text, checkpoint_text, preview_text, ranked_rows
+from embassay.protocols.rag.golden.ranking_pool import RankingPool
+from embassay.protocols.rag.golden.refinement import Refined, Refinement
+from embassay.protocols.rag.judges import Passage, Question
+from embassay.protocols.rag.judges.simulated import SimulatedJudge
+from embassay.protocols.rag.ranking import Candidate, Ranking
+from embassay.protocols.rag.ranking.engines import ENGINES
 
 POOL = RankingPool.of(
     Question("Q1", "What is\na | pipe <b>?"),

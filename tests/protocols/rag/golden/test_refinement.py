@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError, Unanswered
-from semblance.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
-from semblance.protocols.rag.golden.ranking_pool import RankingPool
-from semblance.protocols.rag.golden.refinement import Hooks, Refined, Refinement, refine
-from semblance.protocols.rag.judges import Ordering, Passage, Question, Verdict
-from semblance.protocols.rag.ranking import Call, Candidate, Engine, Ranker
-from semblance.protocols.rag.ranking.engines import ENGINES
-from semblance.randomness import generator
-from semblance.runs.many_calls import Failure
+from embassay.errors import BudgetExceeded, ModelError, Unanswered
+from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
+from embassay.protocols.rag.golden.ranking_pool import RankingPool
+from embassay.protocols.rag.golden.refinement import Hooks, Refined, Refinement, refine
+from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict
+from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
+from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.randomness import generator
+from embassay.runs.many_calls import Failure
 
 LOCKS = "locks:stability_turns=4"
 
@@ -135,7 +135,7 @@ class PairsRanker(Ranker):
         self.rounds += 1
 
     def ranking(self) -> Any:
-        from semblance.protocols.rag.ranking import Ranking
+        from embassay.protocols.rag.ranking import Ranking
 
         order = tuple(sorted(range(self.n), key=lambda i: -self.wins[i]))
         return Ranking(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
-from semblance.protocols.rag.golden.repeatability import (
+from embassay.protocols.rag.golden.repeatability import (
     FirstOrder,
     Second,
     discordance,
@@ -23,8 +23,8 @@ from semblance.protocols.rag.golden.repeatability import (
     swapped,
     weighted_kappa,
 )
-from semblance.protocols.rag.judges import Passage, Question
-from semblance.protocols.rag.judges.simulated import Noise, SimulatedJudge
+from embassay.protocols.rag.judges import Passage, Question
+from embassay.protocols.rag.judges.simulated import Noise, SimulatedJudge
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=80)
 

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.golden import session, stages
-from semblance.protocols.rag.golden.layout import STAGES
-from semblance.protocols.rag.golden.options import GoldenOptions
-from semblance.protocols.rag.golden.stages import read_rows
-from semblance.protocols.rag.golden.summary import read_golden
-from semblance.protocols.rag.golden.work import Encoder
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.golden import session, stages
+from embassay.protocols.rag.golden.layout import STAGES
+from embassay.protocols.rag.golden.options import GoldenOptions
+from embassay.protocols.rag.golden.stages import read_rows
+from embassay.protocols.rag.golden.summary import read_golden
+from embassay.protocols.rag.golden.work import Encoder
 
 from .conftest import SUBJECTS, artefacts, make_pack
 
@@ -100,7 +100,7 @@ def test_every_stage_leaves_what_the_spec_says(whole):
 def test_the_vector_reads_back_as_it_was(whole):
     """The shortest decimals that are the same float32."""
     found = json.loads((whole / "q02" / "s1_rewrites" / "q02.json").read_text())["embedding"]
-    from semblance.systems.encoders.wordllama import WordLlama
+    from embassay.systems.encoders.wordllama import WordLlama
 
     own = WordLlama().encode(["What is known of bees?"], role="query")[0]
     assert np.array_equal(np.array(found, dtype=np.float32), own)
@@ -399,11 +399,11 @@ def test_a_folder_of_another_run_is_left_alone(pack, tmp_path):
 
 
 def test_it_is_called_from_python(pack, tmp_path):
-    """`sb.rag.golden(...)`, whatever was imported before."""
-    import semblance as sb
+    """`eb.rag.golden(...)`, whatever was imported before."""
+    import embassay as eb
 
-    run = sb.rag.golden(
-        "wordllama", pack.judge(), out=tmp_path / "run", ranking="grades", options=sb.rag.GoldenOptions(depth=8),
+    run = eb.rag.golden(
+        "wordllama", pack.judge(), out=tmp_path / "run", ranking="grades", options=eb.rag.GoldenOptions(depth=8),
         limit=1, **pack.arguments,
     )  # fmt: skip
     assert run.manifest["status"] == "finished"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.rag.golden import stages
-from semblance.protocols.rag.golden.layout import STAGES, QueryFolder
+from embassay.errors import DataError
+from embassay.protocols.rag.golden import stages
+from embassay.protocols.rag.golden.layout import STAGES, QueryFolder
 
 
 class Copies:

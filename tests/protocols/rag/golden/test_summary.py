@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.rag.golden.summary import (
+from embassay.errors import DataError
+from embassay.protocols.rag.golden.summary import (
     Answers,
     Contradictions,
     Figure,

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from semblance.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
-from semblance.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, open_judge
-from semblance.protocols.rag.judges.chat import ChatJudge, ChatOptions
-from semblance.runs.cached_chat import CachedChat
-from semblance.systems.remote import Ledger
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
+from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, open_judge
+from embassay.protocols.rag.judges.chat import ChatJudge, ChatOptions
+from embassay.runs.cached_chat import CachedChat
+from embassay.systems.remote import Ledger
 from stub import Faults, StubServer
 from stub.judging import MALFORMED, judging
 from stub.said import Model

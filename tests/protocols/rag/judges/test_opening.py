@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.judges import JUDGES, about, is_remote, open_judge
-from semblance.protocols.rag.judges.chat import ChatJudge
+from embassay.errors import UsageError
+from embassay.protocols.rag.judges import JUDGES, about, is_remote, open_judge
+from embassay.protocols.rag.judges.chat import ChatJudge
 
 
 def test_a_language_model_is_a_judge_as_it_stands():

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from semblance.cli.main import app
-from semblance.protocols.rag.judges import Passage, Question
-from semblance.protocols.rag.judges.prompts import KINDS, VERSION, grade_messages, order_messages, prompt
+from embassay.cli.main import app
+from embassay.protocols.rag.judges import Passage, Question
+from embassay.protocols.rag.judges.prompts import KINDS, VERSION, grade_messages, order_messages, prompt
 
 IDENTITIES = {"grade": "grade@1:d9f48c149b7f", "order": "order@1:2e2c0ff2c9d5"}
 """Whoever changes a word changes these, and with them the identity of every judge: then raise VERSION too."""
@@ -75,7 +75,7 @@ def test_equal_texts_are_asked_in_equal_words():
 
 
 def test_they_can_be_read():
-    """`semblance rag prompts` shows every word, with the digests that results carry."""
+    """`embassay rag prompts` shows every word, with the digests that results carry."""
     said = CliRunner().invoke(app, ["rag", "prompts"])
     assert said.exit_code == 0
     for kind in KINDS:

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from semblance.errors import DataError, Unanswered, UsageError
-from semblance.protocols.rag.judges import Passage, Question, open_judge
+from embassay.errors import DataError, Unanswered, UsageError
+from embassay.protocols.rag.judges import Passage, Question, open_judge
 
 Q = Question("1", "Why?")
 A, B, C = (Passage(name, name) for name in "abc")

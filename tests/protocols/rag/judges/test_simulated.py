@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
-from semblance.protocols.rag.judges.prompts import labels
-from semblance.protocols.rag.judges.reading import Malformed, grade_of, order_of
-from semblance.protocols.rag.judges.simulated import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
+from embassay.protocols.rag.judges.prompts import labels
+from embassay.protocols.rag.judges.reading import Malformed, grade_of, order_of
+from embassay.protocols.rag.judges.simulated import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
 
 Q = Question("q", "Why?")
 GRADES = {"q": {f"d{i}": 1 + i % 5 for i in range(40)}}

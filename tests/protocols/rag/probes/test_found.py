@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.measures import n_recall, ndcg, ra_nwg
-from semblance.protocols.rag.probes.found import GAIN, NDCG, RECALL, counts_of, firsts, graded_top, values
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.measures import n_recall, ndcg, ra_nwg
+from embassay.protocols.rag.probes.found import GAIN, NDCG, RECALL, counts_of, firsts, graded_top, values
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 @given(arrays(np.int8, (2, 14), elements=st.integers(1, 5)), st.integers(1, 14))

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import BudgetExceeded, UsageError
-from semblance.report.rag.probes.terminal import render_probe
+import embassay as eb
+from embassay.errors import BudgetExceeded, UsageError
+from embassay.report.rag.probes.terminal import render_probe
 from stub import StubServer
 from stub.wire import Problem
 
@@ -27,7 +27,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def probe(out: Path, server: StubServer, price: str = "price=0&price_output=0", **more: Any) -> Any:
     rewriter = f"llm:openai:m?base_url={server.url}/v1&{price}"
-    return sb.rag.probe_noise(
+    return eb.rag.probe_noise(
         ["bm25", "jaccard"], out=out, rewriters=["rules", rewriter], **{**SMALL, **more}
     )
 

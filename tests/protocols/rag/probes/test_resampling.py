@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.probes.resampling import ProbeContext
-from semblance.text import open_tokenizer
+from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import UsageError
-from semblance.protocols.session import Silent
-from semblance.runs.cells import Cell
+import embassay as eb
+from embassay.errors import UsageError
+from embassay.protocols.session import Silent
+from embassay.runs.cells import Cell
 from stub import StubServer
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -31,11 +31,11 @@ class Stops(Silent):
 
 
 def names(out: Path, **more: Any) -> Any:
-    return sb.rag.probe_names(["bm25", "jaccard"], out=out, **{**SMALL, **more})
+    return eb.rag.probe_names(["bm25", "jaccard"], out=out, **{**SMALL, **more})
 
 
 def noise(out: Path, **more: Any) -> Any:
-    return sb.rag.probe_noise(["bm25", "jaccard"], out=out, **{**SMALL, **more})
+    return eb.rag.probe_noise(["bm25", "jaccard"], out=out, **{**SMALL, **more})
 
 
 def files(path: Path) -> dict[str, bytes]:
@@ -92,7 +92,7 @@ def test_rows_and_tables_of_names(tmp_path: Path) -> None:
 
 def test_chosen_conditions_and_languages(tmp_path: Path) -> None:
     """Identities of an ablation do not depend on what else is asked for, but for a metric that looks at the batch."""
-    alone = sb.rag.probe_names(
+    alone = eb.rag.probe_names(
         ["jaccard"], out=tmp_path / "alone", langs=["fr"], conditions=["initials_form"], **SMALL
     ).results
     beside = names(tmp_path / "beside").results
@@ -140,7 +140,7 @@ def test_a_system_that_fails_does_not_stop_the_others(
 
     with StubServer(check=broken) as server:
         spec = f"openai:x?base_url={server.url}/v1&dimensions=8&price=0"
-        run = sb.rag.probe_names([spec, "jaccard"], out=tmp_path / "run", langs=["en"], **SMALL)
+        run = eb.rag.probe_names([spec, "jaccard"], out=tmp_path / "run", langs=["en"], **SMALL)
     status = {cell["system"]: cell["status"] for cell in run.manifest["cells"]}
     assert sorted(status.values()) == ["done", "failed"]
     failed = run.results.filter(
@@ -157,7 +157,7 @@ def test_own_lists_are_other_data(tmp_path: Path) -> None:
     topics = tmp_path / "topics.txt"
     topics.write_text("fission\nengines\nlight\n")
     arguments = {**SMALL, "people": people, "topics": topics, "langs": ["fr"]}
-    run = sb.rag.probe_names(["jaccard"], out=tmp_path / "run", **arguments)
+    run = eb.rag.probe_names(["jaccard"], out=tmp_path / "run", **arguments)
     assert set(run.results["dataset"]) == {"own-fr"}
-    noisy = sb.rag.probe_noise(["jaccard"], out=tmp_path / "noise", **arguments)
+    noisy = eb.rag.probe_noise(["jaccard"], out=tmp_path / "noise", **arguments)
     assert set(noisy.results["dataset"]) == {"own-fr"}

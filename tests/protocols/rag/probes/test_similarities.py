@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from semblance.protocols.rag.probes.similarities import similarities
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.rag.probes.similarities import similarities
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 
 class Unsteady:

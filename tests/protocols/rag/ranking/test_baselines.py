@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.ranking import Call, Candidate
-from semblance.protocols.rag.ranking.answers import is_answer
-from semblance.protocols.rag.ranking.engines import ENGINES
-from semblance.protocols.rag.ranking.grades import Grades
-from semblance.protocols.rag.ranking.single_shot import SingleShot
+from embassay.errors import UsageError
+from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.rag.ranking.answers import is_answer
+from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.ranking.grades import Grades
+from embassay.protocols.rag.ranking.single_shot import SingleShot
 
 POOL = [Candidate("c", 3, 3), Candidate("a", 5, 2), Candidate("b", 3, 1), Candidate("d", None, 4)]
 SPECS = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.ranking.repeats import Repeats, compare_repeats, mean_of
+from embassay.errors import UsageError
+from embassay.protocols.rag.ranking.repeats import Repeats, compare_repeats, mean_of
 
 
 def test_by_hand() -> None:

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from semblance.protocols.rag.ranking import Call, Candidate
-from semblance.protocols.rag.ranking.report import (
+from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.rag.ranking.report import (
     Judged,
     consistency,
     exposure,
@@ -16,7 +16,7 @@ from semblance.protocols.rag.ranking.report import (
     judge_notes,
     place_gains,
 )
-from semblance.protocols.rag.ranking.report.plackett_luce import fit
+from embassay.protocols.rag.ranking.report.plackett_luce import fit
 
 
 def answers(

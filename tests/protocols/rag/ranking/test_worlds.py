@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.ranking import Ranking
-from semblance.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.ranking import Ranking
+from embassay.protocols.rag.ranking.engines import ENGINES
 
 ROOT = Path(__file__).parents[4]
 

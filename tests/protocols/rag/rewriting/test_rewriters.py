@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from semblance.errors import ModelError, Unanswered, UsageError
-from semblance.protocols.rag.judges.contract import Question
-from semblance.protocols.rag.rewriting import REWRITERS, about, open_rewriter
-from semblance.protocols.rag.rewriting.llm import ChatRewriter, Malformed, RewriteOptions, rewriting_of
-from semblance.runs.cached_chat import CachedChat
+from embassay.errors import ModelError, Unanswered, UsageError
+from embassay.protocols.rag.judges.contract import Question
+from embassay.protocols.rag.rewriting import REWRITERS, about, open_rewriter
+from embassay.protocols.rag.rewriting.llm import ChatRewriter, Malformed, RewriteOptions, rewriting_of
+from embassay.runs.cached_chat import CachedChat
 from stub import StubServer
 from stub.said import Model
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.rag.rewriting.phrases import open_phrases, read_phrases
-from semblance.protocols.rag.rewriting.rules import rewrite_by_rules
+from embassay.protocols.rag.rewriting.phrases import open_phrases, read_phrases
+from embassay.protocols.rag.rewriting.rules import rewrite_by_rules
 
 NOISE = Path(__file__).parent / "noise"
 QUESTIONS = {
@@ -173,7 +173,7 @@ def test_clean_questions_are_left_alone(root: Path, collection: str) -> None:
 
 def test_the_sample_is_left_alone(root: Path) -> None:
     """Nor one of the sample's questions, in their own words and in others."""
-    path = root / "src" / "semblance" / "data" / "sample" / "questions.jsonl"
+    path = root / "src" / "embassay" / "data" / "sample" / "questions.jsonl"
     rows = map(json.loads, path.read_text("utf-8").splitlines())
     texts = [text for row in rows for text in (row["text"], *row["paraphrases"])]
     assert [text for text in texts if rewrite_by_rules(text) != text] == []

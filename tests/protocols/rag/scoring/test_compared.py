@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.protocols.rag.scoring.record import Score
-from semblance.stats import bootstrap_ci, holm, paired_bootstrap, randomization_test
+import embassay as eb
+from embassay.protocols.rag.scoring.record import Score
+from embassay.stats import bootstrap_ci, holm, paired_bootstrap, randomization_test
 from stub.ranked import qrels, run
 
 JUDGED = qrels(150)
@@ -24,17 +24,17 @@ MEASURES = ["RA-nWG@10", "Harm@10", "N-Recall5@10", "%PROC@10"]
 
 
 @pytest.fixture(scope="module")
-def found() -> sb.rag.Scoring:
-    return sb.rag.score(JUDGED, RUNS, measures=MEASURES, resamples=4000, seed=5)
+def found() -> eb.rag.Scoring:
+    return eb.rag.score(JUDGED, RUNS, measures=MEASURES, resamples=4000, seed=5)
 
 
-def values(found: sb.rag.Scoring, name: str, measure: str) -> np.ndarray:
+def values(found: eb.rag.Scoring, name: str, measure: str) -> np.ndarray:
     frame = found.per_query.filter(pl.col("run") == name, pl.col("measure") == measure)
     return frame["value"].fill_null(np.nan).to_numpy()
 
 
 @pytest.mark.parametrize("measure", ["RA-nWG@10", "Harm@10"])
-def test_intervals_are_those_of_the_bootstrap(found: sb.rag.Scoring, measure: str) -> None:
+def test_intervals_are_those_of_the_bootstrap(found: eb.rag.Scoring, measure: str) -> None:
     """Where a measure is defined for all queries they are those of `bootstrap_ci`; else close to those without them."""
     for name in RUNS:
         known = values(found, name, measure)
@@ -46,7 +46,7 @@ def test_intervals_are_those_of_the_bootstrap(found: sb.rag.Scoring, measure: st
         assert (value.low, value.high) == pytest.approx((whole.low, whole.high), abs=1e-12 if exact else 0.01)
 
 
-def test_pairs_are_those_of_the_paired_bootstrap(found: sb.rag.Scoring) -> None:
+def test_pairs_are_those_of_the_paired_bootstrap(found: eb.rag.Scoring) -> None:
     """Difference, interval and p; adjusted by Holm over the pairs of the measure."""
     comparison = found.record.comparison("Harm@10")
     assert comparison is not None
@@ -59,7 +59,7 @@ def test_pairs_are_those_of_the_paired_bootstrap(found: sb.rag.Scoring) -> None:
     assert [pair.p_adjusted for pair in comparison.pairs] == holm([pair.p for pair in comparison.pairs])
 
 
-def test_ranks_follow_from_the_tests(found: sb.rag.Scoring) -> None:
+def test_ranks_follow_from_the_tests(found: eb.rag.Scoring) -> None:
     """Best first; a rank is a range where the tests leave it open."""
     comparison = found.record.comparison("RA-nWG@10")
     assert comparison is not None
@@ -70,7 +70,7 @@ def test_ranks_follow_from_the_tests(found: sb.rag.Scoring) -> None:
     assert {pair.better for pair in comparison.pairs if {pair.a, pair.b} == {"fair", "same"}} == {""}
 
 
-def test_where_lower_is_better_the_lower_one_wins(found: sb.rag.Scoring) -> None:
+def test_where_lower_is_better_the_lower_one_wins(found: eb.rag.Scoring) -> None:
     """Harm: the run that beats another has less of it."""
     comparison = found.record.comparison("Harm@10")
     assert comparison is not None
@@ -80,7 +80,7 @@ def test_where_lower_is_better_the_lower_one_wins(found: sb.rag.Scoring) -> None
     assert any(pair.better for pair in comparison.pairs)
 
 
-def test_the_verdict_names_who_may_be_first(found: sb.rag.Scoring) -> None:
+def test_the_verdict_names_who_may_be_first(found: eb.rag.Scoring) -> None:
     """And its numbers are those of the pair."""
     assert found.verdict == "good beats every other run on RA-nWG@10"
     assert "the next, by" in found.record.lede[0]
@@ -88,7 +88,7 @@ def test_the_verdict_names_who_may_be_first(found: sb.rag.Scoring) -> None:
 
 def test_equal_runs_cannot_be_told_apart() -> None:
     """A run against itself differs by nothing, with p 1."""
-    found = sb.rag.score(
+    found = eb.rag.score(
         JUDGED, {"a": RUNS["fair"], "b": RUNS["fair"]}, measures=["RA-nWG@10"], resamples=500
     )
     comparison = found.record.comparison("RA-nWG@10")
@@ -100,7 +100,7 @@ def test_equal_runs_cannot_be_told_apart() -> None:
 
 def test_the_randomisation_test() -> None:
     """An option: the p of random signs, none for ratios."""
-    found = sb.rag.score(
+    found = eb.rag.score(
         JUDGED, {name: RUNS[name] for name in ("fair", "same", "poor")}, measures=MEASURES, test="randomization",
         resamples=5000,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def test_the_randomisation_test() -> None:
 def test_too_few_resamples_are_said() -> None:
     """With many pairs, few resamples cannot reach significance after the correction."""
     runs = {f"r{i}": RUNS["fair"] for i in range(6)}
-    found = sb.rag.score(JUDGED, runs, measures=["Harm@10"], resamples=500)
+    found = eb.rag.score(JUDGED, runs, measures=["Harm@10"], resamples=500)
     assert any(
         "15 pairs of runs 500 resamples cannot tell any two apart" in note.text for note in found.record.notes
     )
@@ -131,7 +131,7 @@ def test_undefined_on_either_side_is_left_out_of_both() -> None:
     judged = {f"q{i}": {"a": 5, "b": 1} for i in range(30)}
     full = {query: ["a"] for query in judged}
     half = {query: ["b"] for query in list(judged)[:20]}
-    found = sb.rag.score(judged, {"full": full, "half": half}, measures=["Judged@1", "R@1"], resamples=500)
+    found = eb.rag.score(judged, {"full": full, "half": half}, measures=["Judged@1", "R@1"], resamples=500)
     comparison = found.record.comparison("Judged@1")
     assert comparison is not None
     assert [pair.n for pair in comparison.pairs] == [20]
@@ -140,7 +140,7 @@ def test_undefined_on_either_side_is_left_out_of_both() -> None:
     assert [(pair.n, pair.difference) for pair in recall.pairs] == [(30, 1.0)]
 
 
-def test_pairs_are_best_first(found: sb.rag.Scoring) -> None:
+def test_pairs_are_best_first(found: eb.rag.Scoring) -> None:
     """So that the first is of the two best."""
     score: Score = found.record
     for comparison in score.comparisons:

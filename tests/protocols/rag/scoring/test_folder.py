@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.errors import DataError, UsageError
-from semblance.protocols.outcome import Run
-from semblance.protocols.rag.scoring.record import SCHEMA, read_score, write_score
-from semblance.runs.folder import RunFolder
+import embassay as eb
+from embassay.errors import DataError, UsageError
+from embassay.protocols.outcome import Run
+from embassay.protocols.rag.scoring.record import SCHEMA, read_score, write_score
+from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
 JUDGED = qrels(12)
@@ -21,11 +21,11 @@ ARGUMENTS = {"resamples": 100, "sensitivity": True}
 
 
 @pytest.fixture(scope="module")
-def scoring(tmp_path_factory: pytest.TempPathFactory) -> sb.rag.Scoring:
-    return sb.rag.score(JUDGED, RUNS, out=tmp_path_factory.mktemp("runs") / "s", **ARGUMENTS)  # type: ignore[arg-type]
+def scoring(tmp_path_factory: pytest.TempPathFactory) -> eb.rag.Scoring:
+    return eb.rag.score(JUDGED, RUNS, out=tmp_path_factory.mktemp("runs") / "s", **ARGUMENTS)  # type: ignore[arg-type]
 
 
-def test_the_folder_has_everything(scoring: sb.rag.Scoring) -> None:
+def test_the_folder_has_everything(scoring: eb.rag.Scoring) -> None:
     """Manifest, results, items, comparisons, tables and the record."""
     assert scoring.path is not None
     names = {str(path.relative_to(scoring.path)) for path in scoring.path.rglob("*") if path.is_file()}
@@ -40,13 +40,13 @@ def test_the_folder_has_everything(scoring: sb.rag.Scoring) -> None:
     assert [cell["system"] for cell in manifest["cells"]] == list(RUNS)
 
 
-def test_the_record_comes_back_as_it_was(scoring: sb.rag.Scoring) -> None:
+def test_the_record_comes_back_as_it_was(scoring: eb.rag.Scoring) -> None:
     """Reading undoes writing, every field with its type."""
     assert scoring.path is not None
     assert read_score(scoring.path / "score.json") == scoring.record
 
 
-def test_values_in_the_folder_are_those_of_the_record(scoring: sb.rag.Scoring) -> None:
+def test_values_in_the_folder_are_those_of_the_record(scoring: eb.rag.Scoring) -> None:
     """Results, tables, items and comparisons say the same."""
     assert scoring.path is not None
     rows = RunFolder(scoring.path).read_results()
@@ -64,7 +64,7 @@ def test_values_in_the_folder_are_those_of_the_record(scoring: sb.rag.Scoring) -
     assert items.columns == ["item_id", "variant", "measure", "value", "reason"]
 
 
-def test_runs_can_be_compared_as_in_other_runs(scoring: sb.rag.Scoring) -> None:
+def test_runs_can_be_compared_as_in_other_runs(scoring: eb.rag.Scoring) -> None:
     """By the headline under the task's name, and by every measure under its own."""
     assert scoring.path is not None
     headline = Run(scoring.path).compare("one", "two/b", "score")
@@ -74,21 +74,21 @@ def test_runs_can_be_compared_as_in_other_runs(scoring: sb.rag.Scoring) -> None:
     assert abs(headline["difference"]) == abs(comparison.pairs[0].difference)
 
 
-def test_the_same_arguments_write_it_anew(scoring: sb.rag.Scoring) -> None:
+def test_the_same_arguments_write_it_anew(scoring: eb.rag.Scoring) -> None:
     """Others are refused, and nothing is touched."""
     assert scoring.path is not None
     before = (scoring.path / "score.json").read_bytes()
-    sb.rag.score(JUDGED, RUNS, out=scoring.path, **ARGUMENTS)  # type: ignore[arg-type]
+    eb.rag.score(JUDGED, RUNS, out=scoring.path, **ARGUMENTS)  # type: ignore[arg-type]
     assert (scoring.path / "score.json").read_bytes() == before
     with pytest.raises(UsageError, match="other arguments: resamples was 100, now 200"):
-        sb.rag.score(JUDGED, RUNS, out=scoring.path, resamples=200, sensitivity=True)
+        eb.rag.score(JUDGED, RUNS, out=scoring.path, resamples=200, sensitivity=True)
     assert (scoring.path / "score.json").read_bytes() == before
 
 
 def test_a_failed_scoring_leaves_no_folder(tmp_path: Path) -> None:
     """What is wrong with the files is said before anything is written."""
     with pytest.raises(DataError):
-        sb.rag.score({"q": {"a": 9}}, {"r": {"q": ["a"]}}, out=tmp_path / "s")
+        eb.rag.score({"q": {"a": 9}}, {"r": {"q": ["a"]}}, out=tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
@@ -100,7 +100,7 @@ def test_a_failed_scoring_leaves_no_folder(tmp_path: Path) -> None:
         (lambda plain: [plain], "cannot be read"),
     ],
 )
-def test_a_damaged_record(scoring: sb.rag.Scoring, tmp_path: Path, change: object, says: str) -> None:
+def test_a_damaged_record(scoring: eb.rag.Scoring, tmp_path: Path, change: object, says: str) -> None:
     """One line, and what to do."""
     path = tmp_path / "score.json"
     write_score(path, scoring.record)

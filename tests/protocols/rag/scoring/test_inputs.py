@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import semblance as sb
-from semblance.data.grades import GRADE_MAPS, fitting_map, grade_map
-from semblance.data.judged_runs import read_qrels
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.scoring.answers import read_answers
-from semblance.protocols.rag.scoring.inputs import read_inputs
-from semblance.protocols.rag.scoring.judgements import counts_by_grade, graded
-from semblance.protocols.rag.scoring.request import ScoreRequest, named_path, stem
+import embassay as eb
+from embassay.data.grades import GRADE_MAPS, fitting_map, grade_map
+from embassay.data.judged_runs import read_qrels
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.scoring.answers import read_answers
+from embassay.protocols.rag.scoring.inputs import read_inputs
+from embassay.protocols.rag.scoring.judgements import counts_by_grade, graded
+from embassay.protocols.rag.scoring.request import ScoreRequest, named_path, stem
 
 
 def qrels_file(folder: Path, *values: object) -> Path:
@@ -93,7 +93,7 @@ def test_judged_twice(tmp_path: Path) -> None:
 def test_runs_without_a_judged_query() -> None:
     """They do not belong together; an id of each says why."""
     with pytest.raises(DataError, match=r"no query of the run is judged \(expected .*'1'; found 'q1'\)"):
-        sb.rag.score({"1": {"a": 5}}, {"r": {"q1": ["a"]}})
+        eb.rag.score({"1": {"a": 5}}, {"r": {"q1": ["a"]}})
 
 
 def test_names_of_runs(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_python_takes_what_it_says(tmp_path: Path) -> None:
     """Paths, mappings and frames, one run or several."""
     (tmp_path / "q.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t5\n")
     (tmp_path / "r.trec").write_text("q Q0 a 1 1 t\n")
-    one = sb.rag.score(tmp_path / "q.tsv", tmp_path / "r.trec", measures=["R@1"], resamples=50)
+    one = eb.rag.score(tmp_path / "q.tsv", tmp_path / "r.trec", measures=["R@1"], resamples=50)
     several = [tmp_path / "r.trec", f"x={tmp_path / 'r.trec'}"]
-    two = sb.rag.score(str(tmp_path / "q.tsv"), several, measures=["R@1"], resamples=50)
+    two = eb.rag.score(str(tmp_path / "q.tsv"), several, measures=["R@1"], resamples=50)
     assert one.values["value"].to_list() == [1.0]
     assert two.values["run"].to_list() == ["r", "x"]
     assert len(two.pairs) == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import semblance as sb
-from semblance import measures
+import embassay as eb
+from embassay import measures
 from stub.ranked import qrels, run
 
 
@@ -15,7 +15,7 @@ def test_likeness_is_that_of_the_measures() -> None:
     judged = qrels(25)
     a, b = run(judged, 1), run(judged, 2, depth=7)
     b = {query: scores for query, scores in b.items() if query != "q3"}
-    found = sb.rag.score(judged, {"a": a, "b": b}, measures=["Harm"], cutoffs=[5, 10], resamples=300)
+    found = eb.rag.score(judged, {"a": a, "b": b}, measures=["Harm"], cutoffs=[5, 10], resamples=300)
     lists = {query: a[query] for query in judged}, {query: b.get(query, {}) for query in judged}
     for one in found.record.likeness:
         overlap = measures.overlap(*lists, one.cutoff)
@@ -29,7 +29,7 @@ def test_likeness_is_that_of_the_measures() -> None:
 
 def test_nothing_in_common_has_no_tau() -> None:
     """Overlap 0 is a value; an order of nothing is none."""
-    found = sb.rag.score(
+    found = eb.rag.score(
         {"q": {"a": 5}}, {"x": {"q": ["a"]}, "y": {"q": ["b"]}}, measures=["Harm@2"], resamples=50
     )
     [one] = found.record.likeness

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import semblance as sb
-from semblance.protocols.numbers import score as printed
-from semblance.protocols.rag.scoring.record import Evidence, Score
-from semblance.protocols.rag.scoring.words import percent
+import embassay as eb
+from embassay.protocols.numbers import score as printed
+from embassay.protocols.rag.scoring.record import Evidence, Score
+from embassay.protocols.rag.scoring.words import percent
 from stub.ranked import qrels, run
 
 K = 5
@@ -36,7 +36,7 @@ def lists(draw: int, good: int, first: bool, depth: int = 20) -> dict[str, list[
 
 
 def reading(runs: dict[str, object], **arguments: object) -> Score:
-    return sb.rag.score(JUDGED, runs, measures=[f"RA-nWG@{K}"], resamples=500, **arguments).record  # type: ignore[arg-type]
+    return eb.rag.score(JUDGED, runs, measures=[f"RA-nWG@{K}"], resamples=500, **arguments).record  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_finding_holds_with_its_interval() -> None:
     for seed in range(25):
         judged = qrels(25, seed)
         retrieved = run(judged, seed, depth=12 + 2 * seed, skill=0.2 * (seed % 4))
-        score = sb.rag.score(judged, {"r": retrieved}, cutoffs=[5], resamples=300).record
+        score = eb.rag.score(judged, {"r": retrieved}, cutoffs=[5], resamples=300).record
         for one in score.readings:
             [excess] = [each for each in one.evidence if each.what == "ordering less pool@5"]
             assert excess.low is not None
@@ -128,7 +128,7 @@ def test_depth() -> None:
     good, bad = list(grades)[:10], list(grades)[10:]
     for retrieved, status in ((bad[:60] + good, "does not hold"), (good + bad, "holds")):
         runs = {"r": dict.fromkeys(judged, retrieved)}
-        score = sb.rag.score(judged, runs, measures=["RA-nWG@10"], resamples=200).record
+        score = eb.rag.score(judged, runs, measures=["RA-nWG@10"], resamples=200).record
         [found] = [one for one in score.guidance if one.knob == "depth"]
         assert found.status == status
         assert found.text.startswith("50 candidates for @10: cutting r there loses")
@@ -192,7 +192,7 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
     judged = qrels(40)
     runs = {name: run(judged, len(name), skill=2 - len(name) / 2, levels=4) for name in ("x", "yy", "zzz")}
     del runs["yy"]["q7"]
-    score = sb.rag.score(judged, runs, resamples=400, sensitivity=True).record
+    score = eb.rag.score(judged, runs, resamples=400, sensitivity=True).record
     known = numbers(score) | {
         "0.2",
         "1",
@@ -216,7 +216,7 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
 
 def test_evidence_in_words() -> None:
     """An interval follows its number; %PROC is a percentage."""
-    from semblance.protocols.rag.scoring.words import told
+    from embassay.protocols.rag.scoring.words import told
 
     assert told(Evidence("PROC@10", 0.5, 0.4, 0.6)) == "0.500 (0.400–0.600)"
     assert told(Evidence("%PROC@10", 0.5, 0.4, 0.6)) == "50.0% (40.0–60.0%)"
@@ -236,7 +236,7 @@ def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:
         }
         for name, noise in (("dense", 1.0), ("bm25", 2.0))
     }
-    record = sb.rag.score(judged, runs, cutoffs=(5, 10), resamples=300).record
+    record = eb.rag.score(judged, runs, cutoffs=(5, 10), resamples=300).record
     hybrid = [gain for one in record.guidance if one.knob == "hybrid" for gain in one.evidence]
     assert hybrid
     assert "NaN" not in json.dumps(record.as_dict())

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 import pytrec_eval
 
-import semblance as sb
-from semblance import measures
-from semblance.data import open_dataset
-from semblance.errors import DataError, UsageError
+import embassay as eb
+from embassay import measures
+from embassay.data import open_dataset
+from embassay.errors import DataError, UsageError
 from stub.ranked import Qrels, Run, qrels, run
 
 ROOT = Path(__file__).parents[4]
@@ -25,13 +25,13 @@ TREC = {
 FAST = {"resamples": 200}
 
 
-def by_query(scoring: sb.rag.Scoring, run: str, measure: str) -> dict[str, float | None]:
+def by_query(scoring: eb.rag.Scoring, run: str, measure: str) -> dict[str, float | None]:
     """The values of a run by query."""
     frame = scoring.per_query.filter(pl.col("run") == run, pl.col("measure") == measure)
     return dict(zip(frame["query_id"], frame["value"], strict=True))
 
 
-def assert_as_trec_eval(scoring: sb.rag.Scoring, name: str, judged: Qrels, retrieved: Run) -> None:
+def assert_as_trec_eval(scoring: eb.rag.Scoring, name: str, judged: Qrels, retrieved: Run) -> None:
     """Classic measures of a run equal pytrec-eval's with gain = grade - 1 and relevant from grade 4 on, query by query;
     where no document is relevant, ours is undefined."""
     gains = {query: {doc: grade - 1 for doc, grade in docs.items()} for query, docs in judged.items()}
@@ -54,7 +54,7 @@ def test_classic_measures_are_those_of_trec_eval(levels: int | None) -> None:
     """Also where many scores are equal, and the order of ids decides."""
     judged = qrels()
     retrieved = run(judged, 1, levels=levels)
-    found = sb.rag.score(judged, {"r": retrieved}, measures=list(TREC), **FAST)
+    found = eb.rag.score(judged, {"r": retrieved}, measures=list(TREC), **FAST)
     assert_as_trec_eval(found, "r", judged, retrieved)
 
 
@@ -74,7 +74,7 @@ def test_set_measures_are_those_of_the_measures() -> None:
     """The columnar way gives what `grade` and the measures give on mappings."""
     judged = qrels()
     runs = {name: run(judged, seed, levels=3) for seed, name in enumerate("ab")}
-    found = sb.rag.score(judged, runs, measures=SETS, **FAST)
+    found = eb.rag.score(judged, runs, measures=SETS, **FAST)
     for name, retrieved in runs.items():
         expected = measures.evaluate_graded(SETS, measures.grade(judged, retrieved))
         for measure, values in expected.items():
@@ -88,7 +88,7 @@ def test_pools() -> None:
     runs = {name: run(judged, seed) for seed, name in enumerate("ab")}
     pools = [run(judged, seed, depth=45) for seed in (7, 8)]
     for given in (pools[:1], pools):
-        found = sb.rag.score(judged, runs, pools=given, measures=["PROC@10"], **FAST)
+        found = eb.rag.score(judged, runs, pools=given, measures=["PROC@10"], **FAST)
         for i, (name, retrieved) in enumerate(runs.items()):
             graded = measures.grade(judged, retrieved, given[min(i, len(given) - 1)])
             values = measures.evaluate_graded(["PROC@10"], graded)["PROC@10"]
@@ -101,7 +101,7 @@ def test_percent_proc_is_the_ratio_of_means() -> None:
     judged = qrels()
     retrieved = run(judged, 1)
     names = ["%PROC@10", "%PROC_NR4@10", "%PROC(of='Precision4+')@5"]
-    found = sb.rag.score(judged, {"r": retrieved}, measures=names, **FAST)
+    found = eb.rag.score(judged, {"r": retrieved}, measures=names, **FAST)
     graded = measures.grade(judged, retrieved)
     pairs = {
         "%PROC@10": ("RA-nWG@10", "PROC@10"),
@@ -122,7 +122,7 @@ def test_percent_proc_as_a_mean_of_ratios() -> None:
     judged = qrels()
     retrieved = run(judged, 1)
     name = "%PROC(per_query_mean=True)@10"
-    value = sb.rag.score(judged, {"r": retrieved}, measures=[name], **FAST).record.value("r", name)
+    value = eb.rag.score(judged, {"r": retrieved}, measures=[name], **FAST).record.value("r", name)
     reached, ceiling = measures.evaluate_graded(
         ["RA-nWG@10", "PROC@10"], measures.grade(judged, retrieved)
     ).values()
@@ -137,7 +137,7 @@ def test_worked_example_of_the_specification() -> None:
     grades = {f"d{i:02}": grade for i, grade in enumerate(pool)}
     top = ["d00", "d02", "d03", "d04", "d06", "d07", "d08", "d09", "d16", "d17"]
     names = ["RA-nWG@10", "N-Recall4+@10", "N-Recall5@10", "Precision4+@10", "Harm@10", "Hit@10", "RA-nWG@20"]
-    found = sb.rag.score({"q": grades}, {"r": {"q": top}}, measures=names, **FAST)
+    found = eb.rag.score({"q": grades}, {"r": {"q": top}}, measures=names, **FAST)
     expected = [0.594156, 0.666667, 0.5, 0.4, 0.2, 0, 0.571875]
     assert found.values["value"].to_list() == pytest.approx(expected, abs=1e-6)
 
@@ -145,7 +145,7 @@ def test_worked_example_of_the_specification() -> None:
 def test_a_query_that_a_run_lacks_has_retrieved_nothing() -> None:
     """It counts in every mean, and is counted; queries without judgements are left out, and counted."""
     judged = {"q1": {"a": 5, "b": 1}, "q2": {"a": 5}}
-    found = sb.rag.score(
+    found = eb.rag.score(
         judged, {"r": {"q1": ["a"], "other": ["a"]}}, measures=["N-Recall4+@5", "Harm@2"], **FAST
     )
     assert found.values["value"].to_list() == [0.5, 0.0]
@@ -161,7 +161,7 @@ def test_a_document_named_again_counts_once() -> None:
     frame = pl.DataFrame(
         {"query_id": ["q"] * 4, "doc_id": ["x", "a", "x", "b"], "score": [4.0, 3.0, 2.0, 1.0]}
     )
-    found = sb.rag.score({"q": {"a": 5, "b": 4}}, {"r": frame}, measures=["R@2", "R@3"], **FAST)
+    found = eb.rag.score({"q": {"a": 5, "b": 4}}, {"r": frame}, measures=["R@2", "R@3"], **FAST)
     assert found.values["value"].to_list() == [0.5, 1.0]
     assert found.record.runs[0].repeated == 1
     assert any(note.kind == "repeated" and note.count == 1 for note in found.record.notes)
@@ -173,7 +173,7 @@ def test_a_document_named_again_counts_once() -> None:
 )
 def test_unjudged_documents(unjudged: str, precision: float, harm: float, judged: float) -> None:
     """Worth nothing, of grade 1, or taken out before the cut; Judged tells of them in any case."""
-    found = sb.rag.score(
+    found = eb.rag.score(
         {"q": {"a": 5, "b": 1}}, {"r": {"q": ["a", "x", "b"]}}, unjudged=unjudged,
         measures=["Precision4+@2", "Harm@2", "Judged@2"], **FAST,
     )  # fmt: skip
@@ -183,7 +183,7 @@ def test_unjudged_documents(unjudged: str, precision: float, harm: float, judged
 def test_unjudged_documents_as_an_error() -> None:
     """It names the query and rank."""
     with pytest.raises(DataError, match="rank 2 of query 'q'"):
-        sb.rag.score({"q": {"a": 5}}, {"r": {"q": ["a", "x"]}}, unjudged="error", **FAST)
+        eb.rag.score({"q": {"a": 5}}, {"r": {"q": ["a", "x"]}}, unjudged="error", **FAST)
 
 
 def test_answers() -> None:
@@ -191,7 +191,7 @@ def test_answers() -> None:
     judged = {f"q{i}": {"a": 5, "b": 4} for i in range(4)}
     retrieved = {"q0": ["a", "b"], "q1": ["b", "a"], "q2": ["a"], "q3": ["a", "b"]}
     answers = {"q0": 1.0, "q1": 0.5, "q2": 1.0}
-    found = sb.rag.score(judged, {"r": retrieved}, answers=answers, measures=["Hit@2"], cutoffs=[2], **FAST)
+    found = eb.rag.score(judged, {"r": retrieved}, answers=answers, measures=["Hit@2"], cutoffs=[2], **FAST)
     value = found.record.value("r", "Acc|Hit@2")
     assert value is not None
     assert (value.value, value.n, value.total) == (0.75, 2, 4)
@@ -199,15 +199,15 @@ def test_answers() -> None:
         "over 2 queries with all evidence found and an answer" in note.text for note in found.record.notes
     )
     with pytest.raises(UsageError, match=r"Acc\|Hit needs the answers"):
-        sb.rag.score(judged, {"r": retrieved}, measures=["Acc|Hit@2"], **FAST)
+        eb.rag.score(judged, {"r": retrieved}, measures=["Acc|Hit@2"], **FAST)
     with pytest.raises(DataError, match="no answer is to a judged query"):
-        sb.rag.score(judged, {"r": retrieved}, answers={"x": 1.0}, **FAST)
+        eb.rag.score(judged, {"r": retrieved}, answers={"x": 1.0}, **FAST)
 
 
 def test_measures_by_name() -> None:
     """Names are kept as given; one without a cutoff is taken at each, if it needs one; unknown ones are said."""
     judged = qrels(5)
-    found = sb.rag.score(
+    found = eb.rag.score(
         judged, {"r": run(judged, 1)}, measures=["RAnWG(alpha=0.5)", "AP", "P@5"], cutoffs=[3, 7], **FAST
     )
     assert found.values["measure"].to_list() == ["RAnWG(alpha=0.5)@3", "RAnWG(alpha=0.5)@7", "AP", "P@5"]
@@ -217,12 +217,12 @@ def test_measures_by_name() -> None:
         "%nDCG@10": "%nDCG@10",
     }.items():
         with pytest.raises(UsageError, match=words):
-            sb.rag.score(judged, {"r": run(judged, 1)}, measures=[name], **FAST)
+            eb.rag.score(judged, {"r": run(judged, 1)}, measures=[name], **FAST)
 
 
 def test_an_undefined_measure_says_why() -> None:
     """No value, a reason, and a verdict that says so."""
-    found = sb.rag.score(
+    found = eb.rag.score(
         {"q": {"a": 2, "b": 1}}, {"r": {"q": ["a"]}}, measures=["RA-nWG@10", "Harm@1"], **FAST
     )
     value = found.record.value("r", "RA-nWG@10")
@@ -237,7 +237,7 @@ def test_same_seed_same_numbers() -> None:
     """The record is a function of the inputs and the seed."""
     judged = qrels(12)
     runs = {name: run(judged, seed) for seed, name in enumerate("ab")}
-    one, again, other = (sb.rag.score(judged, runs, seed=seed, **FAST).record for seed in (3, 3, 4))
+    one, again, other = (eb.rag.score(judged, runs, seed=seed, **FAST).record for seed in (3, 3, 4))
     assert one == again
     assert one.values != other.values
 
@@ -246,7 +246,7 @@ def test_same_seed_same_numbers() -> None:
 @pytest.mark.skipif(not DATA.is_dir(), reason="the development datasets are not beside the checkout")
 def test_cranfield(monkeypatch: pytest.MonkeyPatch) -> None:
     """On Cranfield's grades by the spec's map: as trec_eval on gains 5 - code, and 222 of 225 queries have a pool."""
-    monkeypatch.setenv("SEMBLANCE_DATA", str(DATA))
+    monkeypatch.setenv("EMBASSAY_DATA", str(DATA))
     data = open_dataset(str(ROOT / "benchmarks" / "datasets" / "cranfield.yaml")).load("retrieval").data
     rng = np.random.default_rng(0)
     retrieved = {
@@ -256,7 +256,7 @@ def test_cranfield(monkeypatch: pytest.MonkeyPatch) -> None:
         }
         for query in data.queries.ids
     }
-    found = sb.rag.score(
+    found = eb.rag.score(
         DATA / "retrieval" / "cranfield" / "qrels.jsonl.gz", {"r": retrieved}, grades="cranfield",
         mapping={"relevance": "code"}, measures=[*TREC, "RA-nWG@10"], **FAST,
     )  # fmt: skip

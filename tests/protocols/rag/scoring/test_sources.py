@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import semblance as sb
-from semblance.errors import UsageError
-from semblance.measures import evaluate_graded, grade
-from semblance.protocols.rag.retrieval import write_trec
+import embassay as eb
+from embassay.errors import UsageError
+from embassay.measures import evaluate_graded, grade
+from embassay.protocols.rag.retrieval import write_trec
 
 IDS = [f"p{paper}{mark}{chunk}" for paper in "123" for mark in "#/" for chunk in "12"]
 pools = st.dictionaries(st.sampled_from(IDS), st.integers(1, 5), min_size=1)
@@ -21,7 +21,7 @@ MEASURES = ["RA-nWG-novelty@3", "RA-nWG-novelty(beta=0.25)@5", "RA-nWG@5"]
 
 
 def values(qrels: Any, runs: Any, **arguments: Any) -> list[float | None]:
-    scored = sb.rag.score(qrels, runs, measures=MEASURES, resamples=10, grades="identity", **arguments)
+    scored = eb.rag.score(qrels, runs, measures=MEASURES, resamples=10, grades="identity", **arguments)
     return scored.per_query["value"].to_list()
 
 
@@ -52,4 +52,4 @@ def test_a_run_and_its_separator_on_the_command_line(tmp_path: Path) -> None:
 
 def test_an_empty_separator_is_refused() -> None:
     with pytest.raises(UsageError, match="separator"):
-        sb.rag.score({"q": {"a": 5}}, {"r": {"q": ["a"]}}, separator="")
+        eb.rag.score({"q": {"a": 5}}, {"r": {"q": ["a"]}}, separator="")

@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.contracts import IndexFacts
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.measured import Counts, Measured, Rules, Skipped, Sweep, Times
+from embassay.contracts import IndexFacts
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.measured import Counts, Measured, Rules, Skipped, Sweep, Times
 
 Floats = NDArray[np.float64]
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.contracts import Ranked
-from semblance.protocols.rag.sweep.candidates import Ending, Words, found
-from semblance.protocols.rag.sweep.collection import Passages
-from semblance.search.bm25 import Hit
-from semblance.systems.rerankers.overlap import Overlap
+from embassay.contracts import Ranked
+from embassay.protocols.rag.sweep.candidates import Ending, Words, found
+from embassay.protocols.rag.sweep.collection import Passages
+from embassay.search.bm25 import Hit
+from embassay.systems.rerankers.overlap import Overlap
 
 TEXTS = ("red fox runs", "blue fox sleeps", "red hen runs far", "red fox runs", "a whale sings")
 PASSAGES = Passages(tuple("abcde"), TEXTS, np.arange(5))

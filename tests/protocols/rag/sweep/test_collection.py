@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.rag.sweep.collection import collapsed, passages_of, read_collection
-from semblance.protocols.rag.sweep.request import DatasetEntry, Latency, SweepRequest
-from semblance.text import open_tokenizer
+from embassay.errors import DataError
+from embassay.protocols.rag.sweep.collection import collapsed, passages_of, read_collection
+from embassay.protocols.rag.sweep.request import DatasetEntry, Latency, SweepRequest
+from embassay.text import open_tokenizer
 
 
 def _folder(path, qrels):

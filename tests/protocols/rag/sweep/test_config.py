@@ -2,9 +2,9 @@
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.sweep.config import read_config, request_of
-from semblance.protocols.rag.sweep.request import Latency, SweepRequest
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.sweep.config import read_config, request_of
+from embassay.protocols.rag.sweep.request import Latency, SweepRequest
 
 LEAST = "datasets: sample\nencoder: wordllama\n"
 
@@ -122,7 +122,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_paths_start_at_the_config(tmp_path):
     """Datasets and folders of models; names and absolute paths stay."""
-    from semblance.systems.rerankers import RERANKERS
+    from embassay.systems.rerankers import RERANKERS
 
     request = read_config(_written(tmp_path, LEAST + "reranker: cross:./model\n"))
     assert request.path("data/x.jsonl") == str(tmp_path / "data/x.jsonl")

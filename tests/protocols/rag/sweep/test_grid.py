@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.grid import grid
-from semblance.protocols.rag.sweep.request import SweepRequest
+from embassay.errors import UsageError
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.grid import grid
+from embassay.protocols.rag.sweep.request import SweepRequest
 
 DIMS = {"a": 256, "b": 384}
 

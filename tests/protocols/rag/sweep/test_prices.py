@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.prices import price_list
-from semblance.protocols.rag.sweep.request import Prices, SweepRequest
+from embassay.errors import UsageError
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.prices import price_list
+from embassay.protocols.rag.sweep.request import Prices, SweepRequest
 
 ONE = Configuration("wordllama", reranker="overlap", k=50)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.measures import n_recall, proc, ra_nwg
-from semblance.protocols.rag.sweep.collection import Collection
-from semblance.protocols.rag.sweep.quality import ceilings, entropies, graded, index_recall, margins, quality
+from embassay.measures import n_recall, proc, ra_nwg
+from embassay.protocols.rag.sweep.collection import Collection
+from embassay.protocols.rag.sweep.quality import ceilings, entropies, graded, index_recall, margins, quality
 
 MEASURES = ("RA-nWG@3", "N-Recall4+@3", "Harm@3", "nDCG@3")
 

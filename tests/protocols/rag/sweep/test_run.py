@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-import semblance as sb
-from semblance.contracts import Ranked
-from semblance.errors import ModelError, UsageError
-from semblance.measures import ra_nwg
-from semblance.protocols import opening
-from semblance.protocols.rag.sweep.collection import read_collection
-from semblance.protocols.rag.sweep.config import request_of
-from semblance.protocols.rag.sweep.reading import read_sweep
-from semblance.search.indexes import INDEXES
-from semblance.search.indexes.flat import Flat
-from semblance.systems import SYSTEMS
-from semblance.systems.rerankers import RERANKERS
-from semblance.systems.rerankers.overlap import Overlap
+import embassay as eb
+from embassay.contracts import Ranked
+from embassay.errors import ModelError, UsageError
+from embassay.measures import ra_nwg
+from embassay.protocols import opening
+from embassay.protocols.rag.sweep.collection import read_collection
+from embassay.protocols.rag.sweep.config import request_of
+from embassay.protocols.rag.sweep.reading import read_sweep
+from embassay.search.indexes import INDEXES
+from embassay.search.indexes.flat import Flat
+from embassay.systems import SYSTEMS
+from embassay.systems.rerankers import RERANKERS
+from embassay.systems.rerankers.overlap import Overlap
 
 QUICK = {"queries": 4, "warmup": 1, "repeats": 2, "concurrency": 2}
 CONFIG = {
@@ -81,7 +81,7 @@ def _parts():
 def done(tmp_path_factory):
     """A finished sweep, for those who only read."""
     out = tmp_path_factory.mktemp("sweep") / "run"
-    sb.rag.sweep(CONFIG, out=out)
+    eb.rag.sweep(CONFIG, out=out)
     return out
 
 
@@ -157,7 +157,7 @@ def test_nothing_is_computed_twice(tmp_path):
     """Texts are embedded once for all dims and stacks, and no pair is scored twice for quality."""
     opening.open_cache.cache_clear()
     config = {**FREE, "reranker": "counted", "latency": {**QUICK, "queries": 1, "warmup": 0, "repeats": 1}}
-    sb.rag.sweep(config, out=tmp_path / "a")
+    eb.rag.sweep(config, out=tmp_path / "a")
     counts = read_sweep(tmp_path / "a").counts
     assert counts.embedded == 147 + 12 + 12
     pairs = set(Counted.asked)
@@ -165,7 +165,7 @@ def test_nothing_is_computed_twice(tmp_path):
     # 2 modes x 2 k at one encoder for the clock, and 4 stacks at full dimensions under load.
     assert len(Counted.asked) == len(pairs) + 2 * (10 + 20) + 2 * (10 + 20)
     n = len(Counted.asked)
-    sb.rag.sweep({**config, "dims": [32]}, out=tmp_path / "b")
+    eb.rag.sweep({**config, "dims": [32]}, out=tmp_path / "b")
     again = read_sweep(tmp_path / "b").counts
     assert again.embedded == 0
     assert again.embedded_before >= 147
@@ -176,8 +176,8 @@ def test_nothing_is_computed_twice(tmp_path):
 def test_a_finished_sweep_is_read_only(done, monkeypatch):
     """The same call again computes nothing, and the same bytes stay, times too."""
     before = {path: path.read_bytes() for path in [*done.glob("timings/*"), *done.glob("stacks/*")]}
-    monkeypatch.setattr("semblance.protocols.rag.sweep.session.Encoded", None)
-    run = sb.rag.sweep(CONFIG, out=done)
+    monkeypatch.setattr("embassay.protocols.rag.sweep.session.Encoded", None)
+    run = eb.rag.sweep(CONFIG, out=done)
     assert run.manifest["status"] == "finished"
     assert {path: path.read_bytes() for path in before} == before
 
@@ -187,7 +187,7 @@ def test_rules_and_prices_may_change(done, tmp_path):
     shutil.copytree(done, tmp_path / "run")
     config = {**CONFIG, "prices": {"rerank": {"overlap": 0.1}}, "rules": {"measure": "RA-nWG@5", "budget": 3}}
     before = _bytes(tmp_path / "run")
-    sb.rag.sweep(config, out=tmp_path / "run", sla_ms=900)
+    eb.rag.sweep(config, out=tmp_path / "run", sla_ms=900)
     changed = read_sweep(tmp_path / "run")
     assert _bytes(tmp_path / "run") == before
     assert (changed.rules.measure, changed.rules.budget, changed.rules.sla_ms) == ("RA-nWG@5", 3, 900)
@@ -199,9 +199,9 @@ def test_rules_and_prices_may_change(done, tmp_path):
 def test_other_arguments_are_refused(done):
     """A folder holds one sweep."""
     with pytest.raises(UsageError, match="other arguments: k was"):
-        sb.rag.sweep({**CONFIG, "k": [10]}, out=done)
+        eb.rag.sweep({**CONFIG, "k": [10]}, out=done)
     with pytest.raises(UsageError, match="seed"):
-        sb.rag.sweep(CONFIG, out=done, seed=5)
+        eb.rag.sweep(CONFIG, out=done, seed=5)
 
 
 @pytest.mark.parametrize("lost", ["cells", "stacks", "timings", "items"])
@@ -213,7 +213,7 @@ def test_what_is_lost_is_measured_again(done, tmp_path, lost):
     first = next(path for path in sorted(out.glob(f"{lost}/**/*")) if path.is_file())
     first.unlink()
     kept = {path: path.read_bytes() for path in out.glob("timings/*")}
-    sb.rag.sweep(CONFIG, out=out)
+    eb.rag.sweep(CONFIG, out=out)
     assert _bytes(out) == _bytes(done)
     assert {path: path.read_bytes() for path in kept} == kept
     assert len(read_sweep(out).measured) == 16
@@ -221,7 +221,7 @@ def test_what_is_lost_is_measured_again(done, tmp_path, lost):
 
 def test_an_encoder_that_cannot_be_had(tmp_path):
     """Its combinations are left out with the reason, the others are measured."""
-    run = sb.rag.sweep({**CONFIG, "encoder": ["gone", "wordllama"]}, out=tmp_path / "run")
+    run = eb.rag.sweep({**CONFIG, "encoder": ["gone", "wordllama"]}, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert len(sweep.measured) == 16
     assert {(one.configuration.encoder, one.failed) for one in sweep.skipped} == {("gone", True)}
@@ -233,13 +233,13 @@ def test_a_reranker_that_fails(tmp_path):
     """Its own stacks are left out; the next session tries it again."""
     BROKEN["counted"] = True
     config = {**FREE, "reranker": ["none", "counted"]}
-    sb.rag.sweep(config, out=tmp_path / "run")
+    eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert {one.configuration.reranker for one in sweep.measured} == {"none"}
     assert len(sweep.measured) == len(sweep.skipped) == 8
     assert all(one.failed and "counted is gone" in one.reason for one in sweep.skipped)
     BROKEN.clear()
-    run = sb.rag.sweep(config, out=tmp_path / "run")
+    run = eb.rag.sweep(config, out=tmp_path / "run")
     assert len(read_sweep(tmp_path / "run").measured) == 16
     assert not read_sweep(tmp_path / "run").skipped
     assert run.manifest["status"] == "finished"
@@ -249,13 +249,13 @@ def test_a_server_that_goes_away(tmp_path):
     """One reason for all of its cells, what is finished stays, and the run goes on when it is back."""
     BROKEN["shaky"] = True
     config = {**FREE, "index": ["flat", "shaky"], "reranker": "none"}
-    sb.rag.sweep(config, out=tmp_path / "run")
+    eb.rag.sweep(config, out=tmp_path / "run")
     before = _bytes(tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert {one.configuration.index for one in sweep.measured} == {"flat"}
     assert {one.reason for one in sweep.skipped} == {"The server of shaky does not answer."}
     BROKEN.clear()
-    sb.rag.sweep(config, out=tmp_path / "run")
+    eb.rag.sweep(config, out=tmp_path / "run")
     after = read_sweep(tmp_path / "run")
     assert len(after.measured) == 16
     assert all(
@@ -274,7 +274,7 @@ def test_chunks_rewriting_copies_and_boost(tmp_path):
         **CONFIG, "dims": 64, "k": 20, "mode": "dense", "reranker": ["none", "overlap"], "deduplicate": [0, 0.02],
         "boost": [0, 0.5], "chunk": ["none", "20+5"], "rewrite": ["none", "rules"], "queries": 6,
     }  # fmt: skip
-    sb.rag.sweep(config, out=tmp_path / "run")
+    eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert len(sweep.measured) == 2 * 2 * 2 * 3
     assert len(sweep.skipped) == 2 * 2 * 2
@@ -302,7 +302,7 @@ def test_chunks_rewriting_copies_and_boost(tmp_path):
 
 def test_embedding_is_timed_afresh(tmp_path, monkeypatch):
     """Every call of the clock encodes: the cache is for quality."""
-    from semblance.systems.encoders.wordllama import WordLlama
+    from embassay.systems.encoders.wordllama import WordLlama
 
     calls = []
     true = WordLlama.encode
@@ -311,7 +311,7 @@ def test_embedding_is_timed_afresh(tmp_path, monkeypatch):
         "encode",
         lambda self, texts, role=None: calls.append(len(texts)) or true(self, texts, role=role),
     )
-    sb.rag.sweep({**FREE, "dims": [64], "k": 10, "reranker": "none", "mode": "dense"}, out=tmp_path / "run")
+    eb.rag.sweep({**FREE, "dims": [64], "k": 10, "reranker": "none", "mode": "dense"}, out=tmp_path / "run")
     assert calls.count(1) == 2 * (1 + 4)
 
 
@@ -321,7 +321,7 @@ def test_the_manifest_says_what_was_computed(done):
     assert (said["protocol"], said["kind"], said["status"]) == ("rag", "sweep", "finished")
     assert [cell["system"] for cell in said["cells"]] == ["wordllama/64d/flat", "wordllama/flat"]
     assert said["prices"]["tokens"] == {"wordllama": 0.0, "overlap": 0.05, "generator": 1.25}
-    rows = sb.rag.sweep(CONFIG, out=done).results
+    rows = eb.rag.sweep(CONFIG, out=done).results
     head = rows.filter((pl.col("measure") == "RA-nWG@10") & (pl.col("dataset") == "sample"))
     assert len(head) == 16
     assert set(head["variant"]) == {""}
@@ -330,7 +330,7 @@ def test_the_manifest_says_what_was_computed(done):
 def test_indexes_are_built_once(tmp_path, monkeypatch):
     """Kept by the content of the vectors, whatever else a sweep asks; nearly all of the exact answers are found."""
     pytest.importorskip("faiss")
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     config = {
         **FREE,
         "index": ["flat", "hnsw-f32", "pq?nbits=4"],
@@ -338,10 +338,10 @@ def test_indexes_are_built_once(tmp_path, monkeypatch):
         "k": 10,
         "mode": "dense",
     }
-    sb.rag.sweep(config, out=tmp_path / "a")
+    eb.rag.sweep(config, out=tmp_path / "a")
     first = read_sweep(tmp_path / "a")
     assert (first.counts.built, first.counts.built_before) == (4, 0)
-    sb.rag.sweep({**config, "mode": "hybrid"}, out=tmp_path / "b")
+    eb.rag.sweep({**config, "mode": "hybrid"}, out=tmp_path / "b")
     again = read_sweep(tmp_path / "b")
     assert (again.counts.built, again.counts.built_before) == (0, 4)
     recall = {(one.configuration.index, one.configuration.dims): one.recall[10] for one in first.measured}
@@ -361,7 +361,7 @@ def test_an_index_that_cannot_be_made_is_no_failure(tmp_path):
         "mode": "dense",
         "dims": 64,
     }
-    run = sb.rag.sweep(config, out=tmp_path / "run")
+    run = eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert [one.configuration.index for one in sweep.measured] == ["flat"]
     assert [(one.failed, "64 dimensions into 48" in one.reason) for one in sweep.skipped] == [(False, True)]

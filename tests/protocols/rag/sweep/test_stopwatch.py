@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
-from semblance.protocols.rag.sweep.request import Latency
-from semblance.protocols.rag.sweep.stopwatch import Stopwatch
+from embassay.protocols.rag.sweep.request import Latency
+from embassay.protocols.rag.sweep.stopwatch import Stopwatch
 
 LATENCY = Latency(queries=4, warmup=2, repeats=3, concurrency=2)
 

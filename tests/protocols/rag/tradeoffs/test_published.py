@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semblance.protocols.rag.tradeoffs import (
+from embassay.protocols.rag.tradeoffs import (
     Limits,
     Stack,
     average_performance,

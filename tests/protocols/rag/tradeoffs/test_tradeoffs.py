@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.tradeoffs import (
+from embassay.errors import UsageError
+from embassay.protocols.rag.tradeoffs import (
     Limits,
     Stack,
     choose,

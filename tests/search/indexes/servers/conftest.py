@@ -44,7 +44,7 @@ class Server:
         finally:
             rules.write_text(before)
             self.ask("SELECT pg_reload_conf()")
-            self.ask("DROP SCHEMA IF EXISTS semblance CASCADE")
+            self.ask("DROP SCHEMA IF EXISTS embassay CASCADE")
             self.ask(f"DROP OWNED BY {user}")
             self.ask(f"DROP ROLE {user}")
 
@@ -58,7 +58,7 @@ class Server:
 
     def tables(self) -> set[str]:
         """The tables of vectors that are there, complete or not."""
-        found = self.ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'semblance'")
+        found = self.ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'embassay'")
         return {name for (name,) in found} - {"indexes"}
 
 
@@ -77,10 +77,10 @@ def postgres():
 
 @pytest.fixture
 def server(postgres, monkeypatch):
-    """The server, running and without a table of ours, at SEMBLANCE_POSTGRES."""
+    """The server, running and without a table of ours, at EMBASSAY_POSTGRES."""
     postgres.start()
-    postgres.ask("DROP SCHEMA IF EXISTS semblance CASCADE")
-    monkeypatch.setenv("SEMBLANCE_POSTGRES", postgres.url)
+    postgres.ask("DROP SCHEMA IF EXISTS embassay CASCADE")
+    monkeypatch.setenv("EMBASSAY_POSTGRES", postgres.url)
     return postgres
 
 

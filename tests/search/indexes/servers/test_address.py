@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, SemblanceError, UsageError
-from semblance.search.indexes import INDEXES, open_index
-from semblance.search.indexes.servers.address import find_address
+from embassay.errors import EmbassayError, ModelError, UsageError
+from embassay.search.indexes import INDEXES, open_index
+from embassay.search.indexes.servers.address import find_address
 
 SECRET = "s3kret-Word"
 VECTORS = np.eye(3, dtype=np.float32)
@@ -20,17 +20,17 @@ SCHEMES = ("postgresql", "postgres")
 
 
 def found(target, monkeypatch, **variables):
-    monkeypatch.delenv("SEMBLANCE_POSTGRES", raising=False)
+    monkeypatch.delenv("EMBASSAY_POSTGRES", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return find_address("pgvector", target, schemes=SCHEMES, variable="SEMBLANCE_POSTGRES")
+    return find_address("pgvector", target, schemes=SCHEMES, variable="EMBASSAY_POSTGRES")
 
 
 def test_a_url_or_a_variable(monkeypatch):
     """As it stands, by a name with or without the shell's sign, or by the usual name."""
     url = f"postgres://me:{SECRET}@host/db"
     assert found("postgresql://host/db", monkeypatch).url == "postgresql://host/db"
-    for target, variable in (("MY_PG", "MY_PG"), ("$MY_PG", "MY_PG"), ("", "SEMBLANCE_POSTGRES")):
+    for target, variable in (("MY_PG", "MY_PG"), ("$MY_PG", "MY_PG"), ("", "EMBASSAY_POSTGRES")):
         address = found(target, monkeypatch, **{variable: url})
         assert (address.url, address.origin) == (url, variable)
         assert SECRET not in repr(address)
@@ -115,7 +115,7 @@ def test_no_password_is_shown_when_it_fails(url, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_PG", url)
     with pytest.raises(
-        SemblanceError, match=r"127\.0\.0\.1:\w+ does not answer|MY_PG is not an address"
+        EmbassayError, match=r"127\.0\.0\.1:\w+ does not answer|MY_PG is not an address"
     ) as error:
         open_index("pgvector:MY_PG", VECTORS)
     assert SECRET not in shown(error.value)

@@ -1,5 +1,5 @@
 """Elasticsearch: requests and answers over HTTP against our stub, and the same against a real server where
-SEMBLANCE_ELASTICSEARCH names one."""
+EMBASSAY_ELASTICSEARCH names one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import ModelError, UsageError
-from semblance.search import exact_search
-from semblance.search.indexes import open_index
-from semblance.search.indexes.servers.dense_vectors import (
+from embassay.errors import ModelError, UsageError
+from embassay.search import exact_search
+from embassay.search.indexes import open_index
+from embassay.search.indexes.servers.dense_vectors import (
     MOST,
     DenseLayout,
     hits,
@@ -30,7 +30,7 @@ from stub.elastic import ElasticStub, Refusal
 
 pytest.importorskip("elasticsearch")
 
-REAL = os.environ.get("SEMBLANCE_ELASTICSEARCH", "")
+REAL = os.environ.get("EMBASSAY_ELASTICSEARCH", "")
 SECRET = "s3kret-Word"
 # The stub stops and starts again: connections that were open are dropped by the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture
 def stub(monkeypatch):
     with ElasticStub() as server:
-        monkeypatch.setenv("SEMBLANCE_ELASTICSEARCH", server.url)
+        monkeypatch.setenv("EMBASSAY_ELASTICSEARCH", server.url)
         yield server
 
 
@@ -50,8 +50,8 @@ def anywhere(request, monkeypatch):
     """Our stub, and a real server: what a contract test runs against."""
     if request.param == "server":
         if not REAL:
-            pytest.skip("needs an Elasticsearch: set SEMBLANCE_ELASTICSEARCH to its address")
-        monkeypatch.setenv("SEMBLANCE_ELASTICSEARCH", REAL)
+            pytest.skip("needs an Elasticsearch: set EMBASSAY_ELASTICSEARCH to its address")
+        monkeypatch.setenv("EMBASSAY_ELASTICSEARCH", REAL)
     else:
         request.getfixturevalue("stub")
     yield request.param
@@ -77,7 +77,7 @@ def _empty():
     import elasticsearch
 
     with elasticsearch.Elasticsearch(REAL) as client:
-        for name in client.indices.get(index="semblance-*"):
+        for name in client.indices.get(index="embassay-*"):
             client.indices.delete(index=name)
 
 
@@ -238,12 +238,12 @@ def test_an_index_that_is_half_loaded_is_never_used(stub, opened, corpus):
     stub.fail["POST _forcemerge"] = [Refusal(429, "es_rejected_execution_exception", "too busy")] * 2
     with pytest.raises(ModelError, match="refuses: too busy"):
         opened(corpus)
-    assert [name for name in stub.indices if name != "semblance-indexes"] == []
+    assert [name for name in stub.indices if name != "embassay-indexes"] == []
     stub.fail["POST _forcemerge"] = [Refusal(429, "es_rejected_execution_exception", "too busy")] * 2
     stub.fail["DELETE"] = [Refusal(503, "unavailable", "later")] * 2
     with pytest.raises(ModelError, match="refuses: too busy"):
         opened(corpus)
-    (left,) = [name for name in stub.indices if name != "semblance-indexes"]
+    (left,) = [name for name in stub.indices if name != "embassay-indexes"]
     index = opened(corpus)
     assert not index.facts.found
     assert index._index != left
@@ -264,7 +264,7 @@ def test_a_vector_that_got_lost_is_noticed(stub, opened, corpus, monkeypatch):
 
 def test_two_clients_load_the_same_vectors_at_once(stub, opened, corpus, queries, monkeypatch):
     """Both have looked before either has finished: the first to finish is kept, the other's is removed."""
-    from semblance.search.indexes.servers.elasticsearch import ElasticSearch
+    from embassay.search.indexes.servers.elasticsearch import ElasticSearch
 
     together, filled = Barrier(2), ElasticSearch._fill
 
@@ -276,7 +276,7 @@ def test_two_clients_load_the_same_vectors_at_once(stub, opened, corpus, queries
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(opened, [corpus, corpus])
     assert one._index == other._index
-    assert len([name for name in stub.indices if name != "semblance-indexes"]) == 1
+    assert len([name for name in stub.indices if name != "embassay-indexes"]) == 1
     np.testing.assert_array_equal(one.search(queries, 3).indices, other.search(queries, 3).indices)
 
 
@@ -345,7 +345,7 @@ def test_an_api_key_from_a_variable(corpus, monkeypatch):
 )
 def test_what_elasticsearch_cannot_be_asked_is_refused_before_anything(spec, corpus, monkeypatch):
     """Without a server."""
-    monkeypatch.delenv("SEMBLANCE_ELASTICSEARCH", raising=False)
+    monkeypatch.delenv("EMBASSAY_ELASTICSEARCH", raising=False)
     with pytest.raises(UsageError):
         open_index(f"elasticsearch{spec}", corpus)
 
@@ -369,4 +369,4 @@ def test_without_the_extra(corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "elasticsearch", None)
     with pytest.raises(ModelError, match="elasticsearch") as error:
         open_index("elasticsearch:http://localhost:9200", corpus)
-    assert "semblance-eval[elastic]" in error.value.mend
+    assert "embassay[elastic]" in error.value.mend

@@ -12,9 +12,9 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from semblance.errors import ModelError, UsageError
-from semblance.search import exact_search
-from semblance.search.indexes import open_index
+from embassay.errors import ModelError, UsageError
+from embassay.search import exact_search
+from embassay.search.indexes import open_index
 
 pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
@@ -135,7 +135,7 @@ def test_a_table_is_made_once(opened, corpus, queries, server):
     for vectors, spec in ((corpus, "kind=flat"), (corpus, "kind=hnsw&m=8"), (other, "kind=hnsw")):
         assert not opened(vectors, f"pgvector?{spec}").facts.found
     assert len(server.tables()) == 4
-    assert server.ask("SELECT DISTINCT n, dim FROM semblance.indexes") == [(600, 24)]
+    assert server.ask("SELECT DISTINCT n, dim FROM embassay.indexes") == [(600, 24)]
 
 
 class Interrupted:
@@ -154,14 +154,14 @@ class Interrupted:
 
 def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, server):
     """Stopped while it loads: nothing is there, and the next one loads it all."""
-    from semblance.search.indexes.servers.pgvector import PgVector
-    from semblance.search.indexes.servers.tables import Layout, copy_rows
-    from semblance.search.indexes.vectors import digest_of
+    from embassay.search.indexes.servers.pgvector import PgVector
+    from embassay.search.indexes.servers.tables import Layout, copy_rows
+    from embassay.search.indexes.vectors import digest_of
 
     digest = digest_of(corpus)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "semblance.search.indexes.servers.tables.copy_rows",
+            "embassay.search.indexes.servers.tables.copy_rows",
             lambda vectors, kind: copy_rows(Interrupted(corpus), kind),
         )
         with pytest.raises(KeyboardInterrupt):
@@ -170,13 +170,13 @@ def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, serv
     index = opened(corpus)
     assert not index.facts.found
     assert server.tables() == {Layout().table(digest)}
-    assert server.ask(f"SELECT count(*) FROM semblance.{Layout().table(digest)}") == [(600,)]
+    assert server.ask(f"SELECT count(*) FROM embassay.{Layout().table(digest)}") == [(600,)]
 
 
 LOAD = """
 import json, sys
 import numpy as np
-from semblance.search.indexes import open_index
+from embassay.search.indexes import open_index
 
 corpus = np.load(sys.argv[1])
 print("ready", flush=True)
@@ -209,13 +209,13 @@ def test_two_clients_load_the_same_vectors_at_once(server, corpus, tmp_path):
     assert sorted(one[0] for one in found) == [False, True]
     assert found[0][1] == found[1][1]
     (table,) = server.tables()
-    assert server.ask(f"SELECT count(*), count(DISTINCT id) FROM semblance.{table}") == [(600, 600)]
+    assert server.ask(f"SELECT count(*), count(DISTINCT id) FROM embassay.{table}") == [(600, 600)]
 
 
 @pytest.mark.parametrize("beforehand", [True, False])
 def test_whoever_waits_finds_what_was_made_meanwhile(opened, corpus, beforehand, monkeypatch):
     """Both have looked, found nothing and want the lock before either has it: one makes the table."""
-    from semblance.search.indexes.servers import tables
+    from embassay.search.indexes.servers import tables
 
     if beforehand:
         opened(corpus[:5])
@@ -254,7 +254,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, se
 
 def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeypatch):
     """The same error; nothing is left of the table, and the next one loads it all."""
-    from semblance.search.indexes.servers import tables
+    from embassay.search.indexes.servers import tables
 
     copied = tables.copy_rows
 
@@ -271,7 +271,7 @@ def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeyp
     server.start()
     assert server.tables() == set()
     index = opened(corpus)
-    assert server.ask(f"SELECT count(*) FROM semblance.{index._table}") == [(600,)]
+    assert server.ask(f"SELECT count(*) FROM embassay.{index._table}") == [(600,)]
 
 
 def test_a_full_disk_is_no_absence(opened, corpus, queries):
@@ -299,7 +299,7 @@ def test_a_restart_between_two_searches_is_not_noticed(opened, corpus, queries, 
 def test_a_connection_that_is_cut_in_the_middle(opened, corpus, queries, server):
     """The query is asked again on a new one."""
     index = opened(corpus)
-    server.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semblance'")
+    server.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'embassay'")
     found = index.search(queries, 5)
     np.testing.assert_array_equal(found.indices, exact_search(queries, corpus, 5).indices)
 
@@ -308,9 +308,9 @@ def test_a_table_that_somebody_dropped_is_loaded_again(opened, corpus, queries, 
     """With the list or without it, while an index is open or later."""
     index = opened(corpus)
     (table,) = server.tables()
-    server.ask(f"DROP TABLE semblance.{table}")
+    server.ask(f"DROP TABLE embassay.{table}")
     np.testing.assert_array_equal(index.search(queries, 5).indices, exact_search(queries, corpus, 5).indices)
-    server.ask("DROP SCHEMA semblance CASCADE")
+    server.ask("DROP SCHEMA embassay CASCADE")
     assert not opened(corpus).facts.found
 
 
@@ -366,15 +366,15 @@ def test_a_user_without_rights(opened, corpus, queries, server, monkeypatch):
     monkeypatch.setenv("READER", reader)
     with pytest.raises(ModelError, match=r"refuses: permission denied") as error:
         opened(corpus, "pgvector:READER")
-    assert "CREATE SCHEMA semblance" in error.value.mend
+    assert "CREATE SCHEMA embassay" in error.value.mend
     opened(corpus)
-    server.ask("GRANT USAGE ON SCHEMA semblance TO reader")
-    server.ask("GRANT SELECT ON ALL TABLES IN SCHEMA semblance TO reader")
+    server.ask("GRANT USAGE ON SCHEMA embassay TO reader")
+    server.ask("GRANT SELECT ON ALL TABLES IN SCHEMA embassay TO reader")
     index = opened(corpus, "pgvector:READER")
     assert index.facts.found
     assert index.search(queries, 1).indices[0, 0] == 7
     index.close()
-    server.ask("DROP SCHEMA semblance CASCADE")
+    server.ask("DROP SCHEMA embassay CASCADE")
     server.ask("DROP ROLE reader")
 
 
@@ -389,7 +389,7 @@ def test_a_database_that_is_not_there(server, corpus, monkeypatch):
 def test_a_server_without_pgvector(server, corpus, monkeypatch):
     """What to install, and where."""
     server.ask("DROP EXTENSION IF EXISTS vector CASCADE")
-    monkeypatch.setattr("semblance.search.indexes.servers.tables.EXTENSION", "vector_that_nobody_installed")
+    monkeypatch.setattr("embassay.search.indexes.servers.tables.EXTENSION", "vector_that_nobody_installed")
     with pytest.raises(ModelError, match=r"refuses: .*extension") as error:
         open_index("pgvector", corpus)
     assert "Install pgvector on the server" in error.value.mend
@@ -409,7 +409,7 @@ def test_a_server_without_pgvector(server, corpus, monkeypatch):
 )
 def test_what_pgvector_cannot_be_asked_is_refused_before_anything(spec, corpus, monkeypatch):
     """Without a server."""
-    monkeypatch.delenv("SEMBLANCE_POSTGRES", raising=False)
+    monkeypatch.delenv("EMBASSAY_POSTGRES", raising=False)
     with pytest.raises(UsageError):
         open_index(f"pgvector?{spec}", corpus)
 
@@ -444,12 +444,12 @@ def test_without_the_extra(corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModelError, match="psycopg") as error:
         open_index("pgvector:postgresql://localhost/x", corpus)
-    assert "semblance-eval[pg]" in error.value.mend
+    assert "embassay[pg]" in error.value.mend
 
 
 def wordllama(texts):
-    from semblance.systems import open_system
-    from semblance.text import open_tokenizer
+    from embassay.systems import open_system
+    from embassay.text import open_tokenizer
 
     rows = open_system("wordllama", tokenizer=open_tokenizer("words")).encoder.encode(texts)
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
@@ -471,7 +471,7 @@ def check_on_texts(opened, documents, questions, ef):
 
 def test_the_sample_data(opened):
     """The vectors of the texts that come with the package."""
-    from semblance.data import open_dataset
+    from embassay.data import open_dataset
 
     data = open_dataset("sample").load("retrieval").data
     check_on_texts(opened, wordllama(data.corpus.texts), wordllama(data.queries.texts), 40)
@@ -480,7 +480,7 @@ def test_the_sample_data(opened):
 @pytest.mark.shared
 def test_scifact(opened, root):
     """5,183 abstracts and 300 claims, with pgvector's own defaults of 40 candidates."""
-    from semblance.data import open_dataset
+    from embassay.data import open_dataset
 
     folder = root.parent / "shared" / "data" / "retrieval" / "scifact"
     if not folder.is_dir():

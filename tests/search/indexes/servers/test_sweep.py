@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import semblance as sb
-from semblance.protocols.rag.sweep.reading import read_sweep
-from semblance.search.indexes.servers.pgvector import PgVector
+import embassay as eb
+from embassay.protocols.rag.sweep.reading import read_sweep
+from embassay.search.indexes.servers.pgvector import PgVector
 
 pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
@@ -37,7 +37,7 @@ def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(PgVector, "search", stopping)
-        run = sb.rag.sweep(CONFIG, out=tmp_path / "run")
+        run = eb.rag.sweep(CONFIG, out=tmp_path / "run")
     broken = read_sweep(tmp_path / "run")
     assert run.manifest["status"] == "partial"
     assert {(32, "flat"), (64, "flat")} <= by_index(broken).keys()
@@ -49,7 +49,7 @@ def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypa
         assert "\n" not in one.reason
     server.start()
     done = len(broken.measured)
-    again = sb.rag.sweep(CONFIG, out=tmp_path / "run")
+    again = eb.rag.sweep(CONFIG, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     found = by_index(sweep)
     assert again.manifest["status"] == "finished"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from semblance.protocols.hume.answers.records import Saved
+from embassay.protocols.hume.answers.records import Saved
 
 from .made_study import write_made_study
 
@@ -28,9 +28,9 @@ class Serving:
     def start(self) -> None:
         import uvicorn
 
-        from semblance.web.annotation.app import make_app
-        from semblance.web.annotation.service import open_service
-        from semblance.web.serving import listen
+        from embassay.web.annotation.app import make_app
+        from embassay.web.annotation.service import open_service
+        from embassay.web.serving import listen
 
         self.service = open_service(self.study, ["ann"])
         config = uvicorn.Config(

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from semblance.cli.hume import app
-from semblance.errors import DataError, UsageError
-from semblance.protocols.hume.folder import AnnotationRow, collected, read_study
-from semblance.web.annotation.page.bundle import STATIC, bundle, in_order
-from semblance.web.annotation.page.frame import render_page
-from semblance.web.annotation.page.single import render_single, write_single
+from embassay.cli.hume import app
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.folder import AnnotationRow, collected, read_study
+from embassay.web.annotation.page.bundle import STATIC, bundle, in_order
+from embassay.web.annotation.page.frame import render_page
+from embassay.web.annotation.page.single import render_single, write_single
 
 from .made_study import write_made_study
 
-REPORT_STYLE = Path(__file__).parents[4] / "src/semblance/report/assets/report.css"
+REPORT_STYLE = Path(__file__).parents[4] / "src/embassay/report/assets/report.css"
 
 
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_who_and_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`semblance hume offline` writes the file and names it."""
+    """`embassay hume offline` writes the file and names it."""
     monkeypatch.chdir(tmp_path)
     folder = write_made_study(tmp_path / "study", "pairs")
     done = CliRunner().invoke(app, ["offline", str(folder), "--annotator", "ann"])

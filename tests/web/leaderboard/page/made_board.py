@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from leaderboard_example import example_boards
-from semblance.web.leaderboard.changes import changes
-from semblance.web.leaderboard.contract import (
+from embassay.web.leaderboard.changes import changes
+from embassay.web.leaderboard.contract import (
     Board,
     Boards,
     Card,
@@ -24,6 +23,7 @@ from semblance.web.leaderboard.contract import (
     SystemRow,
     Verdict,
 )
+from leaderboard_example import example_boards
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
 TASKS = ("preference", "robustness", "sensitivity", "clustering", "retrieval")

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from semblance.web.annotation.guard import HEADERS
-from semblance.web.leaderboard.contract import Boards, as_plain
-from semblance.web.leaderboard.page import STATIC, render, render_card, render_error
+from embassay.web.annotation.guard import HEADERS
+from embassay.web.leaderboard.contract import Boards, as_plain
+from embassay.web.leaderboard.page import STATIC, render, render_card, render_error
 
 from .made_board import Made
 

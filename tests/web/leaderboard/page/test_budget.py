@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from semblance.web.leaderboard.page import STATIC, render
+from embassay.web.leaderboard.page import STATIC, render
 
 from .conftest import names, wait_until
 from .made_board import Made

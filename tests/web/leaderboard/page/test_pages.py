@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import semblance.report
+import embassay.report
+from embassay.web.leaderboard.contract import Boards, Facts
+from embassay.web.leaderboard.page import STATIC, render, render_card, render_error, words
 from leaderboard_example import example_board, example_boards, example_card
-from semblance.web.leaderboard.contract import Boards, Facts
-from semblance.web.leaderboard.page import STATIC, render, render_card, render_error, words
 
 from .made_board import HOSTILE, Made
 
@@ -21,7 +21,7 @@ TOKEN = re.compile(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)")
 def test_colours_are_the_reports() -> None:
     """Every colour of the style sheet is a token, and every token has the report's two values."""
     style = (STATIC / "leaderboard.css").read_text("utf-8")
-    report = (Path(semblance.report.__file__).parent / "assets" / "report.css").read_text("utf-8")
+    report = (Path(embassay.report.__file__).parent / "assets" / "report.css").read_text("utf-8")
     theirs = {name: pair for name, *pair in TOKEN.findall(report)}
     ours = {name: pair for name, *pair in TOKEN.findall(style)}
     assert len(ours) == 18
@@ -65,7 +65,7 @@ def test_a_folder_without_results_says_what_to_do() -> None:
     """What, why, next."""
     page = render(None, Boards("runs", "", ()), base="")
     assert "Nothing finished yet" in page
-    assert "semblance sage run" in page
+    assert "embassay sage run" in page
 
 
 def test_every_state_has_its_word() -> None:

@@ -38,8 +38,8 @@ def base(folder: Path) -> Iterator[str]:
     """The real app, looking at the folder often."""
     uvicorn = pytest.importorskip("uvicorn")
     pytest.importorskip("fastapi")
-    from semblance.web.leaderboard.opening import make
-    from semblance.web.serving import listen
+    from embassay.web.leaderboard.opening import make
+    from embassay.web.serving import listen
 
     listening = listen("127.0.0.1", 0)
     app = make(folder, hosts=(), root_path="", stale_after=900, every=0.2)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from semblance.protocols import numbers
-from semblance.report.scale import scale_of
-from semblance.web.leaderboard.page import words
+from embassay.protocols import numbers
+from embassay.report.scale import scale_of
+from embassay.web.leaderboard.page import words
 
 from .serving import Served
 

@@ -1,6 +1,6 @@
 """Two lists of candidates as one."""
 
-from semblance.protocols.rag.golden.steps.fuse import merged
+from embassay.protocols.rag.golden.steps.fuse import merged
 
 
 def row(doc, rank, kind, **more):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from semblance.errors import DataError
-from semblance.protocols.rag.golden.steps.order import _waves
+from embassay.errors import DataError
+from embassay.protocols.rag.golden.steps.order import _waves
 
 
 def test_those_that_come_later_are_a_wave_of_their_own(tmp_path):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.probes.names.bundles import (
+from embassay.errors import UsageError
+from embassay.protocols.rag.probes.names.bundles import (
     QUERIES,
     TITLES,
     Bundle,
@@ -19,8 +19,8 @@ from semblance.protocols.rag.probes.names.bundles import (
     bundles,
     write,
 )
-from semblance.protocols.rag.probes.names.conditions import CONDITIONS, without_diacritics
-from semblance.protocols.rag.probes.names.people import Person, near_miss, pseudonyms
+from embassay.protocols.rag.probes.names.conditions import CONDITIONS, without_diacritics
+from embassay.protocols.rag.probes.names.people import Person, near_miss, pseudonyms
 
 ALICE = Person("Alice", "Dupont")
 JEAN = Person("Jean-Pierre", "Martin")

@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from semblance.protocols.rag.probes.names.corpus import corpus_of, written
-from semblance.protocols.rag.probes.names.material import material
-from semblance.protocols.rag.probes.names.texts import all_bundles
+from embassay.protocols.rag.probes.names.corpus import corpus_of, written
+from embassay.protocols.rag.probes.names.material import material
+from embassay.protocols.rag.probes.names.texts import all_bundles
 
 BY_RUN = all_bundles(material("en"), 12, 4, 3)
 CORPUS = corpus_of(BY_RUN, 3)

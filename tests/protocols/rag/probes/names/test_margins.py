@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.probes.names.margins import change, margins, over_runs
+from embassay.errors import UsageError
+from embassay.protocols.rag.probes.names.margins import change, margins, over_runs
 
 cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 

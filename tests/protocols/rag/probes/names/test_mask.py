@@ -8,12 +8,12 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.probes.names.bundles import Lang
-from semblance.protocols.rag.probes.names.measured import margins_of, retrieval_of
-from semblance.protocols.rag.probes.names.request import NamesRequest
-from semblance.protocols.rag.probes.names.work import made
-from semblance.systems import open_system
-from semblance.text import open_tokenizer
+from embassay.protocols.rag.probes.names.bundles import Lang
+from embassay.protocols.rag.probes.names.measured import margins_of, retrieval_of
+from embassay.protocols.rag.probes.names.request import NamesRequest
+from embassay.protocols.rag.probes.names.work import made
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 
 SYSTEMS = ["wordllama", "minilm", "bm25", "jaccard", "levenshtein", "rouge", "random", "constant"]
 

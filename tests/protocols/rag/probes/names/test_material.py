@@ -8,9 +8,9 @@ from typing import get_args
 
 import pytest
 
-from semblance.errors import DataError, UsageError
-from semblance.protocols.rag.probes.names.bundles import Lang, bundles
-from semblance.protocols.rag.probes.names.material import material
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.probes.names.bundles import Lang, bundles
+from embassay.protocols.rag.probes.names.material import material
 
 
 @pytest.mark.parametrize("lang", get_args(Lang))

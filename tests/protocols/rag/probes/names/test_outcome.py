@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.probes.names import outcome as names
-from semblance.protocols.rag.probes.names.margins import Margins
-from semblance.protocols.rag.probes.resampling import ProbeContext
-from semblance.records import Score
-from semblance.text import open_tokenizer
+from embassay.protocols.rag.probes.names import outcome as names
+from embassay.protocols.rag.probes.names.margins import Margins
+from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.records import Score
+from embassay.text import open_tokenizer
 
 CONTEXT = ProbeContext("bundled-en", open_tokenizer("words"), 1, 500)
 

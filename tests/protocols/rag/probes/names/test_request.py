@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.probes.names.conditions import CONDITIONS
-from semblance.protocols.rag.probes.names.request import NamesRequest
+from embassay.errors import UsageError
+from embassay.protocols.rag.probes.names.conditions import CONDITIONS
+from embassay.protocols.rag.probes.names.request import NamesRequest
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.probes.noise.drops import drop, recovered
+from embassay.errors import UsageError
+from embassay.protocols.rag.probes.noise.drops import drop, recovered
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.probes.noise import outcome as noise
-from semblance.protocols.rag.probes.noise.measured import COSINE
-from semblance.protocols.rag.probes.noise.wordings import Variant, level_name
-from semblance.protocols.rag.probes.resampling import ProbeContext
-from semblance.records import Score
-from semblance.text import open_tokenizer
+from embassay.protocols.rag.probes.noise import outcome as noise
+from embassay.protocols.rag.probes.noise.measured import COSINE
+from embassay.protocols.rag.probes.noise.wordings import Variant, level_name
+from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.records import Score
+from embassay.text import open_tokenizer
 
 CONTEXT = ProbeContext("bundled-en", open_tokenizer("words"), 1, 500)
 IDS = tuple(f"q{i}" for i in range(12))

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.probes.noise.questions import langs_of, questions
-from semblance.protocols.rag.probes.noise.request import NoiseRequest
+from embassay.errors import UsageError
+from embassay.protocols.rag.probes.noise.questions import langs_of, questions
+from embassay.protocols.rag.probes.noise.request import NoiseRequest
 
 
 def folder(path: Path, grades: dict[str, dict[str, int]], lang: str = "") -> str:

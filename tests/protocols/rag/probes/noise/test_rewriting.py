@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.errors import ModelError
-from semblance.protocols.rag.judges.contract import Question
-from semblance.protocols.rag.probes.noise.questions import questions
-from semblance.protocols.rag.probes.noise.request import NoiseRequest
-from semblance.protocols.rag.probes.noise.rewriting import Rewritings
-from semblance.protocols.rag.probes.noise.wordings import rewritten, small_talk
-from semblance.protocols.session import Silent
+from embassay.errors import ModelError
+from embassay.protocols.rag.judges.contract import Question
+from embassay.protocols.rag.probes.noise.questions import questions
+from embassay.protocols.rag.probes.noise.request import NoiseRequest
+from embassay.protocols.rag.probes.noise.rewriting import Rewritings
+from embassay.protocols.rag.probes.noise.wordings import rewritten, small_talk
+from embassay.protocols.session import Silent
 
 
 class Capitals:

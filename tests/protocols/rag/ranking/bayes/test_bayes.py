@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.ranking.bayes.engine import Bayes
-from semblance.protocols.rag.ranking.bayes.options import Options
-from semblance.protocols.rag.ranking.engine import Call, Candidate
-from semblance.protocols.rag.ranking.engines import ENGINES
-from semblance.randomness import generator
+from embassay.errors import UsageError
+from embassay.protocols.rag.ranking.bayes.engine import Bayes
+from embassay.protocols.rag.ranking.bayes.options import Options
+from embassay.protocols.rag.ranking.engine import Call, Candidate
+from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.randomness import generator
 
 N, TOP = 40, 20
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from semblance.protocols.rag.ranking.bayes.evidence import NOISE, log_prediction
-from semblance.protocols.rag.ranking.bayes.likelihood import log_likelihood
-from semblance.protocols.rag.ranking.bayes.orthant import log_orthant
+from embassay.protocols.rag.ranking.bayes.evidence import NOISE, log_prediction
+from embassay.protocols.rag.ranking.bayes.likelihood import log_likelihood
+from embassay.protocols.rag.ranking.bayes.orthant import log_orthant
 
 
 def chain(m):

@@ -8,14 +8,14 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.ranking.bayes.information import (
+from embassay.protocols.rag.ranking.bayes.information import (
     FISHER_EVERY,
     contiguous,
     listed,
     sampled,
     squashed_log_det,
 )
-from semblance.protocols.rag.ranking.bayes.likelihood import add_answers, log_likelihood
+from embassay.protocols.rag.ranking.bayes.likelihood import add_answers, log_likelihood
 
 
 def enumerated(scores, window):

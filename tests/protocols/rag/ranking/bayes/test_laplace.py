@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from semblance.protocols.rag.ranking.bayes.laplace import factor_at, learn_last, solve_upper
-from semblance.protocols.rag.ranking.bayes.likelihood import add_answers
-from semblance.protocols.rag.ranking.bayes.posterior import Component
+from embassay.protocols.rag.ranking.bayes.laplace import factor_at, learn_last, solve_upper
+from embassay.protocols.rag.ranking.bayes.likelihood import add_answers
+from embassay.protocols.rag.ranking.bayes.posterior import Component
 
 
 def problem(sharpness):

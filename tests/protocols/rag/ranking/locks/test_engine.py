@@ -9,9 +9,9 @@ from math import sqrt
 
 import pytest
 
-from semblance.errors import UsageError
-from semblance.protocols.rag.ranking import Call, Candidate, Ranker
-from semblance.protocols.rag.ranking.locks import Locks
+from embassay.errors import UsageError
+from embassay.protocols.rag.ranking import Call, Candidate, Ranker
+from embassay.protocols.rag.ranking.locks import Locks
 
 Judge = Callable[[tuple[int, ...]], tuple[int, ...]]
 

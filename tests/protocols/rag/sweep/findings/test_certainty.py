@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.findings.certainty import by_axis, choose_each, runners
-from semblance.protocols.rag.tradeoffs import Limits, Stack, choose
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.findings.certainty import by_axis, choose_each, runners
+from embassay.protocols.rag.tradeoffs import Limits, Stack, choose
 
 few = st.integers(0, 4)
 limit = st.one_of(st.none(), few)

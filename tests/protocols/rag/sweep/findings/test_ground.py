@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.findings import findings_of, timing
-from semblance.protocols.rag.sweep.findings.ground import Ground, defined_means, figure
-from semblance.protocols.rag.sweep.measured import Rules, Sweep
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.findings import findings_of, timing
+from embassay.protocols.rag.sweep.findings.ground import Ground, defined_means, figure
+from embassay.protocols.rag.sweep.measured import Rules, Sweep
 
 from ..sweeps import constant, drawn
 

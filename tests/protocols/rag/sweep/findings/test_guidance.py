@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from semblance.contracts import IndexFacts
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.findings import findings_of
-from semblance.protocols.rag.sweep.findings.facts import estimate
-from semblance.protocols.rag.sweep.findings.record import Advice
-from semblance.protocols.rag.sweep.measured import Measured, Rules, Sweep, Times
+from embassay.contracts import IndexFacts
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings.facts import estimate
+from embassay.protocols.rag.sweep.findings.record import Advice
+from embassay.protocols.rag.sweep.measured import Measured, Rules, Sweep, Times
 
 N = 40
 QUERIES = np.random.default_rng(3).uniform(0.4, 0.7, N)

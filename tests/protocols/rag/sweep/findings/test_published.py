@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.findings import findings_of
-from semblance.protocols.rag.sweep.findings.record import Part
-from semblance.protocols.rag.sweep.measured import Rules, Times
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings.record import Part
+from embassay.protocols.rag.sweep.measured import Rules, Times
 
 from ..sweeps import SCENARIO, constant, scenarios
 

@@ -7,11 +7,11 @@ import io
 
 import pytest
 
-from semblance.protocols.rag.sweep.configuration import Configuration
-from semblance.protocols.rag.sweep.findings import findings_of
-from semblance.protocols.rag.sweep.findings.tables import rerankers, tables
-from semblance.protocols.rag.sweep.measured import Rules
-from semblance.protocols.tables import ColumnTable
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings.tables import rerankers, tables
+from embassay.protocols.rag.sweep.measured import Rules
+from embassay.protocols.tables import ColumnTable
 
 from ..sweeps import SCENARIO, constant, scenarios
 

@@ -1,0 +1,193 @@
+"""`embassay demo`: every protocol on the sample data with the bundled systems, and one report of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embassay.cli.options import Wide, Workers
+
+if TYPE_CHECKING:
+    from embassay.cli.running import Display
+    from embassay.protocols.rag.golden.request import GoldenRequest
+
+BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
+RETRIEVERS = ("minilm", "wordllama", "bm25")
+FUSED = ("wordllama", "bm25")
+TOKENIZER = "words"
+RUNS = 3
+QUESTIONS = 12
+DEPTH = 20
+ENCODERS = ("wordllama", "minilm")
+BUNDLES, SAID = 10, 2
+"""Queries of a probe, and its runs."""
+ITEMS, SCRIPTS, NOISE = 18, 2, 0.15
+"""Items of a task that are annotated, by how many scripts, and how much these err."""
+PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise", "hume")
+HEADED = ("sage", "pteb", "rag", "hume")
+"""The runs, one of a protocol, that score systems."""
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the runs; unfinished ones are resumed.")
+    ] = Path("runs/demo"),
+    workers: Workers = 1,
+    wide: Wide = False,
+) -> None:
+    """Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.
+
+    Of RAG that is a golden set, runs scored with it, a small sweep, and both probes; of HUME a study that scripts
+    answer, marked as simulated.
+    """
+    from embassay.cli.pteb.run import run_pteb
+    from embassay.cli.running import Display
+    from embassay.cli.sage import run_sage
+    from embassay.protocols import pteb, sage
+    from embassay.report import write_report
+
+    systems, display = _systems(), Display(False, wide)
+    typer.echo(
+        f"Tokens are those of --tokenizer {TOKENIZER}: the cl100k of the paper needs a file from the network. "
+        f"Paraphrases are the {RUNS} of each text that come with the sample.",
+        err=True,
+    )
+    run_sage(sage.Request(systems, tokenizer=TOKENIZER), out / "sage", display, report=False, workers=workers)
+    typer.echo("")
+    # Six French items of each task are too few for a score of their own.
+    options = pteb.PtebOptions(languages="pooled")
+    request = pteb.Request(systems, tokenizer=TOKENIZER, runs=RUNS, options=options)
+    run_pteb(request, out / "pteb", display, report=False, workers=workers)
+    _run_rag(systems, out, display)
+    _run_sweep(systems, out / "sweep", display)
+    _run_probes(systems, out, display)
+    _run_hume(systems, out, display)
+    parts = [out / name for name in PARTS]
+    written = write_report(parts, out=out / "report.html")
+    show_headlines([out / name for name in HEADED])
+    typer.echo(f"\nReport of all: {written}")
+
+
+def show_headlines(runs: Sequence[Path]) -> None:
+    """Print every system's headline in each run, with its interval and ranks."""
+    from embassay.cli.terminal import screen, show
+    from embassay.report.gathered import read_runs
+    from embassay.report.headlines import render_headlines
+    from embassay.report.leading import leading_of
+
+    here = screen()
+    typer.echo("")
+    show(render_headlines([*leading_of(read_runs(runs))], width=here.width, unicode=here.unicode))
+
+
+def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
+    from embassay.cli.rag.golden import run_golden
+    from embassay.cli.rag.score import run_score
+    from embassay.protocols.rag.golden.options import GoldenOptions
+    from embassay.protocols.rag.golden.request import GoldenRequest
+    from embassay.protocols.rag.scoring.request import ScoreRequest
+
+    typer.echo(
+        f"\nThe judge of {QUESTIONS} questions is recorded: its grades and orders come with the sample, from a "
+        "language model that read the passages once. Nobody is asked now.",
+        err=True,
+    )
+    request = GoldenRequest(
+        "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
+        options=GoldenOptions(depth=DEPTH),
+    )  # fmt: skip
+    run_golden(request, out / "golden", display, report=False)
+    typer.echo("")
+    runs = _write_runs(request, [name for name in RETRIEVERS if name in systems], out / "runs")
+    qrels = str(out / "golden" / "export" / "qrels.tsv")
+    run_score(ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10)), out / "rag", wide=display.wide)
+
+
+def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
+    """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
+    from embassay.protocols.rag.golden.inputs import read_inputs
+    from embassay.protocols.rag.golden.passages import passages_of
+    from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+    from embassay.text import open_tokenizer
+
+    tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
+    found = passages_of(read.documents, request.options, tokenizer)
+    passages = dict(zip(found.ids, found.texts, strict=True))
+    questions = {one.id: one.text for one in read.questions}
+    runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
+    runs["+".join(FUSED)] = fused([runs[name] for name in FUSED], DEPTH)
+    return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
+
+
+def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """The sweep that comes along, with both encoders and an approximate index where they can be had."""
+    from dataclasses import replace
+    from importlib.resources import as_file, files
+    from importlib.util import find_spec
+
+    from embassay.cli.rag.sweep import run_sweep
+    from embassay.protocols.rag.sweep.config import read_config
+
+    with as_file(files("embassay.protocols.rag.sweep").joinpath("sample.yaml")) as path:
+        request = read_config(path)
+    encoders = tuple(name for name in ENCODERS if name in systems)
+    index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
+    typer.echo("\nA sweep of retrieval stacks over the sample's questions.", err=True)
+    run_sweep(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
+
+
+def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """Whose name a text carries, and what small talk does, in English and French."""
+    from embassay.cli.rag.probe import run_probe
+    from embassay.protocols.rag.probes.names.request import NamesRequest
+    from embassay.protocols.rag.probes.noise.request import NoiseRequest
+
+    encoders = tuple(name for name in ENCODERS if name in systems)
+    typer.echo("\nThe two probes, on names and topics that come along.", err=True)
+    names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
+    run_probe(names, out / "names", display, report=False)
+    typer.echo("")
+    noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
+    run_probe(noise, out / "noise", display, report=False)
+
+
+def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
+    from embassay.cli.hume.score import run_study
+    from embassay.protocols.hume.folder import read_study, write_annotations, write_study
+    from embassay.protocols.hume.results.request import StudyRequest
+    from embassay.protocols.hume.sampling import sample
+    from embassay.protocols.hume.sampling.request import SampleRequest, TaskRequest
+    from embassay.protocols.hume.simulated import KIND, simulated_rows
+
+    typer.echo(
+        f"\nA study of {ITEMS} items a task, as people would annotate it. Nobody did: {SCRIPTS} scripts answer that "
+        "know what is right and err at random.",
+        err=True,
+    )
+    study = out / "study"
+    # Of seven candidates some would be French.
+    task = TaskRequest(data="sample", n=ITEMS, lang=["eng"], candidates=5, relevant=2)
+    drawn = sample(SampleRequest(name="demo", tasks=[task]))
+    write_study(study, drawn.study, drawn.items, drawn.gold)
+    write_annotations(study, KIND, simulated_rows(read_study(study), SCRIPTS, noise=NOISE, seed=1))
+    request = StudyRequest(str(study), systems, tokenizer=TOKENIZER)
+    run_study(request, out / "hume", display, report=False, workers=1, max_usd=None)
+
+
+def _systems() -> tuple[str, ...]:
+    """The bundled systems, minilm first where it can be had."""
+    from embassay.errors import ModelError
+    from embassay.systems import open_system
+    from embassay.text import open_tokenizer
+
+    try:
+        open_system("minilm", tokenizer=open_tokenizer(TOKENIZER))
+    except ModelError as error:
+        typer.echo(f"minilm is left out: {error}", err=True)
+        return BUNDLED
+    return ("minilm", *BUNDLED)

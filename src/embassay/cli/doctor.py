@@ -1,0 +1,162 @@
+"""`embassay doctor`: what is installed, what works, and what a run would find here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from embassay.cli.options import Address, Engine, EngineName, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from embassay.doctor import Check, Extra, Machine
+    from embassay.doctor.cluster import ClusterFacts, NodeFacts
+
+_SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
+
+
+def doctor(engine: Engine = EngineName.local, address: Address = None, json: Json = False) -> None:
+    """Show the machine, the extras, and whether what comes along works; nothing is sent or downloaded. With --engine
+    ray or an --address: the nodes of the cluster, and what a run would use of them.
+
+    Exit code 3 where something is broken that should work; what is merely not installed is no fault.
+    """
+    from embassay.doctor import examine, extras, look
+    from embassay.runs.store import cache_folder
+
+    if engine is EngineName.ray or address is not None:
+        _cluster(address, json)
+        return
+    machine, known = look(cache_folder()), extras()
+    checks = list(examine(machine.cache))
+    if json:
+        _print_json(machine, known, checks)
+    else:
+        _print(machine, known, checks)
+    if machine.device is None or any(check.state == "broken" for check in checks):
+        raise typer.Exit(3)
+
+
+def _print(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) -> None:
+    from embassay import __version__
+    from embassay.cli.terminal import show_table
+
+    typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
+    typer.echo(f"{_cores(machine)}; memory {_gib(machine.memory)}, {_gib(machine.free)} of it free")
+    typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'none that the NVIDIA driver names'}")
+    typer.echo(f"Vectors would be made and searched on: {machine.device_words}")
+    typer.echo(f"Cache: {machine.cache}, {_gib(machine.disk_free)} free on its disk\n")
+    show_table(
+        ["Extra", "State", "What it is for"],
+        [[one.name, "ok" if one.here else "-", f"{one.purpose}{_lacks(one)}"] for one in known],
+        wide=False,
+    )
+    typer.echo("")
+    rows = [
+        [one.name, _SIGNS[one.state], f"{one.told}{f'. {one.mend}' if one.mend else ''}"] for one in checks
+    ]
+    show_table(["Check", "State", "What was found"], rows, wide=False)
+
+
+def _cluster(address: str | None, json: bool) -> None:
+    from embassay.cli.options import crew
+    from embassay.doctor.cluster import examine_cluster
+
+    crew(1, EngineName.ray, address)
+    facts = examine_cluster(address)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps(asdict(facts), ensure_ascii=False))
+    else:
+        _print_cluster(facts)
+    if facts.check.state == "broken":
+        raise typer.Exit(3)
+
+
+def _print_cluster(facts: ClusterFacts) -> None:
+    from embassay import __version__
+    from embassay.cli.terminal import show_table
+
+    typer.echo(f"embassay {__version__}; Ray cluster: {facts.address}\n")
+    seen = [one.seen for one in facts.nodes]
+    rows = [
+        [one.node.host, str(one.node.cpus), f"{one.node.gpus:g}", _gib(one.node.memory), _gib(one.node.object_store),
+         one.python, one.ray, one.embassay or one.error]
+        for one in seen
+    ]  # fmt: skip
+    heads = ["Node", "CPUs", "GPUs", "Memory", "Object store", "Python", "Ray", "Embassay"]
+    show_table(heads, rows, wide=False, numbers=False)
+    typer.echo("")
+    for line in _alike(facts.nodes):
+        typer.echo(line)
+    typer.echo(f"\n{_use(facts)}")
+    mend = f" {facts.check.mend}" if facts.check.mend else ""
+    typer.echo(f"{_SIGNS[facts.check.state]}: {facts.check.told.rstrip('.')}.{mend}")
+
+
+def _alike(nodes: Sequence[NodeFacts]) -> list[str]:
+    """What is installed on the nodes, once for all on which it is the same."""
+    groups: dict[tuple[tuple[str, ...], ...], list[NodeFacts]] = {}
+    for one in nodes:
+        if one.extras:
+            groups.setdefault((one.accelerators, one.extras, one.lacks), []).append(one)
+    lines = []
+    for (accelerators, extras, lacks), alike in groups.items():
+        free = _gib(min((one.disk_free for one in alike if one.disk_free is not None), default=None))
+        lines += [
+            ", ".join(sorted({one.seen.node.host for one in alike})),
+            f"  Accelerators: {'; '.join(accelerators) or 'none that the NVIDIA driver names'}",
+            f"  Extras: {', '.join(extras)}",
+            f"  Disk of the cache: {free} free",
+        ]
+        if lacks:
+            lines.append(f"  Lacks what this machine has: pip install 'embassay[{','.join(lacks)}]'")
+    return lines
+
+
+def _use(facts: ClusterFacts) -> str:
+    """What a run would use."""
+    pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
+    cells = f"A run would do {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder would have {pools}."
+    gpus = f"{facts.gpus} GPU{'s' * (facts.gpus != 1)}"
+    if facts.accelerated:
+        return f"{cells}\nModels of torch (st:, mteb:) would use {gpus}, with a process on each."
+    if not facts.gpus:
+        return f"{cells}\nNo GPU: Ray counts none on these nodes."
+    return (
+        f"{cells}\n{gpus} would stay idle: this machine decides for all, and it computes on the CPU (torch finds no "
+        "card here, or EMBASSAY_DEVICE is cpu)."
+    )
+
+
+def _lacks(one: Extra) -> str:
+    if one.here:
+        return ""
+    parts = [f"lacks {', '.join(one.missing)}"] if one.missing else []
+    return f" ({'; '.join([*parts, *one.old])}): {one.mend}"
+
+
+def _cores(machine: Machine) -> str:
+    if machine.cores == machine.cores_built_in:
+        return f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
+    return f"{machine.cores} of {machine.cores_built_in} cores may be used"
+
+
+def _gib(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / 2**30:.1f} GiB"
+
+
+def _print_json(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) -> None:
+    from dataclasses import asdict
+    from json import dumps
+
+    told = {
+        "machine": {**asdict(machine), "cache": str(machine.cache)},
+        "extras": [{**asdict(one), "installed": one.here} for one in known],
+        "checks": [asdict(one) for one in checks],
+    }
+    typer.echo(dumps(told, ensure_ascii=False))

@@ -1,0 +1,249 @@
+"""Progress on stderr: bars with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from embassay.cli.terminal import progress_bars
+from embassay.protocols.session import Silent
+
+if TYPE_CHECKING:
+    from embassay.protocols.planning import Plan
+    from embassay.runs.cells import Cell, CellRecord
+
+SHOWN = 5
+PERIOD = 30.0
+
+
+def listener() -> Silent:
+    """Bars when stderr is a terminal, lines otherwise."""
+    return Bars() if sys.stderr.isatty() else Lines()
+
+
+def time_left(elapsed: float, share: float) -> str:
+    """Time left as a range once a tenth is done: cells differ, so one figure would promise too much."""
+    left = remaining(elapsed, share)
+    return "" if left is None else _range(left)
+
+
+def remaining(elapsed: float, share: float) -> float | None:
+    """Seconds left at the pace so far; None before a tenth is done."""
+    return elapsed * (1 - share) / share if share >= 0.1 else None
+
+
+def _range(left: float) -> str:
+    low, high = in_words(left * 0.7), in_words(left * 1.5)
+    return f"{low} left" if low == high else f"{low} to {high} left"
+
+
+def in_words(seconds: float) -> str:
+    """`4 s`, `12 min`, `3 h 12 min`."""
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class _Tally(Silent):
+    """Counts what is done. Cells weigh the seconds that were forecast for them, or the texts they hold where one of
+    them has no forecast."""
+
+    def __init__(self) -> None:
+        self.total, self.done, self.cells, self.ended_cells = 0.0, 0.0, 0, 0
+        self.weights: dict[str, float] = {}
+        self.running: dict[str, int] = {}
+        self.parts: dict[str, float] = {}
+        self.begun: dict[str, float] = {}
+        self.shares: dict[str, float] = {}
+        self.start = time.monotonic()
+        self.asked, self.answered, self.title, self.unit, self.asking = 0, 0, "", "texts", self.start
+
+    def planning(self, plan: Plan) -> None:
+        _say(f"counting what {len(plan.cells)} cells will take")
+
+    def paraphrasing(self, title: str, total: int) -> None:
+        self.stage(title, total)
+
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        self.asked, self.answered, self.title, self.unit = total, 0, title, unit
+        self.asking = time.monotonic()
+
+    def advanced_by(self, texts: int) -> None:
+        self.answered += texts
+
+    def until_answered(self) -> str:
+        """How long the answers that are asked for will still take, in words."""
+        share = self.answered / self.asked if self.asked else 0.0
+        return time_left(time.monotonic() - self.asking, min(1.0, share))
+
+    def amount(self) -> str:
+        """How much of the stage is done, in words."""
+        of = f" of {self.asked:,}" if self.asked else ""
+        return f"{self.answered:,}{of} {self.unit}"
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
+        self.timed = all(cell.key in seconds for cell in waiting)
+        self.weights = {
+            cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units) for cell in waiting
+        }
+        self.total, self.cells = sum(self.weights.values()), len(waiting)
+        self.done, self.ended_cells = 0.0, 0
+        self.start = time.monotonic()
+
+    def started(self, cell: Cell) -> None:
+        self.running[cell.key] = 0
+        self.begun[cell.key] = time.monotonic()
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        self.running[cell.key] = min(self.running.get(cell.key, 0) + texts, cell.units)
+        self.shares[cell.key] = self.running[cell.key] / max(1, cell.units)
+        self.parts[cell.key] = self.shares[cell.key] * self.weights.get(cell.key, 1)
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:  # noqa: ARG002 - what a listener hears
+        self.running.pop(cell.key, None)
+        self.parts.pop(cell.key, None)
+        self.begun.pop(cell.key, None)
+        self.shares.pop(cell.key, None)
+        self.done += self.weights.get(cell.key, 1)
+        self.ended_cells += 1
+
+    @property
+    def share(self) -> float:
+        """Share of the work that is done, by weight; texts say little of time, so by them no more than by cells."""
+        weighed = (self.done + sum(self.parts.values())) / (self.total or 1)
+        return weighed if self.timed else min(weighed, (self.ended_cells + 0.99) / max(1, self.cells))
+
+    def left(self) -> str:
+        """Time left in words: by the forecast's weights, and never less than a cell in work needs at its own pace: a
+        forecast may be far off for one system."""
+        now = time.monotonic()
+        whole = remaining(now - self.start, self.share)
+        if whole is None:
+            return ""
+        own = (remaining(now - begun, self.shares.get(key, 0.0)) or 0.0 for key, begun in self.begun.items())
+        return _range(max(whole, *own, 0.0))
+
+
+class Lines(_Tally):
+    """One line at the start, one per cell but at most one per 30 s in long runs, one at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = 0.0
+
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        super().stage(title, total, unit)
+        self._last = time.monotonic()
+        _say(f"{title}: {total:,} {unit}" if total else title)
+
+    def advanced_by(self, texts: int) -> None:
+        super().advanced_by(texts)
+        if time.monotonic() - self._last >= PERIOD:
+            self._last = time.monotonic()
+            _say(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+        super().planned(plan, waiting, seconds)
+        _say(f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already")
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        super().advanced(cell, texts)
+        if time.monotonic() - self._last >= PERIOD:
+            self._last = time.monotonic()
+            done = f"{_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
+            _say(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        super().ended(cell, record)
+        self._last = time.monotonic()
+        state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
+        _say(f"{self.ended_cells} of {self.cells}  {_name(cell)}  {state}  {self.left()}".rstrip())
+
+
+class Bars(_Tally):
+    """One total bar and up to five running cells, rewritten at most four times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._progress = progress_bars()
+        self._bars: dict[str, Any] = {}
+        self._asked: Any = None
+        self._all: Any = None
+        self._lock = threading.Lock()
+
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        super().stage(title, total, unit)
+        self._no_more_asked()
+        self._asked = self._progress.add_task(
+            title, total=total or None, state=f"{total:,} {unit}" if total else ""
+        )
+        self._progress.start()
+
+    def advanced_by(self, texts: int) -> None:
+        super().advanced_by(texts)
+        if self._asked is None:
+            return
+        state = f"{self.amount()}  {self.until_answered()}"
+        self._progress.update(self._asked, completed=self.answered, state=state)
+
+    def _no_more_asked(self) -> None:
+        if self._asked is not None:
+            self._progress.remove_task(self._asked)
+            self._asked = None
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+        super().planned(plan, waiting, seconds)
+        self._no_more_asked()
+        if self._all is not None:
+            self._progress.remove_task(self._all)
+        done = len(plan.cells) - len(waiting)
+        self._all = self._progress.add_task(
+            "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
+        )
+        self._progress.start()
+
+    def started(self, cell: Cell) -> None:
+        super().started(cell)
+        with self._lock:
+            if len(self._bars) < SHOWN:
+                self._bars[cell.key] = self._progress.add_task(
+                    _name(cell), total=cell.units or None, state=""
+                )
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        super().advanced(cell, texts)
+        if (bar := self._bars.get(cell.key)) is not None:
+            done = self.running[cell.key]
+            self._progress.update(bar, completed=done, state=f"{done:,} of {cell.units:,} texts")
+        self._update()
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        super().ended(cell, record)
+        with self._lock:
+            if (bar := self._bars.pop(cell.key, None)) is not None:
+                self._progress.remove_task(bar)
+        if not record.done:
+            self._progress.console.print(
+                f"FAILED {_name(cell)}: {record.reason}", markup=False, highlight=False
+            )
+        self._update()
+
+    def stop(self) -> None:
+        """Take the bars away."""
+        self._progress.stop()
+
+    def _update(self) -> None:
+        state = f"{self.ended_cells} of {self.cells} cells  {self.left()}"
+        self._progress.update(self._all, completed=self.share, state=state)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.task} {cell.dataset} {cell.system}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

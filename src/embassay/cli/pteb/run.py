@@ -1,0 +1,202 @@
+"""`embassay pteb run` and `pteb prompts`: systems on fresh paraphrases; how much the prompt matters."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embassay.cli import options as given
+from embassay.cli.options import column_map, default_out, settings
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.paraphrasing.generation import Generation
+
+if TYPE_CHECKING:
+    from embassay.cli.running import Display
+    from embassay.protocols.pteb import Request
+
+Paraphrasers = Annotated[
+    list[str],
+    typer.Option(
+        "--paraphraser", "-p",
+        help="A chat model (ollama:gemma3:27b), `recorded`, `stored:FOLDER`, or a control (`copied`, `permuted`). "
+        "Several are crossed. Repeatable.",
+    ),
+]  # fmt: skip
+Prompts = Annotated[
+    list[str] | None,
+    typer.Option("--prompt", help="default, variant1 .. variant3, or a text file. Several are crossed. Repeatable."),
+]  # fmt: skip
+Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs, each with fresh paraphrases.")]
+UntilCi = Annotated[
+    float | None,
+    typer.Option(
+        "--until-ci", metavar="POINTS",
+        help="Give a dataset more runs until every drop on it is known to +- as many points (95% interval over runs).",
+    ),
+]  # fmt: skip
+MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="The most runs that --until-ci may come to.")]
+Control = Annotated[
+    bool,
+    typer.Option("--control", help="Also evaluate on texts whose words were permuted, as far as they were reworded."),
+]  # fmt: skip
+Baseline = Annotated[
+    str, typer.Option("--baseline", help="The system others are compared with. Default: the first embedding.")
+]
+OnFailure = Annotated[
+    str,
+    typer.Option(
+        "--on-failure",
+        help="A text without a usable paraphrase is left out on both sides (`leave-out`), or stands for itself "
+        "(`original`), as in the authors' code.",
+    ),
+]  # fmt: skip
+Exclude = Annotated[
+    str | None, typer.Option("--exclude", help="`copied`: leave texts out that were not changed.")
+]
+SeedPer = Annotated[
+    str, typer.Option("--seed-per", help="One seed per `run`, so that equal texts stay equal, or per `text` [A3].")
+]  # fmt: skip
+LastSeed = Annotated[
+    list[str] | None,
+    typer.Option("--last-seed", metavar="DATASET=SEED", help="Another seed for the last run of a dataset. Repeatable."),
+]  # fmt: skip
+
+
+@settings(PtebOptions)
+@settings(Generation, "generation")
+def run(
+    system: given.Systems,
+    paraphraser: Paraphrasers,
+    task: given.Tasks = None,
+    dataset: given.Datasets = None,
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    grades: given.Grades = None,
+    limit: given.Limit = None,
+    runs: Runs = 6,
+    seed: given.Seed = 1337,
+    until_ci: UntilCi = None,
+    max_runs: MaxRuns = 20,
+    prompt: Prompts = None,
+    control: Control = False,
+    baseline: Baseline = "",
+    on_failure: OnFailure = "leave-out",
+    exclude: Exclude = None,
+    seed_per: SeedPer = "run",
+    last_seed: LastSeed = None,
+    tokenizer: given.TokenizerName = "cl100k",
+    out: given.Out = None,
+    workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+    options: PtebOptions = PtebOptions(),  # noqa: B008 - replaced by `settings`
+    generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Evaluate systems on the texts as they are and on fresh paraphrases. The same command with the same --out resumes.
+
+    Wordings are kept in the folder of the run: `-p stored:FOLDER` replays them without a model.
+    """
+    from embassay.cli.running import Display
+    from embassay.protocols.pteb import Request
+
+    request = Request(
+        tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
+        limit, seed, tokenizer, tuple(paraphraser), tuple(prompt or ("default",)), runs, until_ci, max_runs,
+        control, baseline, one_of("--on-failure", on_failure, {"leave-out": "leave out", "original": "original"}),
+        one_of("--exclude", exclude, {"copied": "copied"}) == "copied",
+        one_of("--seed-per", seed_per, {"run": "run", "text": "text"}), last_seeds(last_seed), generation, options,
+    )  # fmt: skip
+    display, out = Display(json, wide), out or default_out("pteb")
+    if dry_run:
+        plan_pteb(request, display)
+    else:
+        crew = given.crew(workers, engine, address)
+        run_pteb(request, out, display, workers=crew, max_usd=max_cost)
+
+
+@settings(PtebOptions)
+@settings(Generation, "generation")
+def prompts(
+    system: given.Systems,
+    paraphraser: Paraphrasers,
+    dataset: given.Datasets = None,
+    prompt: Prompts = None,
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    limit: given.Limit = None,
+    runs: Runs = 1,
+    seed: given.Seed = 1337,
+    tokenizer: given.TokenizerName = "cl100k",
+    out: given.Out = None,
+    workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+    options: PtebOptions = PtebOptions(),  # noqa: B008 - replaced by `settings`
+    generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """How much do STS scores depend on the words of the prompt? (table 12): the same run with each prompt."""
+    from embassay.cli.running import Display
+    from embassay.protocols.pteb import Request
+    from embassay.protocols.pteb.paraphrasing.prompts import PROMPT_NAMES
+
+    request = Request(
+        tuple(system), ("sts",), tuple(dataset or ("sample",)), column_map(mapping), split, None, limit, seed,
+        tokenizer, tuple(paraphraser), tuple(prompt or PROMPT_NAMES), runs, generation=generation, options=options,
+    )  # fmt: skip
+    display, out = Display(json, wide), out or default_out("prompts")
+    if dry_run:
+        plan_pteb(request, display)
+    else:
+        crew = given.crew(workers, engine, address)
+        run_pteb(request, out, display, workers=crew, max_usd=max_cost)
+
+
+def run_pteb(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
+    """Carry out a request."""
+    from embassay.cli.running import carry_out
+    from embassay.protocols.pteb.session import carry_out as carry_out_pteb
+
+    carry_out(partial(carry_out_pteb, request), out, display=display, report=report, **arguments)
+
+
+def plan_pteb(request: Request, display: Display) -> None:
+    """Show what a request would take."""
+    from embassay.cli.running import show_plan
+    from embassay.protocols.pteb.session import forecast_of
+
+    show_plan(partial(forecast_of, request), display)
+
+
+def one_of(option: str, value: str | None, meanings: dict[str, Any]) -> Any:
+    """What the value of an option means; None for none. UsageError for one that it does not know."""
+    from embassay.errors import UsageError
+
+    if value is None or value in meanings:
+        return meanings.get(value or "")
+    raise UsageError(f"{option} is {value!r}.", mend=f"Use {' or '.join(meanings)}.")
+
+
+def last_seeds(entries: list[str] | None) -> tuple[tuple[str, int], ...]:
+    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing."""
+    from embassay.errors import UsageError
+
+    found = []
+    for entry in entries or ():
+        name, _, number = entry.rpartition("=")
+        if not name or not number.isdecimal():
+            raise UsageError(
+                f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
+            )
+        found.append((name, int(number)))
+    return tuple(found)

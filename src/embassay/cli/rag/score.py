@@ -1,0 +1,204 @@
+"""`embassay rag score`: score run files against graded judgements."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embassay.cli import options as given
+from embassay.cli.options import column_map
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.scoring.request import ScoreRequest
+    from embassay.protocols.rag.scoring.scoring import Scored
+
+
+class Unjudged(StrEnum):
+    """How a retrieved document without a grade is treated."""
+
+    zero = "zero"
+    grade1 = "grade1"
+    condense = "condense"
+    error = "error"
+
+
+class Test(StrEnum):
+    """How p-values of pairs are made."""
+
+    bootstrap = "bootstrap"
+    randomization = "randomization"
+
+
+Qrels = Annotated[
+    str,
+    typer.Option(
+        "--qrels",
+        help="Graded judgements: TREC, BEIR tsv, JSONL, CSV or Parquet, or a BEIR folder.", metavar="FILE",
+    ),
+]  # fmt: skip
+Runs = Annotated[
+    list[str],
+    typer.Option(
+        "--run", help="A run: TREC, JSONL, CSV or Parquet; FILE or NAME=FILE. Repeatable.", metavar="FILE"
+    ),
+]
+Pools = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pool", metavar="FILE",
+        help="What PROC may order anew, as a run: one for all runs, or one per run in order. Default: each run's own "
+        "whole list.",
+    ),
+]  # fmt: skip
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "-m",
+        help="A measure: see `embassay list measures`. Default: the usual ones. Repeatable.",
+    ),
+]
+Cutoffs = Annotated[
+    list[int] | None,
+    typer.Option("-k", min=1, help="Cutoff for measures named without one. Default: 10 and 30. Repeatable."),
+]
+Grades = Annotated[
+    str | None,
+    typer.Option(
+        "--grades",
+        help="Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: judgements are 1 to 5.",
+    ),
+]
+PerQuery = Annotated[
+    bool | None,
+    typer.Option(
+        "--per-query/--no-per-query",
+        help="Print every query's values too. --json has them unless told otherwise.",
+    ),
+]
+Answers = Annotated[
+    str | None,
+    typer.Option(
+        "--answers", metavar="FILE",
+        help="JSONL or CSV of `query_id, correct` (0 to 1), for Acc|Hit@K: how right answers are where all evidence is "
+        "found.",
+    ),
+]  # fmt: skip
+Treatment = Annotated[
+    Unjudged,
+    typer.Option(
+        "--unjudged", help="Retrieved documents without a grade: worth nothing, grade 1, left out, an error."
+    ),
+]
+Pairwise = Annotated[Test, typer.Option("--test", help="How two runs are compared, over queries.")]
+Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples of intervals and tests.")]
+Sensitivity = Annotated[
+    bool, typer.Option("--sensitivity", help="RA-nWG over 24 settings of its constants, as a second table.")
+]
+Separator = Annotated[
+    str,
+    typer.Option(
+        "--source-separator",
+        help="Documents of one source have ids equal before the last of this (novelty measures).",
+    ),
+]
+_IN_JSON = (
+    "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
+    "settings",
+)  # fmt: skip
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every resample.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the scoring to. Default: none.")]
+
+
+def score(
+    qrels: Qrels,
+    run: Runs,
+    pool: Pools = None,
+    measure: Measures = None,
+    k: Cutoffs = None,
+    grades: Grades = None,
+    per_query: PerQuery = None,
+    unjudged: Treatment = Unjudged.zero,
+    answers: Answers = None,
+    sensitivity: Sensitivity = False,
+    test: Pairwise = Test.bootstrap,
+    resamples: Resamples = 10_000,
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    source_separator: Separator = "#",
+    seed: Seed = 0,
+    out: Out = None,
+    json: given.Json = False,
+    wide: given.Wide = False,
+) -> None:
+    """Score runs against graded judgements: is it the pool or the ordering, and which run is better."""
+    from embassay.protocols.rag.scoring.api import score_request
+    from embassay.protocols.rag.scoring.request import CUTOFFS, ScoreRequest
+
+    request = ScoreRequest(
+        qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
+        answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
+        source_separator,
+    )  # fmt: skip
+    if json:
+        scored = score_request(request, out, _command())
+        _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
+    else:
+        run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+
+
+def run_score(
+    request: ScoreRequest,
+    out: Path | None,
+    *,
+    per_query: bool = False,
+    wide: bool = False,
+    report: bool = False,
+) -> None:
+    """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
+    from embassay.protocols.rag.scoring.api import score_request
+
+    _print(score_request(request, out, _command()), per_query=per_query, wide=wide)
+    if out is not None and report:
+        typer.echo(f"\nReport: {_report(out)}")
+
+
+def _report(out: Path) -> Path:
+    from embassay.report import write_report
+
+    return write_report(out)
+
+
+def _command() -> str:
+    return shlex.join(["embassay", *sys.argv[1:]])
+
+
+def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
+    from embassay.cli.terminal import screen, show
+    from embassay.report.rag.terminal import per_query_lines, render_score
+
+    here = screen()
+    show(render_score(scored.record, width=here.width, wide=wide, unicode=here.unicode))
+    if per_query:
+        typer.echo("")
+        for line in per_query_lines(scored.per_query()):
+            typer.echo(line)
+
+
+def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None:
+    """One object; the many values per query are written by columns, which is ten times as fast."""
+    import json
+
+    from embassay.protocols.rag.scoring.rows import result_rows
+    from embassay.runs.files import to_json
+
+    record = scored.record.as_dict()
+    rest = {name: record[name] for name in _IN_JSON} | {"report": None if report is None else str(report)}
+    head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
+    values = scored.per_query().write_json() if per_query else json.dumps([])
+    typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')

@@ -1,0 +1,151 @@
+"""From a request to what the user sees: run, report, verdict, exit code."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import typer
+
+from embassay.cli.progress import listener as progress
+from embassay.cli.terminal import screen, show_table
+from embassay.cli.terminal import show as print_text
+from embassay.errors import BudgetExceeded, Interrupted, ModelError
+from embassay.runs.spending import in_one_line
+
+if TYPE_CHECKING:
+    from embassay.runs.forecast import Forecasts
+    from embassay.systems.remote import Ledger
+
+
+@dataclass(frozen=True)
+class Display:
+    """What goes to stdout: the table, wide or not, or one JSON object."""
+
+    json: bool
+    wide: bool
+
+
+class Run(Protocol):
+    """A run on disk."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+
+def carry_out(
+    do: Callable[..., Run],
+    out: Path,
+    *,
+    display: Display,
+    report: bool = True,
+    once: Sequence[str] = (),
+    check: Callable[[Run, Path], None] | None = None,
+    show: Callable[[Path, Display, bool], None] | None = None,
+    **arguments: Any,
+) -> Run:
+    """Do a run and show it, with a `report` of its own or without. `do` is called with `arguments`, a listener and the
+    command that resumes it: the present one, without the flags that must be given only `once`. `check` raises for what
+    went wrong in a run that came to its end; by default, for failed cells. `show` prints it in its own way.
+
+    Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
+    """
+    command = _with_out(shlex.join(["embassay", *_without(sys.argv[1:], once)]), out)
+    heard = progress()
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        run = do(out=out, listener=heard, command=command, **arguments)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {command}"
+        ) from None
+    except BudgetExceeded as error:
+        raise BudgetExceeded(
+            f"{error.message} What is finished is kept in {out}.",
+            mend=f"Resume with a higher --max-cost: {command}",
+        ) from None
+    finally:
+        getattr(heard, "stop", lambda: None)()
+    (show or show_run)(run.path, display, report)
+    if paid := in_one_line(run.manifest["spent"]):
+        typer.echo(paid, err=True)
+    (check or _check_cells)(run, out)
+    return run
+
+
+def _check_cells(run: Run, out: Path) -> None:
+    """ModelError if a cell failed."""
+    failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
+    if failed:
+        first = failed[0]
+        raise ModelError(
+            f"{len(failed)} of {len(run.manifest['cells'])} cells failed; the first: {first['task']} on "
+            f"{first['dataset']} with {first['system']}: {first['reason']}",
+            mend=f"The rest is kept in {out}; the same command tries the failed cells again.",
+        )
+
+
+def show_run(path: Path, display: Display, report: bool, *, render: Callable[..., Any] | None = None) -> None:
+    """Write the report if it is wanted, and print the results as JSON, or as `render` (by default `render_run`) makes
+    them of the folder."""
+    from embassay.report import write_report
+    from embassay.report.terminal import render_run
+
+    written = write_report(path) if report else None
+    if display.json:
+        import json
+
+        from embassay.runs.folder import RunFolder
+
+        rows = [row.as_dict() for row in RunFolder(path).read_results()]
+        told = {"results": rows, "report": str(written) if written else None}
+        typer.echo(json.dumps(told, ensure_ascii=False))
+        return
+    here = screen()
+    print_text((render or render_run)(path, width=here.width, wide=display.wide, unicode=here.unicode))
+
+
+def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:
+    """Show what would run and what it takes. `forecast` gets a ledger that lets no request through."""
+    from embassay.runs.forecast import in_words, table
+    from embassay.systems.remote import NoCalls, keyless
+
+    with keyless():
+        forecasts = forecast(NoCalls())
+    if display.json:
+        import json
+
+        typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
+        return
+    show_table(*table(forecasts), wide=display.wide, numbers=True)
+    typer.echo("")
+    for line in in_words(forecasts):
+        typer.echo(line)
+
+
+def _without(words: Sequence[str], once: Sequence[str]) -> list[str]:
+    """The words without these flags; one that ends in `=` takes a value."""
+    left: list[str] = []
+    skip = False
+    for word in words:
+        flag = next((one for one in once if word.partition("=")[0] == one.rstrip("=")), None)
+        if not skip and flag is None:
+            left.append(word)
+        skip = not skip and flag is not None and flag.endswith("=") and "=" not in word
+    return left
+
+
+def _with_out(command: str, out: Path) -> str:
+    """The command with its --out, so that it resumes."""
+    return command if "--out" in command else f"{command} --out {shlex.quote(str(out))}"
+
+
+def _terminate(*_: Any) -> None:
+    raise KeyboardInterrupt

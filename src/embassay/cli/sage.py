@@ -1,0 +1,83 @@
+"""`embassay sage`: run the SAGE protocol."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from embassay.cli import options as given
+from embassay.cli.options import column_map, default_out, settings, within_memory
+from embassay.protocols.sage.options import SageOptions
+
+if TYPE_CHECKING:
+    from embassay.cli.running import Display
+    from embassay.protocols.sage import Request
+
+app = typer.Typer(
+    help="SAGE: preference, robustness, sensitivity, clustering and retrieval.", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
+
+
+@app.callback()
+def group() -> None:
+    """SAGE: preference, robustness, sensitivity, clustering and retrieval under corruption."""
+
+
+@app.command("run")
+@within_memory
+@settings(SageOptions)
+def run(
+    system: given.Systems,
+    task: given.Tasks = None,
+    dataset: given.Datasets = None,
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    grades: given.Grades = None,
+    limit: given.Limit = None,
+    seed: given.Seed = 1337,
+    tokenizer: given.TokenizerName = "cl100k",
+    out: given.Out = None,
+    workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+    options: SageOptions = SageOptions(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Evaluate systems on datasets. The same command with the same --out resumes a run that was cut short."""
+    from embassay.cli.running import Display
+    from embassay.protocols.sage import Request
+
+    request = Request(
+        tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
+        limit, seed, tokenizer, options,
+    )  # fmt: skip
+    display, out = Display(json, wide), out or default_out("sage")
+    if dry_run:
+        plan_sage(request, display)
+    else:
+        crew = given.crew(workers, engine, address)
+        run_sage(request, out, display, workers=crew, max_usd=max_cost)
+
+
+def run_sage(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
+    """Carry out a request."""
+    from embassay.cli.running import carry_out
+    from embassay.protocols.sage.session import carry_out as carry_out_sage
+
+    carry_out(partial(carry_out_sage, request), out, display=display, report=report, **arguments)
+
+
+def plan_sage(request: Request, display: Display) -> None:
+    """Show what a request would take."""
+    from embassay.cli.running import show_plan
+    from embassay.protocols.sage.cost import forecast
+    from embassay.protocols.sage.plan import make_plan
+
+    show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)

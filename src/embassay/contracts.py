@@ -1,0 +1,337 @@
+"""What the parts promise each other: tokenizers, encoders, similarities, rerankers and chat models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import TextRefused
+
+Role = Literal["query", "document"]
+Kind = Literal["embedding", "classical", "reference", "llm"]
+"""What a row of results is of; `llm` is a language model that judges or paraphrases."""
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Spread(Protocol):
+    """Where the parts of one cell are done: in this process, or on the machines of a cluster. What it gives does not
+    depend on where that is."""
+
+    def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """`work` of each item, in the order of the items, which are read as they are wanted: a bounded number is in
+        work or waits to be taken. `work`, items and what comes of them can be pickled, and `work` of an item may be
+        done again where a machine is lost."""
+        ...
+
+    def encoder(self, encoder: Encoder, made: Callable[[], Encoder]) -> Encoder:
+        """An encoder of the same name, identity and vectors; `made` makes `encoder` on another machine."""
+        ...
+
+    def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder | None:
+        """The encoder that `made` makes, opened where the work is done and not here; `accelerated` says whether it can
+        use a GPU. None where that is this process, which then makes it, and asks `encoder`."""
+        ...
+
+    def cache(self, opened: Callable[[], A], /) -> A:
+        """The cache that `opened` opens on the machine that began the run, wherever the parts are done."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Cuts a text into tokens.
+
+    `name` is the registry name (`cl100k`, `words`); `identity` adds what its output depends on
+    (a version or a checksum), for cell keys and manifests.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def identity(self) -> str: ...
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids; equal ids mean equal tokens, in every process."""
+        ...
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` for many texts."""
+        ...
+
+    def pieces(self, text: str) -> list[bytes]:
+        """The bytes each token covers: as many as `encode` gives, and joined they are the text in UTF-8."""
+        ...
+
+
+class Encoder(Protocol):
+    """An embedding model. It sees texts and their role, never the test."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def identity(self) -> str:
+        """Everything its vectors depend on (weights checksum, parameters), for cache keys."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
+        """Embeddings, shape (n, dim), float32, not necessarily normalised."""
+        ...
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts are longer than `max_tokens`."""
+        ...
+
+
+class RemoteEncoder(Encoder, Protocol):
+    """An encoder behind a server: many of its calls are in flight at once, and a plan can say what they cost."""
+
+    @property
+    def model(self) -> str:
+        """The model's name in the ledger."""
+        ...
+
+    @property
+    def price(self) -> float | None:
+        """US dollars per million input tokens; None where it is not known, 0 where nothing is charged."""
+        ...
+
+    @property
+    def rpm(self) -> int | None:
+        """Requests per minute that were declared; None without a limit. `tpm` is the same for tokens."""
+        ...
+
+    @property
+    def tpm(self) -> int | None: ...
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's own tokenizer where it is at hand, for counting before paying."""
+        ...
+
+    @property
+    def chunk_size(self) -> int:
+        """Texts per request."""
+        ...
+
+    def encode_chunks(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float32] | TextRefused]]:
+        """Each chunk by its position, as soon as it is there, many in flight at once. `chunks` is read lazily.
+
+        A chunk that the server refuses for its texts comes as its TextRefused, and the others go on. Any other
+        exception (ModelError, BudgetExceeded) is raised after what was in flight has been yielded.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The best k candidates of each query: `indices` (q, k) int64, -1 where there are fewer; `scores` (q, k)
+    float64, -inf there. Rows are sorted by score, descending; ties by index, ascending."""
+
+    indices: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+class Similarity(Protocol):
+    """Anything SAGE can evaluate. Similarities are floats, 1 for equal texts; higher is more similar."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its values depend on: parameters, tokenizer, weights."""
+        ...
+
+    @property
+    def kind(self) -> Kind: ...
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` (reference) and `b[i]` (candidate), shape (n,). One call is one batch:
+        batch-normalised metrics (bm25) compare only within a call."""
+        ...
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, clipped to [0, inf), in scipy's condensed order, n(n-1)/2."""
+        ...
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k most similar corpus texts of each query."""
+        ...
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order, with scores comparable across shards: collection statistics
+        (bm25) are those of all shards together. Indices are local to the shard.
+
+        A shard may make its texts when they are looked at, so each is held one at a time, and is looked at where
+        `spread` says; without it, in this process."""
+        ...
+
+
+@dataclass(frozen=True)
+class IndexFacts:
+    """What an index is and takes: vectors, dimensions, the seconds its building took (also when it was found built),
+    its bytes on disk and in memory; None where a size cannot be known (a server's memory).
+
+    `memory_by` says whether the bytes in memory were measured in this process or follow from the index's structure;
+    `found` whether it had been built before and was only opened.
+    """
+
+    n: int
+    dim: int
+    build_seconds: float
+    disk_bytes: int | None
+    memory_bytes: int | None
+    memory_by: Literal["structure", "measured"] = "structure"
+    found: bool = False
+
+
+class Index(Protocol):
+    """Vectors laid out for search by inner product: in memory, in a file, or in a server."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, `hnsw-f32?m=32`."""
+        ...
+
+    @property
+    def facts(self) -> IndexFacts: ...
+
+    def search(self, queries: NDArray[np.float32], k: int) -> Ranked:
+        """The best k of the indexed vectors for each query (q, dim), exactly or nearly; scores are inner products as
+        the index knows them. One query at a time is a call with one row. ModelError where a server does not answer."""
+        ...
+
+    def close(self) -> None:
+        """Release memory, files and connections."""
+        ...
+
+
+class Reranker(Protocol):
+    """Orders the documents found for a query. Higher scores are better; only their order within a call counts.
+
+    Where a document's score does not depend on the others of the call, the reranker says so by an attribute `pairwise`
+    that is True, and its scores are kept for each pair (`CachedReranker` knows more such attributes).
+    """
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its scores depend on."""
+        ...
+
+    def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
+        """One finite score per document, shape (n,). ModelError when there is none to be had."""
+        ...
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How an answer is drawn; None leaves the server's default. `max_tokens` limits the answer."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a call cost: tokens as the server counted them (by our count where it did not), requests sent
+    (retries and a repair included), US dollars (None where the price is not known).
+
+    `seconds` is how long the answer took: the time that the server says it worked for it (Ollama), else the wall
+    clock's of the request that was answered. It is kept with a cached answer.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    usd: float | None = None
+    seconds: float = field(default=0.0, compare=False)
+
+
+class Journal(Protocol):
+    """Keeps what a ledger does, durably: a request is noted before it is sent and again when it has ended, so
+    that a killed process forgets no money. Called from one thread at a time."""
+
+    def reserved(self, number: int, model: str, usd: float) -> None:
+        """Request `number` of this process is about to be sent and may cost `usd`."""
+        ...
+
+    def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
+        """It was answered, or may have been: this is what it cost."""
+        ...
+
+    def released(self, number: int) -> None:
+        """It was never sent."""
+        ...
+
+    def gave_up(self, model: str) -> None:
+        """A call, with all its requests, has failed for good."""
+        ...
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An answer: `text` without the model's thinking, `parsed` the checked object where a schema was asked
+    for, `model` as the server names it, `finish` why it ended (`stop`, `length` ...)."""
+
+    text: str
+    parsed: Any
+    usage: Usage
+    model: str
+    finish: str
+
+
+class ChatModel(Protocol):
+    """A large language model that answers messages."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its answers depend on but messages, sampling and schema; never a key."""
+        ...
+
+    async def complete(
+        self, messages: Sequence[Message], *, sampling: Sampling = Sampling(), schema: Any = None
+    ) -> Completion:
+        """One answer. `schema` is a pydantic model class: the answer is JSON checked with it, asked for again
+        at most once when it does not fit. ModelError, with the reason, when the call fails for good."""
+        ...

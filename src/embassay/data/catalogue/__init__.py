@@ -1,0 +1,37 @@
+"""The catalogue: every dataset that can be named without a path.
+
+`entries.py` reads the records, YAML files beside it; `opened.py` makes a dataset of one, from the mirror or from
+the hub; `fetch.py` fills the mirror.
+"""
+
+from __future__ import annotations
+
+from embassay.data.dataset import Dataset
+from embassay.data.shapes import SHAPES
+from embassay.registry import Registry
+
+
+class Catalogue(Registry[Dataset]):
+    """The registry of datasets; the records are read when a name is looked for that is not there yet."""
+
+    def _load_plugins(self) -> None:
+        if not self._plugins_loaded:
+            from embassay.data.catalogue.entries import register_all
+
+            register_all(self)
+        super()._load_plugins()
+
+
+DATASETS = Catalogue("dataset", makes=[["load", "shapes"]])
+DATASETS.add(
+    "sample",
+    "embassay.data.bundled:sample",
+    "48 short documents with summaries, questions, labels and pairs, in every shape",
+    lang="mul",
+    shapes=" ".join(SHAPES),
+)
+DATASETS.add(
+    "hub",
+    "embassay.data.catalogue.repository:open_repository",
+    "hub:ORG/NAME, one table of any dataset of the Hugging Face hub",
+)

@@ -1,0 +1,12 @@
+"""What a user's own data are, what they can be used for, and what is wrong with them.
+
+    Check("reviews.csv", mapping={"text": "body"}).report().usable
+
+Everything is read by the readers that a run uses, so a check and a run cannot disagree.
+"""
+
+from embassay.data.check.checking import Check
+from embassay.data.check.near import Nearness
+from embassay.data.check.report import Report
+
+__all__ = ["Check", "Nearness", "Report"]

@@ -1,0 +1,168 @@
+"""What a check finds, as records: nothing here is rounded, coloured or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from embassay.records import Skipped
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a file: what its cells are (kind -> cells), different values (None: over a thousand), one of them."""
+
+    name: str
+    kinds: Mapping[str, int]
+    distinct: int | None
+    example: str
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it lies there; `rows` are those that could be read, `encoding` and `line_ends` empty for Parquet."""
+
+    path: str
+    format: str
+    encoding: str
+    line_ends: str
+    bytes: int
+    rows: int
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that stops a run, in `count` places; `lines` are the first of them, `example` what a run says there."""
+
+    what: str
+    count: int
+    path: str
+    lines: tuple[int, ...]
+    example: str
+    mend: str
+    shapes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How numbers are spread."""
+
+    n: int
+    least: float
+    median: float
+    p95: float
+    most: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How often each value is there, the most frequent first."""
+
+    counts: Mapping[str, int]
+
+    @property
+    def n(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape whose columns are there: the `tasks` it serves, how many items a run would get, and what it is like.
+
+    It is `ready` when nothing stops a run.
+    """
+
+    shape: str
+    tasks: tuple[str, ...]
+    ready: bool
+    items: int
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    figures: Mapping[str, Spread | Balance] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A shape that a `--map` would give."""
+
+    shape: str
+    tasks: tuple[str, ...]
+    missing: tuple[str, ...]
+    mend: str
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long the texts of a column are; `tokens` are those of `counted_in`."""
+
+    table: str
+    column: str
+    characters: Spread
+    tokens: Spread
+    counted_in: str
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Two rows, by id, whose texts are the same (`jaccard` 1 and `exact`) or nearly."""
+
+    first: str
+    second: str
+    jaccard: float
+    exact: bool
+    first_text: str
+    second_text: str
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Rows of one table that repeat an earlier row: exactly, or nearly (None: not looked for).
+
+    `conflicting` are exact repeats with another label or score than the first.
+    """
+
+    table: str
+    texts: int
+    exact: int
+    near: int | None
+    conflicting: int
+    examples: tuple[Alike, ...]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Rows of one side (`of`) whose text is also, or nearly, in the other (`within`)."""
+
+    table: str
+    of: str
+    within: str
+    texts: int
+    exact: int
+    near: int | None
+    examples: tuple[Alike, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a check of `path` finds. It is `usable` when at least one shape is ready."""
+
+    path: str
+    usable: bool
+    langs: tuple[str, ...]
+    files: tuple[File, ...]
+    shapes: tuple[Shape, ...]
+    near_misses: tuple[NearMiss, ...]
+    faults: tuple[Fault, ...]
+    remarks: tuple[str, ...]
+    lengths: tuple[Lengths, ...]
+    repeats: tuple[Repeats, ...]
+    overlaps: tuple[Overlap, ...]
+    threshold: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON takes it."""
+        return asdict(self)

@@ -1,0 +1,209 @@
+"""One dataset: which shapes it can give, and the records of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, overload
+
+from embassay.data import flat
+from embassay.data.cells import label_of
+from embassay.data.classification import classification
+from embassay.data.grades import Gains
+from embassay.data.intake import Intake, language
+from embassay.data.judged_summaries import summaries
+from embassay.data.paraphrases import paraphrases
+from embassay.data.reranking import reranking
+from embassay.data.retrieval import retrieval_set
+from embassay.data.rows import Source, missing_column
+from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
+from embassay.data.text_pairs import labelled_pairs, pairs
+from embassay.data.views import Filtered
+from embassay.errors import DataError
+from embassay.records import (
+    Classification,
+    Comparisons,
+    Documents,
+    JudgedSummaries,
+    LabelledPairs,
+    LabelledTexts,
+    Loaded,
+    Paraphrases,
+    Ratings,
+    RerankingSet,
+    RetrievalSet,
+    ScoredPairs,
+)
+
+_FORMAT = "1"
+"""Part of every fingerprint; raised when the same bytes are read into different records."""
+
+_FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {
+    "documents": flat.documents,
+    "summarised": flat.summarised,
+    "comparisons": flat.comparisons,
+    "ratings": flat.ratings,
+    "labelled": flat.labelled,
+    "classification": classification,
+    "pairs": pairs,
+    "labelled_pairs": labelled_pairs,
+    "reranking": reranking,
+    "summaries": summaries,
+    "paraphrases": paraphrases,
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Tables by the part they play: a flat shape, or `corpus`, `queries` and `qrels` of a retrieval set.
+
+    `settings` is what besides the bytes decides what is read (mapping, split, description); `notes` go
+    before the warnings of every shape.
+    """
+
+    name: str
+    parts: Mapping[str, Source]
+    declared_lang: str = ""
+    gains: Gains = field(default_factory=Gains)
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[str, ...] = ()
+
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes whose columns the dataset has."""
+        return tuple(shape for shape in SHAPES if not self.missing(shape))
+
+    def missing(self, shape: str) -> tuple[str, ...]:
+        """The columns (for retrieval, the tables) that `shape` needs and the dataset lacks."""
+        check_shape(shape)
+        if shape == "retrieval":
+            return tuple(part for part in RETRIEVAL_PARTS if part not in self.parts)
+        return missing_columns(shape, self.parts[shape].columns() if shape in self.parts else ())
+
+    @cached_property
+    def lang(self) -> str:
+        """The declared language, else that of the rows: `mul` for several, `und` for none stated."""
+        return self.declared_lang or language(set(self.langs))
+
+    @cached_property
+    def langs(self) -> tuple[str, ...]:
+        """The languages that rows state, in the order of first appearance."""
+        sources = {id(source): source for source in self.parts.values() if "lang" in source.columns()}
+        rows = (row for source in sources.values() for row in source.rows(["lang"]))
+        return tuple(dict.fromkeys(lang for row in rows if (lang := label_of(row, "lang"))))
+
+    def subsets(self, shape: str) -> Mapping[str, Dataset]:
+        """Language -> the rows of it that `shape` is made of, for scores per language; one key, the dataset's
+        language, where the rows state none or one."""
+        parts = RETRIEVAL_PARTS if shape == "retrieval" else (shape,)
+        own = replace(self, parts={part: self.parts[part] for part in parts if part in self.parts})
+        return {lang: own.only(lang) for lang in own.langs} if len(own.langs) > 1 else {own.lang: own}
+
+    def only(self, lang: str) -> Dataset:
+        """The rows of one language; tables that state none stay as they are."""
+        allowed = {"lang": frozenset({lang})}
+        parts = {
+            part: Filtered(source, allowed) if "lang" in source.columns() else source
+            for part, source in self.parts.items()
+        }
+        return replace(self, parts=parts, declared_lang=lang, settings={**self.settings, "only": lang})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits: a hash of the bytes read, wherever they lie, and of the settings."""
+        digest = hashlib.sha256(json.dumps([_FORMAT, dict(self.settings)], sort_keys=True).encode())
+        origins = {o.address: o for part in sorted(self.parts) for o in self.parts[part].origins()}
+        for origin in origins.values():
+            digest.update(origin.digest())
+        return digest.hexdigest()[:32]
+
+    @overload
+    def load(
+        self, shape: Literal["documents", "summarised"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Documents]: ...
+    @overload
+    def load(
+        self, shape: Literal["comparisons"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Comparisons]: ...
+    @overload
+    def load(
+        self, shape: Literal["ratings"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Ratings]: ...
+    @overload
+    def load(
+        self, shape: Literal["labelled"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[LabelledTexts]: ...
+    @overload
+    def load(
+        self, shape: Literal["classification"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Classification]: ...
+    @overload
+    def load(
+        self, shape: Literal["pairs"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[ScoredPairs]: ...
+    @overload
+    def load(
+        self, shape: Literal["labelled_pairs"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[LabelledPairs]: ...
+    @overload
+    def load(
+        self, shape: Literal["reranking"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[RerankingSet]: ...
+    @overload
+    def load(
+        self, shape: Literal["summaries"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[JudgedSummaries]: ...
+    @overload
+    def load(
+        self, shape: Literal["paraphrases"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[Paraphrases]: ...
+    @overload
+    def load(
+        self, shape: Literal["retrieval"], *, limit: int | None = None, seed: int = 1337
+    ) -> Loaded[RetrievalSet]: ...
+    @overload
+    def load(self, shape: str, *, limit: int | None = None, seed: int = 1337) -> Loaded[Any]: ...
+
+    def load(self, shape: str, *, limit: int | None = None, seed: int = 1337) -> Loaded[Any]:
+        """The records of `shape`, `limit` of them drawn with `seed` (all without a limit).
+
+        The draw depends on the ids alone, not on the order of the file, whose order the records keep. What is
+        skipped is counted over the whole file, warnings are about what is given. The limit counts rows, those
+        with labels in proportion to them: for `labelled` per set, for `classification` per side. For
+        `reranking` it counts queries, for `summaries` and `paraphrases` texts, and for `retrieval` documents
+        of the corpus, never fewer than the relevant ones. Without a limit the fingerprint is the dataset's,
+        with one the draw's.
+
+        Raises UsageError for an unknown shape or a limit below 1, DataError for a shape the dataset cannot
+        give and for anything in its files that is not what it should be.
+        """
+        if missing := self.missing(shape):
+            raise self._lacking(shape, missing)
+        intake = Intake({**self.settings, "format": _FORMAT})
+        if shape == "retrieval":
+            data: Any = retrieval_set(self.parts, self.gains, intake, limit, seed)
+        else:
+            data = _FLAT[shape](self.parts[shape], intake, limit, seed)
+        return Loaded(
+            data,
+            self.name,
+            language(intake.langs, self.declared_lang),
+            self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
+            intake.tally.skipped(),
+            self.notes + intake.tally.warnings(),
+        )
+
+    def _drawn_fingerprint(self, shape: str, limit: int, seed: int) -> str:
+        return hashlib.sha256(f"{self.fingerprint} {shape} {limit} {seed}".encode()).hexdigest()[:32]
+
+    def _lacking(self, shape: str, missing: tuple[str, ...]) -> DataError:
+        if shape in self.parts:
+            return missing_column(self.parts[shape], missing[0])
+        return DataError(
+            f"the dataset {self.name!r} has no {shape}",
+            expected=f"a table with {', '.join(missing)}",
+            found=", ".join(self.shapes()),
+        )

@@ -1,0 +1,218 @@
+"""A dataset described in YAML: which files, which of their columns, and what they are to the tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from embassay.data.assembly import SIDES, assembled
+from embassay.data.cells import plain, shown
+from embassay.data.dataset import Dataset
+from embassay.data.grades import Gains
+from embassay.data.pairs import Paired
+from embassay.data.rows import Source, missing_column, nearest
+from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
+from embassay.data.tables import table
+from embassay.data.views import Filtered, Joined, Renamed, Selected, Titled
+from embassay.data.yaml12 import read_yaml
+from embassay.errors import DataError, UsageError
+
+Part = Literal[
+    "documents", "summarised", "comparisons", "ratings", "labelled", "classification", "pairs", "labelled_pairs",
+    "reranking", "summaries", "paraphrases", "corpus", "queries", "qrels", "top_ranked", "train", "test",
+]  # fmt: skip
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class JoinEntry(_Strict):
+    """Columns taken from the one row of another file that has the same `on`."""
+
+    file: str
+    on: str
+    columns: list[str] = Field(min_length=1)
+
+
+class PairsEntry(_Strict):
+    """Comparisons made from ranks (1 = best) within groups of rows."""
+
+    group: list[str] = Field(min_length=1)
+    rank: str
+
+
+class TableEntry(_Strict):
+    """One file and the shapes it serves."""
+
+    file: str
+    shapes: list[Part] = Field(min_length=1)
+    map: dict[str, str] = {}
+    where: dict[str, list[str]] = {}
+    join: JoinEntry | None = None
+    axes: dict[str, str] = {}
+    pairs: PairsEntry | None = None
+    gains: dict[float, float] | None = None
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _values_as_text(cls, value: object) -> object:
+        """One value or a list of values per column, as the text they are compared as."""
+        if not isinstance(value, dict):
+            return value
+        return {name: [plain(v) for v in (x if isinstance(x, list) else [x])] for name, x in value.items()}
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> TableEntry:
+        if self.pairs and self.shapes != ["comparisons"]:
+            raise ValueError("pairs need shapes: [comparisons]")
+        if self.axes and "ratings" not in self.shapes:
+            raise ValueError("axes need ratings among the shapes")
+        if self.gains is not None and self.shapes != ["qrels"]:
+            raise ValueError("gains need shapes: [qrels]")
+        return self
+
+
+class DatasetFile(_Strict):
+    """The whole description."""
+
+    name: str = Field(min_length=1)
+    lang: str = ""
+    licence: str = ""
+    source: str = ""
+    notes: str = ""
+    root: str = ""
+    tables: list[TableEntry] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _one_table_per_shape(self) -> DatasetFile:
+        shapes = [shape for entry in self.tables for shape in entry.shapes]
+        if twice := next((shape for shape in shapes if shapes.count(shape) > 1), ""):
+            raise ValueError(f"only one table may have the shape {twice}")
+        parts = set(RETRIEVAL_PARTS) & set(shapes)
+        if parts and len(parts) < len(RETRIEVAL_PARTS):
+            raise ValueError(
+                f"a retrieval set needs {', '.join(RETRIEVAL_PARTS)}, not only {', '.join(sorted(parts))}"
+            )
+        if "top_ranked" in shapes and not parts:
+            raise ValueError(f"top_ranked needs {', '.join(RETRIEVAL_PARTS)}")
+        if len(sides := set(SIDES) & set(shapes)) == 1:
+            raise ValueError(f"a classification needs {' and '.join(SIDES)}, not only {sides.pop()}")
+        return self
+
+
+def open_description(path: Path, split: str | None, grades: str | None) -> Dataset:
+    """The dataset that the YAML file at `path` describes.
+
+    Files are relative to its `root`, and that to the YAML file; both may name environment variables, ${NAME}.
+    `split` replaces a `where` on the column split, `grades` the gains. DataError for a description that is
+    not what it should be and a table that lacks a column, UsageError for a variable that is not set.
+    """
+    described = read_description(path)
+    folder = path.parent / _expanded(described.root, path)
+    sources = [_source(entry, folder, path, split) for entry in described.tables]
+    if split is not None and not any("split" in source.columns() for source in sources):
+        raise missing_column(sources[0], "split")
+    parts = assembled(zip((entry.shapes for entry in described.tables), sources, strict=True))
+    gains = next((Gains(entry.gains) for entry in described.tables if entry.gains is not None), Gains())
+    return Dataset(
+        described.name,
+        parts,
+        described.lang,
+        gains if grades is None else Gains.from_grades(grades),
+        {
+            "lang": described.lang,
+            "tables": [entry.model_dump(mode="json") for entry in described.tables],
+            "split": split,
+            "grades": grades,
+        },
+    )
+
+
+def read_description(path: Path) -> DatasetFile:
+    """The checked content of a description; DataError with the field, what was expected and found."""
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise DataError(
+            "the description is not a mapping",
+            path=path,
+            expected="name:, tables: ...",
+            found=shown(content),
+            mend="Begin it with `name:` and `tables:`.",
+        )
+    try:
+        return DatasetFile.model_validate(content)
+    except ValidationError as error:
+        raise _reworded(path, error) from error
+
+
+def _reworded(path: Path, error: ValidationError) -> DataError:
+    """The first fault in one line: field, expected, found."""
+    errors = error.errors(include_url=False)
+    fault = errors[0]
+    place = _place(fault["loc"])
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    if fault["type"] == "missing":
+        return DataError(f"the field {place} is missing{more}.", path=path, mend="Add it.")
+    if fault["type"] == "extra_forbidden":
+        fields = [
+            name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields
+        ]
+        near = nearest(str(fault["loc"][-1]), fields)
+        return DataError(
+            f"there is no field {place}{more}.",
+            path=path,
+            mend=f"Did you mean {near}?" if near else "Leave it out.",
+        )
+    if fault["type"] == "value_error":
+        return DataError(
+            f"{place or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}.", path=path
+        )
+    expected = fault["msg"].removeprefix("Input should be ").replace("a valid ", "a ")
+    return DataError(
+        f"the field {place} is not right{more}", path=path, expected=expected, found=shown(fault["input"])
+    )
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
+
+
+def _source(entry: TableEntry, folder: Path, description: Path, split: str | None) -> Source:
+    def file(name: str) -> Source:
+        return table(folder / _expanded(name, description))
+
+    source: Source = file(entry.file)
+    if entry.join:
+        source = Joined(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
+    source = Renamed(source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}})
+    where: Mapping[str, Any] = entry.where
+    if split is not None and "split" in source.columns() and "train" not in entry.shapes:
+        where = {**where, "split": [split]}
+    if where:
+        source = Filtered(source, {column: frozenset(values) for column, values in where.items()})
+    if entry.axes:
+        source = Selected(source, ("id", "text", "summary", "lang", *(f"axis.{axis}" for axis in entry.axes)))
+    if entry.pairs:
+        source = Paired(source, tuple(entry.pairs.group), entry.pairs.rank)
+    for shape in entry.shapes:
+        if missing := missing_columns(shape, source.columns()):
+            raise missing_column(source, missing[0])
+    return Titled(source) if "corpus" in entry.shapes and "title" in source.columns() else source
+
+
+def _expanded(text: str, path: Path) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in os.environ:
+            raise UsageError(
+                f"{path} needs the environment variable {match[1]}, which is not set.",
+                mend=f"Set {match[1]} to the folder that holds the data.",
+            )
+        return os.environ[match[1]]
+
+    return re.sub(r"\$\{(\w+)\}", value, text)

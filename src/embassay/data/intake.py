@@ -1,0 +1,146 @@
+"""The usable rows of a source: every id checked, every row left out counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from embassay.data.cells import key_of, label_of, text_of
+from embassay.data.faults import fault
+from embassay.data.rows import Row, Source
+from embassay.data.sampling import Draw
+from embassay.data.streamed.oddities import LONG_TEXT
+from embassay.data.streamed.seen import SeenIds
+from embassay.data.tally import Tally
+from embassay.data.views import distinct
+from embassay.errors import DataError
+from embassay.records import Skipped
+
+T = TypeVar("T")
+
+
+class Intake:
+    """Reads sources, and remembers what was left out, what is odd, and the languages seen."""
+
+    def __init__(self, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """`settings` is what besides the bytes decides what is read: see `Dataset`."""
+        self.settings = settings
+        self.tally = Tally()
+        self.langs: set[str] = set()
+
+    def read(
+        self,
+        source: Source,
+        columns: Iterable[str],
+        parse: Callable[[Row, str], T | None],
+        draw: Draw[tuple[str, T]],
+    ) -> list[tuple[str, T]]:
+        """The drawn (id, parsed row) of all rows for which `parse(row, id)` gives something.
+
+        A source without ids numbers its rows from 1. DataError for an id that is there twice and when no row
+        is usable.
+        """
+        seen, usable = SeenIds(), 0
+        for key, item in self.usable(source, columns, parse, seen):
+            usable += 1
+            draw.offer(key, (key, item))
+        if not usable:
+            raise nothing_usable(source, seen.count, self.tally.skipped())
+        return draw.taken()
+
+    def usable(
+        self, source: Source, columns: Iterable[str], parse: Callable[[Row, str], T | None], seen: SeenIds
+    ) -> Iterator[tuple[str, T]]:
+        """The (id, parsed row) of all rows for which `parse(row, id)` gives something, in file order.
+
+        Ids are noted in `seen`, and the languages of these rows in `langs`.
+        """
+        has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
+        wanted = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
+        for number, row in enumerate(source.rows(wanted), 1):
+            try:
+                key = key_of(row, "id") if has_ids else str(number)
+                seen.add(number, key, row)
+                item = parse(row, key)
+            except DataError as error:
+                fault(error)
+                continue
+            if item is not None:
+                self.see_lang(row)
+                yield key, item
+
+    def drawn(
+        self,
+        source: Source,
+        items: Iterable[tuple[str, T]],
+        is_usable: Callable[[str, T], bool],
+        draw: Draw[tuple[str, T]],
+    ) -> list[tuple[str, T]]:
+        """The drawn ones of the usable among items put together from rows. DataError when none is usable."""
+        usable = 0
+        for key, item in items:
+            if is_usable(key, item):
+                usable += 1
+                draw.offer(key, (key, item))
+        if not usable:
+            skipped = self.tally.skipped()
+            raise nothing_usable(source, sum(left.count for left in skipped), skipped)
+        return draw.taken()
+
+    def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
+        """The texts of these columns; None, and the row is counted, where one is missing or blank."""
+        found: list[str] = []
+        for column in columns:
+            text = text_of(row, column)
+            if text is None:
+                self.tally.skip(f"no {column}", key)
+                return None
+            found.append(text)
+        return tuple(found)
+
+    def note_texts(self, ids: Iterable[str], texts: Iterable[str], what: str = "text") -> None:
+        """Warn of very long texts and of texts that are there more than once; `what` they are, for the warning."""
+        seen: set[str] = set()
+        for key, text in zip(ids, texts, strict=True):
+            if len(text) > LONG_TEXT:
+                self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
+            if text and text in seen:
+                self.tally.note(f"repeats of an earlier {what}", key)
+            seen.add(text)
+
+    def see_lang(self, row: Row) -> None:
+        """Remember the language of a row that is used."""
+        if lang := label_of(row, "lang"):
+            self.langs.add(lang)
+
+
+def columns_of(
+    taken: list[tuple[str, tuple[str, ...]]], width: int
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The ids, and `width` columns of texts, of rows that were read."""
+    ids = tuple(key for key, _ in taken)
+    return ids, [tuple(texts[place] for _, texts in taken) for place in range(width)]
+
+
+def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:
+    """The error for a source with no usable row, with the reasons."""
+    reasons = "; ".join(f"{left.reason}: {left.count}" for left in skipped)
+    return DataError(
+        "there is no row under the header" if not count else "no row can be used",
+        path=source.path,
+        expected="at least one usable row",
+        found=reasons or f"{count} rows",
+        mend="Fill the column, or name another with --map; `embassay data check` shows the rows.",
+    )
+
+
+def language(langs: set[str], declared: str = "") -> str:
+    """The declared language, else the only one seen, `mul` for several and `und` for none (ISO 639-2).
+
+    >>> language({"en"}), language({"en", "fr"}), language(set())
+    ('en', 'mul', 'und')
+    """
+    if declared:
+        return declared
+    return "mul" if len(langs) > 1 else next(iter(langs), "und")

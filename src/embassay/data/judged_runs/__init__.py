@@ -1,0 +1,11 @@
+"""Runs (what was retrieved, with scores) and qrels (what is judged, with grades), read as columns.
+
+    read_run(Path("bm25.trec")).frame       # query, doc, value
+    read_qrels(Path("qrels/test.tsv"))
+
+TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a file is is seen from its content.
+"""
+
+from embassay.data.judged_runs.reading import Entries, entries_of, read_qrels, read_run
+
+__all__ = ["Entries", "entries_of", "read_qrels", "read_run"]

@@ -1,0 +1,111 @@
+"""The shapes tasks ask for, and the columns each needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from embassay.data.rows import nearest
+from embassay.errors import UsageError
+
+AXES = ("overall", "accuracy", "coverage", "coherence")
+"""Rating axes that are recognised by their plain name (spec sage 4b); any other is a column `axis.NAME`."""
+
+SHAPES: Mapping[str, tuple[str, ...]] = {
+    "documents": ("text",),
+    "summarised": ("text", "summary"),
+    "comparisons": ("text", "summary_1", "summary_2", "choice"),
+    "ratings": ("text", "summary"),
+    "labelled": ("text", "label"),
+    "classification": ("text", "label", "split"),
+    "pairs": ("text", "text2", "score"),
+    "labelled_pairs": ("text", "text2", "label"),
+    "reranking": ("query", "text", "label"),
+    "retrieval": (),
+    "summaries": ("text", "references", "summary", "relevance"),
+    "paraphrases": ("text", "paraphrases"),
+}
+"""Shape -> the columns it needs; ratings need one axis more, and retrieval is made of the parts below."""
+
+OTHERWISE: Mapping[str, tuple[str, ...]] = {
+    "reranking": ("query", "positive", "negative"),
+    "summaries": ("text", "references", "summaries", "relevance"),
+    "top_ranked": ("query_id", "doc_id"),
+}
+"""Shape or part -> the columns that do as well: lists where the others are single values, or the reverse."""
+
+FOREIGN: Mapping[str, frozenset[str]] = dict.fromkeys(
+    ("documents", "summarised", "labelled", "classification"), frozenset({"text2", "query", "references"})
+)
+"""Shape -> columns that show a table is something else: a label beside `text2` is the label of a pair."""
+
+RETRIEVAL_PARTS: Mapping[str, tuple[str, ...]] = {
+    "corpus": ("id", "text"),
+    "queries": ("id", "text"),
+    "qrels": ("query_id", "doc_id", "relevance"),
+}
+"""The three tables of a retrieval set -> the columns each needs."""
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    **RETRIEVAL_PARTS,
+    "top_ranked": ("query_id", "doc_ids"),
+    "train": ("text", "label"),
+    "test": ("text", "label"),
+}
+"""What a table may be besides a shape of its own -> the columns it needs then."""
+
+_OPTIONAL = ("id", "title", "lang", "split", "set", "doc_ids", "text2", "paraphrases2")
+
+
+def axis_columns(columns: Iterable[str]) -> dict[str, str]:
+    """Axis name -> its column, the recognised four first.
+
+    >>> axis_columns(["text", "axis.fluency", "overall"])
+    {'overall': 'overall', 'fluency': 'axis.fluency'}
+    """
+    known = set(columns := tuple(columns))
+    axes = {axis: axis for axis in AXES if axis in known}
+    return axes | {name.removeprefix("axis."): name for name in columns if name.startswith("axis.")}
+
+
+def missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
+    layouts = [PARTS.get(part) or SHAPES[part], *([OTHERWISE[part]] if part in OTHERWISE else [])]
+    lacking = [tuple(column for column in layout if column not in columns) for layout in layouts]
+    missing = min(lacking, key=len)
+    return missing + (("axis.NAME",) if part == "ratings" and not axis_columns(columns) else ())
+
+
+def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
+    """The flat shapes that a table of these columns may have; whether it has all they need is another question.
+
+    >>> "labelled" in table_shapes(["text", "text2", "label"])
+    False
+    """
+    known = frozenset(columns)
+    return tuple(
+        shape for shape in SHAPES if shape != "retrieval" and not known & FOREIGN.get(shape, frozenset())
+    )
+
+
+def check_targets(mapping: Mapping[str, str]) -> None:
+    """UsageError if the mapping names a column that no shape has."""
+    known = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
+    known |= {*AXES, *_OPTIONAL}
+    for target in mapping:
+        if target not in known and target.removeprefix("axis.") in ("", target):
+            near = nearest(target, known)
+            raise UsageError(
+                f"No task reads a column called {target!r} (in --map {target}={mapping[target]}).",
+                mend=(f"Did you mean {near}? " if near else "")
+                + f"Columns are {', '.join(sorted(known))}, axis.NAME.",
+            )
+
+
+def check_shape(shape: str) -> None:
+    """UsageError if there is no such shape."""
+    if shape not in SHAPES:
+        near = nearest(shape, SHAPES)
+        raise UsageError(
+            f"There is no shape called {shape!r}.",
+            mend=f"{f'Did you mean {near}? ' if near else ''}Shapes are {', '.join(SHAPES)}.",
+        )

@@ -1,0 +1,193 @@
+"""Views of a source: renamed, filtered, joined with another file, or with the title before the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from embassay.data.cells import key_of, plain, text_of
+from embassay.data.rows import Origin, Row, Source, missing_column
+from embassay.errors import DataError
+
+ALIASES: Mapping[str, str] = {
+    "id": "_id",
+    "query_id": "query-id",
+    "doc_id": "corpus-id",
+    "doc_ids": "corpus-ids",
+    "relevance": "score",
+}
+"""Canonical column -> the name BEIR gives it."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A source seen through another: the same file and columns unless the view says otherwise."""
+
+    source: Source
+
+    @property
+    def path(self) -> Path:
+        """The file that errors name."""
+        return self.source.path
+
+    def origins(self) -> tuple[Origin, ...]:
+        """All that is read."""
+        return self.source.origins()
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that can be asked for."""
+        return self.source.columns()
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows of the source."""
+        return self.source.rows(columns)
+
+
+@dataclass(frozen=True)
+class Renamed(View):
+    """Canonical names: `mapping` is target -> source column; it wins over a column called like its target."""
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for target, column in self.mapping.items():
+            if column not in self.source.columns():
+                raise missing_column(self.source, column, target=target)
+
+    def columns(self) -> tuple[str, ...]:
+        """The mapped targets, the source's own columns, and canonical names of BEIR's."""
+        own = self.source.columns()
+        aliased = (target for target, alias in ALIASES.items() if alias in own)
+        return tuple(dict.fromkeys((*self.mapping, *own, *aliased)))
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows under these names."""
+        names = {column: self._source_column(column) for column in columns}
+        if all(column == name for column, name in names.items()):
+            return self.source.rows(columns)
+        return self._renamed_rows(names)
+
+    def _renamed_rows(self, names: Mapping[str, str]) -> Iterator[Row]:
+        for path, line, cells in self.source.rows(distinct(names.values())):
+            yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
+
+    def _source_column(self, column: str) -> str:
+        own = column if column in self.source.columns() else ALIASES.get(column, column)
+        return self.mapping.get(column, own)
+
+
+@dataclass(frozen=True)
+class Filtered(View):
+    """The rows whose cells, as text, are among the allowed values of every named column."""
+
+    allowed: Mapping[str, frozenset[str]]
+
+    def __post_init__(self) -> None:
+        for column in self.allowed:
+            if column not in self.source.columns():
+                raise missing_column(self.source, column)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows that pass; DataError with values that were found when none does."""
+        passed, found = False, set[str]()
+        for row in self.source.rows(distinct((*columns, *self.allowed))):
+            values = {column: plain(row.cells.get(column)) for column in self.allowed}
+            if all(value in self.allowed[column] for column, value in values.items()):
+                passed = True
+                yield row
+            elif len(found) < 8:
+                found.update(f"{column}={value}" for column, value in values.items())
+        if not passed:
+            wanted = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
+            raise DataError(
+                "no row passes the filter",
+                path=self.path,
+                expected=wanted,
+                found=", ".join(sorted(found)),
+                mend="Choose values that are there.",
+            )
+
+
+@dataclass(frozen=True)
+class Joined(View):
+    """Each row with the `added` columns of the one row of `other` with the same `on`; None without one."""
+
+    other: Source
+    on: str
+    added: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for side, columns in ((self.source, (self.on,)), (self.other, (self.on, *self.added))):
+            for column in columns:
+                if column not in side.columns():
+                    raise missing_column(side, column)
+        if taken := sorted(set(self.added) & set(self.source.columns())):
+            raise DataError(
+                f"the joined column {taken[0]!r} is also a column of {self.source.path.name}.",
+                path=self.other.path,
+                mend="Leave it out of the join's columns.",
+            )
+
+    def origins(self) -> tuple[Origin, ...]:
+        """What is read for both sides."""
+        return (*self.source.origins(), *self.other.origins())
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the source, then the joined ones."""
+        return (*self.source.columns(), *self.added)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows of the source, each with its partner's cells."""
+        added = tuple(column for column in columns if column in self.added)
+        partners = self._partners(added) if added else {}
+        for row in self.source.rows(distinct((*(c for c in columns if c not in added), self.on))):
+            partner = partners.get(key_of(row, self.on))
+            yield row if partner is None else Row(row.path, row.line, {**row.cells, **partner.cells})
+
+    def _partners(self, columns: tuple[str, ...]) -> dict[str, Row]:
+        partners: dict[str, Row] = {}
+        for row in self.other.rows((self.on, *columns)):
+            key = key_of(row, self.on)
+            if key in partners:
+                raise repeated(row, self.on, key, partners[key].line)
+            partners[key] = row
+        return partners
+
+
+@dataclass(frozen=True)
+class Selected(View):
+    """Only these columns, where the source has them."""
+
+    names: tuple[str, ...]
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are left."""
+        return tuple(name for name in self.names if name in self.source.columns())
+
+
+@dataclass(frozen=True)
+class Titled(View):
+    """`text` = title + " " + text, either alone where the other is blank (spec sage 8)."""
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows with the joined text."""
+        for row in self.source.rows(distinct((*columns, "title", "text"))):
+            parts = (text_of(row, "title"), text_of(row, "text"))
+            text = " ".join(part for part in parts if part is not None)
+            yield Row(row.path, row.line, {**row.cells, "text": text})
+
+
+def repeated(row: Row, column: str, key: str, first_line: int) -> DataError:
+    """The error for a key that is there twice."""
+    return DataError(
+        f"{column} {key!r} is there twice, first on line {first_line}.",
+        path=row.path,
+        line=row.line,
+        mend=f"Give every row its own {column}.",
+    )
+
+
+def distinct(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns without repeats, in order."""
+    return tuple(dict.fromkeys(columns))

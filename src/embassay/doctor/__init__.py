@@ -1,0 +1,9 @@
+"""What a run would find here: the machine, what is installed, and whether what comes along works."""
+
+from __future__ import annotations
+
+from embassay.doctor.checks import Check, examine
+from embassay.doctor.extras import Extra, extras
+from embassay.doctor.machine import Machine, look
+
+__all__ = ["Check", "Extra", "Machine", "examine", "extras", "look"]

@@ -1,0 +1,100 @@
+"""What comes along, tried: each check is a few milliseconds to a few seconds, and none asks the network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+State = Literal["ok", "absent", "broken"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was tried and what came of it: `absent` is what a user may add, `broken` what should work and does not."""
+
+    name: str
+    state: State
+    told: str
+    mend: str = ""
+
+
+def examine(cache: Path) -> Iterator[Check]:
+    """Try the sample data, the bundled encoder, minilm, the paper's tokenizer, the cache and the vendors' keys."""
+    yield _tried("sample data", _sample, "broken")
+    yield _tried("wordllama", lambda: _encoder("wordllama"), "broken")
+    yield _tried("minilm", lambda: _encoder("minilm"), "absent")
+    yield _tried("cl100k", _vocabulary, "absent")
+    yield _tried("cache", lambda: _written(cache), "broken")
+    yield _keys()
+
+
+def _tried(name: str, do: Callable[[], str], otherwise: State) -> Check:
+    """`do` tells what it found, or raises."""
+    from embassay.errors import EmbassayError
+
+    try:
+        return Check(name, "ok", do())
+    except EmbassayError as error:
+        return Check(name, otherwise, error.message, error.mend or "")
+    except Exception as error:  # a damaged installation fails in any way
+        return Check(
+            name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it anew."
+        )
+
+
+def _sample() -> str:
+    from embassay.data import open_dataset
+
+    loaded = open_dataset("sample").load("labelled")
+    return f"{len(loaded.data):,} labelled texts"
+
+
+def _encoder(name: str) -> str:
+    from embassay.systems import open_system
+    from embassay.text import open_tokenizer
+
+    system = open_system(name, tokenizer=open_tokenizer("words"))
+    found = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
+    if not found[0] > found[1]:
+        raise ValueError(f"it finds {found[0]:.3f} and {found[1]:.3f} where the first should be larger")
+    return f"similar {found[0]:.2f}, unrelated {found[1]:.2f}"
+
+
+def _vocabulary() -> str:
+    from embassay.errors import ModelError
+    from embassay.text import open_tokenizer
+    from embassay.text.cl100k import at_hand
+
+    if not at_hand():
+        raise ModelError(
+            "its vocabulary is not here; the first run that counts the paper's tokens downloads it",
+            mend="Set TIKTOKEN_CACHE_DIR to a folder that has it, or use --tokenizer words.",
+        )
+    return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
+
+
+def _written(cache: Path) -> str:
+    """A file can be made, read and removed."""
+    cache.mkdir(parents=True, exist_ok=True)
+    probe = cache / f".doctor-{os.getpid()}"
+    probe.write_bytes(b"embassay")
+    try:
+        if probe.read_bytes() != b"embassay":
+            raise OSError("what was written is not what is read")
+    finally:
+        probe.unlink(missing_ok=True)
+    return "can be written"
+
+
+def _keys() -> Check:
+    """Which vendors' keys are set; a key itself is never looked at."""
+    from embassay.systems.remote.vendors import COHERE, GEMINI, JINA, VOYAGE
+
+    names = ("OPENAI_API_KEY", *(name for one in (COHERE, VOYAGE, JINA, GEMINI) for name in one.keys))
+    given = [name for name in names if os.environ.get(name, "").strip()]
+    if given:
+        return Check("keys", "ok", f"{', '.join(given)} set")
+    return Check("keys", "absent", "none is set: models behind a server need one", f"export {names[0]}=...")

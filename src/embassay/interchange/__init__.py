@@ -1,0 +1,39 @@
+"""To and from other tools: results of MTEB, CSV, LaTeX, Parquet, MLflow, Weights & Biases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embassay.interchange.exporting import FORMS, Exported, export
+from embassay.interchange.results import LeftOut, results_of
+from embassay.interchange.tables import long_frame
+from embassay.interchange.tracking.facts import Logged
+from embassay.interchange.tracking.mlflow import log_to_mlflow
+from embassay.interchange.tracking.wandb import log_to_wandb
+from embassay.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents
+from embassay.records import Result
+
+__all__ = [
+    "FORMS",
+    "Document",
+    "Exported",
+    "Fault",
+    "Imported",
+    "LeftOut",
+    "Logged",
+    "bundle_of",
+    "export",
+    "import_results",
+    "log_to_mlflow",
+    "log_to_wandb",
+    "long_frame",
+    "read_documents",
+    "read_results",
+    "results_of",
+]
+
+
+def read_results(source: Path) -> list[Result]:
+    """The results of our own runs in files of MTEB (a layout or one file), as they were exported. DataError where there
+    is no such source, or a file of ours in it is broken."""
+    return results_of(read_documents(Path(source)))

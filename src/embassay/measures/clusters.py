@@ -1,0 +1,157 @@
+"""Agreement of a clustering with gold labels: V-measure, adjusted Rand index, adjusted mutual information.
+
+Labels and clusters are one hashable value per item; only who is with whom counts, so they may be renamed
+freely. No items at all is undefined: NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.measures.registry import measure
+
+Groups = Sequence[Hashable] | NDArray[np.generic]
+
+_NEEDS = "labels, clusters"
+_UNDEFINED = "there are no items"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Sizes of the classes, of the clusters and of the cells of their table that are not empty."""
+
+    n: int
+    classes: NDArray[np.int64]
+    clusters: NDArray[np.int64]
+    cells: NDArray[np.int64]
+
+
+@measure(
+    "V-measure",
+    direction="higher",
+    range="[0, 1]",
+    needs=_NEEDS,
+    undefined=_UNDEFINED,
+    source="Rosenberg and Hirschberg 2007; SAGE A.5 [A22]",
+)
+def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
+    """Weighted harmonic mean of homogeneity and completeness.
+
+    h = 1 - H(class | cluster) / H(class), 1 where there is one class; c the same with roles swapped;
+    V = (1 + beta) h c / (beta h + c), 0 where that is 0 / 0. Natural logarithms. Over 1, beta weighs
+    completeness more. Range 0 to 1, higher is better; one cluster for several classes (or the reverse) gives
+    0, one for one gives 1.
+    Source: Rosenberg and Hirschberg 2007; SAGE A.5, where the roles of C and K are swapped [A22].
+    Raises UsageError for unequal lengths or a negative beta.
+
+    >>> round(v_measure("aaabbbccc", "555577999"), 6)
+    0.786013
+    """
+    if beta < 0:
+        raise UsageError(f"beta is {beta}.", mend="It must be 0 or more.")
+    table = _table(labels, clusters)
+    if not table.n:
+        return float("nan")
+    of_classes, of_clusters = _entropy(table.classes, table.n), _entropy(table.clusters, table.n)
+    shared = max(of_classes + of_clusters - _entropy(table.cells, table.n), 0.0)
+    homogeneity = min(shared / of_classes, 1.0) if of_classes else 1.0
+    completeness = min(shared / of_clusters, 1.0) if of_clusters else 1.0
+    weight = beta * homogeneity + completeness
+    return (1 + beta) * homogeneity * completeness / weight if weight else 0.0
+
+
+@measure(
+    "ARI",
+    direction="higher",
+    range="[-0.5, 1]",
+    needs=_NEEDS,
+    undefined=_UNDEFINED,
+    source="Hubert and Arabie 1985",
+)
+def ari(labels: Groups, clusters: Groups) -> float:
+    """Adjusted Rand index: share of item pairs on which both agree, corrected for chance.
+
+    Range -0.5 to 1, higher is better, about 0 for random clusters; 1 also where both put all items together
+    or all apart. Source: Hubert and Arabie 1985; Steinley 2004. Raises UsageError for unequal lengths.
+
+    >>> round(ari("aaabbbccc", "555577999"), 6)
+    0.642857
+    """
+    table = _table(labels, clusters)
+    if not table.n:
+        return float("nan")
+    together = _pairs(table.cells)
+    class_only = _pairs(table.classes) - together
+    cluster_only = _pairs(table.clusters) - together
+    if not class_only and not cluster_only:
+        return 1.0
+    apart = table.n * (table.n - 1) // 2 - together - class_only - cluster_only
+    # Python integers: the products pass 2^63 from some 80,000 items on.
+    expected = (together + class_only) * (class_only + apart) + (together + cluster_only) * (
+        cluster_only + apart
+    )
+    return 2 * (together * apart - class_only * cluster_only) / expected
+
+
+@measure(
+    "AMI",
+    direction="higher",
+    range="[-1, 1]",
+    needs=_NEEDS,
+    undefined=_UNDEFINED,
+    source="Vinh, Epps and Bailey 2010; scikit-learn",
+)
+def ami(labels: Groups, clusters: Groups) -> float:
+    """Adjusted mutual information, with the arithmetic mean of the two entropies: scikit-learn's.
+
+    Range up to 1, higher is better, about 0 for random clusters. Source: Vinh, Epps and Bailey 2010.
+    Raises UsageError for unequal lengths.
+
+    >>> ami([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    """
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    first, second = _codes(labels), _codes(clusters)
+    _check_lengths(first, second)
+    return float(adjusted_mutual_info_score(first, second)) if len(first) else float("nan")
+
+
+def _codes(groups: Groups) -> NDArray[np.int64]:
+    """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
+    if isinstance(groups, np.ndarray) and groups.dtype != object:
+        return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in groups], dtype=np.int64)
+
+
+def _table(labels: Groups, clusters: Groups) -> _Table:
+    first, second = _codes(labels), _codes(clusters)
+    _check_lengths(first, second)
+    width = int(second.max(initial=0)) + 1
+    cells = np.unique(first * width + second, return_counts=True)[1]
+    return _Table(len(first), np.bincount(first), np.bincount(second), cells)
+
+
+def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> None:
+    if len(labels) != len(clusters):
+        raise UsageError(
+            f"There are {len(labels)} labels and {len(clusters)} clusters.", mend="Give one of each per item."
+        )
+
+
+def _entropy(sizes: NDArray[np.int64], n: int) -> float:
+    if len(sizes) == 1:
+        return 0.0
+    shares = sizes[sizes > 0] / n
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _pairs(sizes: NDArray[np.int64]) -> int:
+    """Pairs of items that are in one group."""
+    return int((sizes * (sizes - 1) // 2).sum())

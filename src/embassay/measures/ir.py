@@ -1,0 +1,166 @@
+"""Our set measures inside ir_measures: importing this module makes them known there.
+
+    import ir_measures
+    import embassay.measures.ir
+
+    measure = ir_measures.parse_measure("RAnWG(alpha=0.5)@10")
+    ir_measures.iter_calc([measure], qrels, run)
+
+Judgements are grades from 1 to 5. A query for which a measure is undefined has the value NaN, and the aggregate is the
+mean over the others, NaN where there are none. The source of a document, for `RAnWGNovelty`, is its `iteration` in the
+judgements; a document without a grade is a source of its own. PROC is that of the whole run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import Any, ClassVar, Literal, get_args, get_origin
+
+from embassay.errors import ModelError
+from embassay.measures.graded import RELEVANT
+from embassay.measures.grading import Facet, grade
+from embassay.measures.registry import MEASURES, Measure, evaluate_graded
+from embassay.spec import Spec
+
+try:
+    import ir_measures
+except ImportError as error:
+    raise ModelError(
+        "The measures cannot join ir_measures: it is not installed.",
+        mend="Install it: pip install 'embassay[ir]'.",
+    ) from error
+
+
+class Mean(ir_measures.MeanAgg):  # type: ignore[misc]
+    """The mean over the queries where the measure is defined."""
+
+    def add(self, value: float) -> None:
+        """Count a value, unless it is undefined."""
+        if not math.isnan(value):
+            super().add(value)
+
+
+class Ours(ir_measures.Measure):  # type: ignore[misc]
+    """A measure of this package, as ir_measures has them."""
+
+    DEFAULT = math.nan
+
+    def aggregator(self) -> Mean:
+        return Mean()
+
+    def ours(self) -> Measure:
+        """The same measure here."""
+        parameters = {key: value for key, value in self.params.items() if key != "cutoff"}
+        return MEASURES.build(Spec(self.NAME, "", parameters, self.params["cutoff"]))
+
+
+class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
+    """Measures and judgements, ready for runs."""
+
+    def __init__(self, measures: Iterable[Ours], qrels: Any) -> None:
+        asked = list(measures)
+        self.ours = {str(one.ours()): one for one in asked}
+        self.grades: dict[str, dict[str, int]] = {}
+        self.sources: dict[str, dict[str, Hashable]] = {}
+        for one in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter():
+            self.grades.setdefault(one.query_id, {})[one.doc_id] = one.relevance
+            self.sources.setdefault(one.query_id, {})[one.doc_id] = (one.iteration,)
+        super().__init__(asked, set(self.grades))
+
+    def _iter_calc(self, run: Any) -> Iterator[Any]:
+        every = ir_measures.util.RunConverter(run).as_dict_of_dict()
+        retrieved = {query: every.get(query, {}) for query in self.grades}
+        graded = grade(self.grades, retrieved, source=self._sources(retrieved))
+        for name, values in evaluate_graded(list(self.ours), graded).items():
+            for query, value in zip(self.grades, values.tolist(), strict=True):
+                yield ir_measures.Metric(query_id=query, measure=self.ours[name], value=value)
+
+    def _sources(self, retrieved: Mapping[str, Mapping[str, float]]) -> Facet | None:
+        """Query -> document -> source, if a measure asks for it."""
+        if not any(measure.NAME == "RAnWGNovelty" for measure in self.ours.values()):
+            return None
+        # A key that is no iteration keeps documents without a grade apart from all others.
+        apart: dict[str, dict[str, Hashable]] = {
+            query: {one: one for one in run} for query, run in retrieved.items()
+        }
+        found: dict[str, Mapping[str, Hashable]] = {
+            query: others | self.sources[query] for query, others in apart.items()
+        }
+        return found
+
+
+class Provider(ir_measures.Provider):  # type: ignore[misc]
+    """Computes the measures of this package."""
+
+    NAME = "embassay"
+    SUPPORTED_MEASURES: ClassVar[list[Ours]] = []
+
+    def _evaluator(self, measures: Iterable[Ours], qrels: Any) -> Evaluator:
+        return Evaluator(measures, qrels)
+
+
+def _declared(name: str, ours: str) -> Ours:
+    """A measure that nobody has called yet, with what it can be told."""
+    entry = MEASURES.get(ours)
+    parameters = dict(_settings(entry.load()))
+    kind = type(
+        f"_{name}",
+        (Ours,),
+        {
+            "__doc__": entry.summary,
+            "__name__": name,
+            "NAME": name,
+            "PRETTY_NAME": ours,
+            "SHORT_DESC": entry.summary,
+            "SUPPORTED_PARAMS": parameters,
+        },
+    )
+    declared: Ours = kind()
+    return declared
+
+
+def _settings(function: Any) -> Iterator[tuple[str, Any]]:
+    """The parameters of a measure; those of a dataclass in its place."""
+    for name, one in inspect.signature(function, eval_str=True).parameters.items():
+        if is_dataclass(one.default) and not isinstance(one.default, type):
+            yield from _settings(type(one.default))
+        elif name == "cutoff":
+            required = one.default is inspect.Parameter.empty
+            yield name, ir_measures.ParamInfo(dtype=int, required=required, desc="ranking cutoff threshold")
+        else:
+            default = RELEVANT if one.default is inspect.Parameter.empty else one.default
+            yield name, _parameter(one.annotation, default)
+
+
+def _parameter(annotation: Any, default: Any) -> Any:
+    if get_origin(annotation) is Literal:
+        return ir_measures.ParamInfo(choices=get_args(annotation), default=default)
+    return ir_measures.ParamInfo(dtype=(int, float) if annotation is float else annotation, default=default)
+
+
+RAnWG = _declared("RAnWG", "RA-nWG")
+RAnWGNovelty = _declared("RAnWGNovelty", "RA-nWG-novelty")
+NRecall = _declared("NRecall", "N-Recall")
+Precision4 = _declared("Precision4", "Precision4+")
+Harm = _declared("Harm", "Harm")
+Hit = _declared("Hit", "Hit")
+PROC = _declared("PROC", "PROC")
+DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
+
+
+def _register() -> Provider:
+    """Make all of them known to ir_measures."""
+    for one in DECLARED:
+        anything = {name: ir_measures.providers.base.Any() for name in one.SUPPORTED_PARAMS}
+        Provider.SUPPORTED_MEASURES.append(one(**anything))
+        ir_measures.measures.register(one)
+    made = Provider()
+    ir_measures.providers.register(made)
+    ir_measures.DefaultPipeline.providers.append(made)
+    return made
+
+
+provider = _register()

@@ -1,0 +1,120 @@
+"""The compiled part of complete linkage; imported only where clustering is done, because numba loads slowly.
+
+A cluster is known by its place, one of its members. The distance of i < j is `distances[starts[i] + j]`.
+A place's nearest neighbour, once found, stays its nearest until that neighbour merges: under complete linkage
+distances only grow. `nearest` keeps it, -1 where it has to be looked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.compiled import compiled
+
+Distances = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+
+@compiled
+def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
+    """Of each item the nearest other (the lowest of several), its distance, and whether all are finite."""
+    nearest = np.full(n, -1, dtype=np.int64)
+    near = np.full(n, np.inf, dtype=np.float32)
+    finite = True
+    at = 0
+    for i in range(n):
+        row_near, row_nearest = near[i], nearest[i]
+        for j in range(i + 1, n):
+            distance = distances[at]
+            at += 1
+            finite &= np.isfinite(distance)
+            if distance < row_near:
+                row_near, row_nearest = distance, j
+            if distance < near[j]:
+                near[j], nearest[j] = distance, i
+        near[i], nearest[i] = row_near, row_nearest
+    return nearest, near, finite
+
+
+@compiled
+def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[Places, Places, Distances]:
+    """The n - 1 merges in the order the nearest-neighbour chain finds them: lower place, upper place (which
+    the merged cluster takes) and height. All three arguments are overwritten."""
+    n = len(nearest)
+    lower, upper = np.empty(n - 1, dtype=np.int64), np.empty(n - 1, dtype=np.int64)
+    heights = np.empty(n - 1, dtype=np.float32)
+    starts = np.arange(n) * (2 * n - np.arange(n) - 3) // 2 - 1
+    active = np.arange(n)
+    chain = np.empty(n, dtype=np.int64)
+    length = 0
+    for merge in range(n - 1):
+        left = active[: n - merge]
+        if length == 0:
+            chain[0], length = left[0], 1
+        while True:
+            tip = chain[length - 1]
+            if nearest[tip] < 0:
+                nearest[tip], near[tip] = _nearest(distances, starts, left, tip)
+            neighbour, height = nearest[tip], near[tip]
+            if length > 1:
+                before = chain[length - 2]
+                if distances[starts[min(tip, before)] + max(tip, before)] <= height:
+                    neighbour = before
+                    break
+            chain[length] = neighbour
+            length += 1
+        length -= 2
+        low, high = min(tip, neighbour), max(tip, neighbour)
+        lower[merge], upper[merge], heights[merge] = low, high, height
+        nearest[high], near[high] = _merge(distances, starts, left, low, high)
+        for place in left:
+            if place != high and (nearest[place] == low or nearest[place] == high):
+                nearest[place] = -1
+        gone = np.searchsorted(left, low)
+        left[gone:-1] = left[gone + 1 :].copy()
+    return lower, upper, heights
+
+
+@compiled
+def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> tuple[int, np.float32]:
+    """The nearest of the clusters `left`, the lowest of several, and its distance."""
+    at = np.searchsorted(left, place)
+    nearest, near = -1, np.float32(np.inf)
+    for other in left[:at]:
+        distance = distances[starts[other] + place]
+        if distance < near:
+            nearest, near = other, distance
+    row = starts[place]
+    for other in left[at + 1 :]:
+        distance = distances[row + other]
+        if distance < near:
+            nearest, near = other, distance
+    return nearest, near
+
+
+@compiled
+def _merge(distances: Distances, starts: Places, left: Places, low: int, high: int) -> tuple[int, np.float32]:
+    """Give `high` the larger of its distance and that of `low` to every other cluster; the nearest of them,
+    the lowest of several, and its distance."""
+    first, second = np.searchsorted(left, low), np.searchsorted(left, high)
+    row_low, row_high = starts[low], starts[high]
+    nearest, near = -1, np.float32(np.inf)
+    for other in left[:first]:
+        row = starts[other]
+        distance = max(distances[row + low], distances[row + high])
+        distances[row + high] = distance
+        if distance < near:
+            nearest, near = other, distance
+    for other in left[first + 1 : second]:
+        at = starts[other] + high
+        distance = max(distances[row_low + other], distances[at])
+        distances[at] = distance
+        if distance < near:
+            nearest, near = other, distance
+    for other in left[second + 1 :]:
+        distance = max(distances[row_low + other], distances[row_high + other])
+        distances[row_high + other] = distance
+        if distance < near:
+            nearest, near = other, distance
+    return nearest, near

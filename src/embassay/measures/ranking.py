@@ -1,0 +1,239 @@
+"""Measures of rankings against judgements: nDCG, AP, RR, recall and precision.
+
+Each has a public function (judgements and what was retrieved, for one query or many; rules of `judge`) and
+the measure itself on `Judged` places. A query without relevant documents has no best ranking to be compared
+with: it is undefined, NaN, for every one of them. (trec_eval says 0 there and lets such queries lower the
+mean.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from embassay.errors import UsageError
+from embassay.measures.judged import (
+    Gains,
+    Judged,
+    Places,
+    Retrieved,
+    Values,
+    check_cutoff,
+    judge,
+    judge_arrays,
+    order_in_group,
+)
+from embassay.measures.registry import measure
+
+Gain = Literal["linear", "exponential"]
+Level = int | float | None
+"""The least gain of a relevant document; None: any gain above 0, and from grade 4 on where grades are from 1 to 5."""
+
+_ranking = partial(
+    measure,
+    direction="higher",
+    range="[0, 1]",
+    needs="judgements, ranking",
+    undefined="no relevant document is judged",
+)
+_LARGEST_EXPONENT = 1000
+
+
+def ndcg(
+    qrels: Gains | Mapping[str, Gains],
+    retrieved: Retrieved | Mapping[str, Retrieved],
+    k: int | None = None,
+    gain: Gain = "linear",
+) -> Values:
+    """Normalised discounted cumulative gain at `k` (None: the whole ranking).
+
+    The sum of gain / log2(rank + 1) over the top k, divided by that of the best possible ranking of all
+    judged documents. `gain` is the judged gain itself ("linear", as trec_eval) or 2^gain - 1 ("exponential").
+    Judgements and rankings are of one query or, as mappings from query ids, of many; one value or one per
+    judged query. Range 0 to 1, higher is better; NaN for a query without relevant documents. Ties, unjudged
+    and repeated documents: see `judge`. Source: Järvelin and Kekäläinen 2002; SAGE A.6 (linear) and A.8
+    (exponential) [A21].
+    Raises UsageError for k below 1, an unknown gain, or an exponential gain too large for a float.
+
+    >>> ndcg({"a": 1, "b": 0}, ["c", "a", "b"], 10)
+    0.6309297535714575
+    >>> ndcg({"q1": {"a": 2}, "q2": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.3}}, 10)
+    array([1., 0.])
+    """
+    judged = judge(qrels, retrieved)
+    return judged.answer(_ndcg(judged, cutoff=k, gain=gain))
+
+
+def ndcg_arrays(gains: ArrayLike, ideal: ArrayLike, k: int, gain: Gain = "linear") -> NDArray[np.float64]:
+    """`ndcg` of many queries from arrays: gains as retrieved (q, w), of all judged (q, m) -> (q,).
+
+    Row i of `gains` is in rank order, 0 for a document that is unjudged or absent; row i of `ideal` in any
+    order, filled up with 0. Range, undefined queries and errors as for `ndcg`; shapes that do not fit are a
+    UsageError.
+
+    >>> ndcg_arrays([[0, 1], [2, 1]], [[1, 0], [2, 1]], 10)
+    array([0.63092975, 1.        ])
+    """
+    return _ndcg(judge_arrays(gains, ideal), cutoff=k, gain=gain)
+
+
+def average_precision(
+    qrels: Gains | Mapping[str, Gains],
+    retrieved: Retrieved | Mapping[str, Retrieved],
+    k: int | None = None,
+) -> Values:
+    """Mean over the relevant documents of the precision at their ranks; 0 for one not in the top `k`.
+
+    Divided by the number of relevant documents, also when it exceeds k (trec_eval's map_cut). Range 0 to 1,
+    higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source: trec_eval.
+
+    >>> average_precision({"a": 1, "b": 1}, ["a", "c", "b"])
+    0.8333333333333333
+    """
+    judged = judge(qrels, retrieved)
+    return judged.answer(_average_precision(judged, cutoff=k))
+
+
+def reciprocal_rank(
+    qrels: Gains | Mapping[str, Gains],
+    retrieved: Retrieved | Mapping[str, Retrieved],
+    k: int | None = None,
+) -> Values:
+    """1 / rank of the first relevant document; 0 where there is none in the top `k`.
+
+    Range 0 to 1, higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source:
+    trec_eval.
+
+    >>> reciprocal_rank({"a": 1, "b": 1}, ["c", "b", "a"], 10)
+    0.5
+    """
+    judged = judge(qrels, retrieved)
+    return judged.answer(_reciprocal_rank(judged, cutoff=k))
+
+
+def recall(
+    qrels: Gains | Mapping[str, Gains],
+    retrieved: Retrieved | Mapping[str, Retrieved],
+    k: int | None = None,
+) -> Values:
+    """Share of the relevant documents that is in the top `k` (None: was retrieved at all).
+
+    Range 0 to 1, higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source:
+    trec_eval.
+
+    >>> recall({"a": 1, "b": 1}, ["c", "b", "a"], 2)
+    0.5
+    """
+    judged = judge(qrels, retrieved)
+    return judged.answer(_recall(judged, cutoff=k))
+
+
+def precision(
+    qrels: Gains | Mapping[str, Gains],
+    retrieved: Retrieved | Mapping[str, Retrieved],
+    k: int,
+) -> Values:
+    """Share of relevant documents in the top `k`, divided by k also when fewer were retrieved.
+
+    Range 0 to 1, higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source:
+    trec_eval.
+
+    >>> precision({"a": 1, "b": 1}, ["c", "b", "a"], 2)
+    0.5
+    """
+    judged = judge(qrels, retrieved)
+    return judged.answer(_precision(judged, cutoff=k))
+
+
+@_ranking("nDCG", source="Järvelin and Kekäläinen 2002; SAGE A.6, A.8 [A21]; trec_eval ndcg_cut")
+def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -> NDArray[np.float64]:
+    """Discounted gain of the ranking over that of the best possible one."""
+    if gain not in ("linear", "exponential"):
+        raise UsageError(f"There is no gain {gain!r}.", mend="Choose 'linear' or 'exponential'.")
+    check_cutoff(cutoff)
+    best = _discounted(judged, judged.ideal, cutoff, gain)
+    reached = _discounted(judged, judged.found, cutoff, gain)
+    return np.minimum(_over(reached, best), 1.0)
+
+
+@_ranking("AP", source="trec_eval map, map_cut")
+def _average_precision(
+    judged: Judged, *, cutoff: int | None = None, rel: Level = None
+) -> NDArray[np.float64]:
+    """Mean precision at the ranks of the relevant documents."""
+    found = _relevant(judged, judged.found, rel)
+    precisions = np.where(_inside(found, cutoff), order_in_group(found.query) / found.rank, 0.0)
+    return _over(_sums(found, precisions, judged.queries), _number_relevant(judged, rel))
+
+
+@_ranking("RR", source="trec_eval recip_rank")
+def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
+    """One over the rank of the first relevant document."""
+    found = _relevant(judged, judged.found, rel)
+    first = _inside(found, cutoff) & (order_in_group(found.query) == 1)
+    values = _sums(found, np.where(first, 1 / found.rank, 0.0), judged.queries)
+    return np.where(_number_relevant(judged, rel) > 0, values, np.nan)
+
+
+@_ranking("R", source="trec_eval recall")
+def _recall(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
+    """Share of the relevant documents that was found."""
+    return _over(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
+
+
+@_ranking("P", source="trec_eval P")
+def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.float64]:
+    """Share of the top documents that is relevant."""
+    return np.where(_number_relevant(judged, rel) > 0, _hits(judged, cutoff, rel) / cutoff, np.nan)
+
+
+def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
+    """Those of `places` with a gain of `rel` or more; None stands for what the judgements call relevant."""
+    least = judged.relevant if rel is None else rel
+    if least is None:
+        return places
+    if not least > 0:
+        raise UsageError(f"rel is {least}.", mend="A relevant document has a gain or grade above 0.")
+    kept = places.gain >= least
+    return Places(places.query[kept], places.rank[kept], places.gain[kept])
+
+
+def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:
+    relevant = _relevant(judged, judged.ideal, rel)
+    return np.bincount(relevant.query, minlength=judged.queries).astype(np.float64)
+
+
+def _hits(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
+    found = _relevant(judged, judged.found, rel)
+    return _sums(found, _inside(found, cutoff).astype(np.float64), judged.queries)
+
+
+def _inside(places: Places, cutoff: int | None) -> NDArray[np.bool_]:
+    check_cutoff(cutoff)
+    return places.rank <= (np.inf if cutoff is None else cutoff)
+
+
+def _sums(places: Places, values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
+    return np.bincount(places.query, values, minlength=queries).astype(np.float64)
+
+
+def _discounted(judged: Judged, places: Places, cutoff: int | None, gain: Gain) -> NDArray[np.float64]:
+    worth = places.gain - judged.worthless
+    if gain == "exponential":
+        if worth.max(initial=0) > _LARGEST_EXPONENT:
+            raise UsageError(
+                f"A gain of {worth.max():g} is too large for 2^gain - 1.", mend="Use the linear gain."
+            )
+        worth = np.exp2(worth) - 1
+    inside = _inside(places, cutoff)
+    return _sums(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)
+
+
+def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    result = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result

@@ -1,0 +1,199 @@
+"""Measures by name: `nDCG@10`, `AP@100`, `V-measure`, `Recall(positive='spam')`.
+
+A measure is one function with one decorator: its keyword-only parameters (`cutoff` is what stands after the
+@) are the measure's parameters, and the decorator says what `embassay list measures` and the documentation
+show.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.measures.graded import Graded, as_judged
+from embassay.measures.grading import grade
+from embassay.measures.judged import Gains, Judged, Retrieved, Values, check_cutoff, judge
+from embassay.measures.spellings import canonical
+from embassay.registry import Registry
+from embassay.spec import CALL, Spec, Value
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with its parameters: call it on what it needs.
+
+    Its text reads back as an equal measure; parameters at their defaults are left out.
+
+    >>> from embassay.measures import MEASURES
+    >>> measure = MEASURES.build("V-measure(beta=1)")
+    >>> str(measure), measure([0, 0, 1, 1], [5, 5, 7, 7])
+    ('V-measure', 1.0)
+    """
+
+    spec: Spec
+    compute: Callable[..., Any] = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return CALL.format(self.spec)
+
+    def __call__(self, *data: Any) -> Any:
+        """The value for the data that the registry's `needs` names, in that order."""
+        return self.compute(*data)
+
+
+@dataclass(frozen=True)
+class RankingMeasure(Measure):
+    """A measure of rankings: call it on judgements and what was retrieved, for one query or many."""
+
+    def __call__(self, *data: Any) -> Values:
+        """One value, or one per judged query."""
+        judged = judge(*data)
+        return judged.answer(self.compute(judged))
+
+
+@dataclass(frozen=True)
+class GradedMeasure(Measure):
+    """A measure of graded documents: call it on grades, what was retrieved and, for PROC, a pool; for one query or
+    many. Or on `Graded`, which holds all of that."""
+
+    def __call__(self, *data: Any) -> Values:
+        """One value, or one per graded query."""
+        graded = data[0] if data and isinstance(data[0], Graded) else grade(*data)
+        return graded.answer(self.compute(graded))
+
+
+class _Measures(Registry[Measure]):
+    """Measures by all the names that they go by."""
+
+    def parse(self, text: str) -> Spec:
+        """The spec of `text` under the name it has here."""
+        spec = canonical(self.style.parse(text))
+        self.get(spec.name)
+        return spec
+
+    def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> Measure:
+        """The measure that `spec` names, under any of its names."""
+        return super().build(canonical(spec) if isinstance(spec, Spec) else spec, also, **context)
+
+
+MEASURES: Registry[Measure] = _Measures("measure", CALL, [["spec", "compute"]])
+
+
+def measure(
+    name: str,
+    *,
+    direction: Literal["higher", "lower"],
+    range: str,
+    needs: str,
+    undefined: str,
+    source: str,
+) -> Callable[[Function], Function]:
+    """Register a function as the measure `name`; a first parameter `Judged` makes it one of rankings, `Graded` one
+    of graded documents."""
+
+    def decorate(function: Function) -> Function:
+        facts = {
+            "direction": direction,
+            "range": range,
+            "needs": needs,
+            "undefined": undefined,
+            "source": source,
+        }
+        MEASURES.register(name, **facts)(_factory(name, function))
+        return function
+
+    return decorate
+
+
+def evaluate(
+    measures: Sequence[str | Measure],
+    qrels: Mapping[str, Gains],
+    retrieved: Mapping[str, Retrieved],
+) -> dict[str, NDArray[np.float64]]:
+    """Several ranking measures of many queries, ranked once: measure -> values in the order of `qrels`.
+
+    Rules for ties, missing documents and undefined queries are those of `judge` and of each measure.
+    Raises UsageError for a measure that is not one of rankings.
+
+    >>> evaluate(["nDCG@10", "P@1"], {"q": {"a": 1}}, {"q": ["b", "a"]})
+    {'nDCG@10': array([0.63092975]), 'P@1': array([0.])}
+    """
+    judged = judge(qrels, retrieved)
+    return {str(given): _ranking(given).compute(judged) for given in measures}
+
+
+def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
+    """Several measures of many queries with grades from 1 to 5: measure, as given -> values (q,), NaN where undefined.
+
+    Takes the set measures and those of rankings; for the latter the gain is grade - 1 and a document is relevant from
+    grade 4 on, or from the grade `rel` of the measure.
+    Raises UsageError for a measure of something else.
+
+    >>> from embassay.measures import grade
+    >>> found = grade({"q": {"a": 5, "b": 4, "c": 1}}, {"q": ["c", "a"]})
+    >>> evaluate_graded(["Harm@2", "R@2"], found)
+    {'Harm@2': array([0.5]), 'R@2': array([0.5])}
+    """
+    judged: list[Judged] = []
+    values = {}
+    for given in measures:
+        built = MEASURES.build(given) if isinstance(given, str) else given
+        if isinstance(built, GradedMeasure):
+            values[str(given)] = built.compute(graded)
+        else:
+            judged = judged or [as_judged(graded)]
+            values[str(given)] = _ranking(built, given).compute(judged[0])
+    return values
+
+
+def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure:
+    built = MEASURES.build(given) if isinstance(given, str) else given
+    if not isinstance(built, RankingMeasure):
+        raise UsageError(
+            f"{called or given} is not a measure of rankings.",
+            mend="`embassay list measures` shows what each one needs.",
+        )
+    return built
+
+
+def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
+    parameters = list(inspect.signature(function, eval_str=True).parameters.values())
+    options = [one for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}
+    kind = kinds.get(parameters[0].annotation, Measure)
+
+    def factory(**given: Any) -> Measure:
+        chosen = _chosen(options, given)
+        if "cutoff" in chosen and chosen["cutoff"] is None:
+            raise UsageError(f"The measure {name} needs a cutoff.", mend=f"Write {name}@10.")
+        cutoff = given.get("cutoff")
+        check_cutoff(cutoff)
+        chosen.pop("cutoff", None)
+        return kind(Spec(name, "", chosen, cutoff), partial(function, **given))
+
+    factory.__doc__, factory.__module__ = function.__doc__, function.__module__
+    factory.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return factory
+
+
+def _chosen(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+    """What is given and not the default; of a dataclass those fields."""
+    chosen: dict[str, Value] = {}
+    for one in options:
+        value = given.get(one.name, one.default)
+        if is_dataclass(one.default) and not isinstance(one.default, type):
+            values = {part.name: getattr(value, part.name) for part in fields(one.default)}
+            usual = {part.name: getattr(one.default, part.name) for part in fields(one.default)}
+        else:
+            values, usual = {one.name: value}, {one.name: one.default}
+        chosen |= {name: each for name, each in values.items() if each != usual[name]}
+    return chosen

@@ -1,0 +1,144 @@
+"""Values per query -> one value: means that say how many they are of, shares of a ceiling, accuracy where all was
+found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from embassay.errors import UsageError
+from embassay.measures.graded import Floats
+
+NAN = float("nan")
+SAME = 1e-9
+"""Sums of weights that differ by no more are equal."""
+
+
+class Macro(NamedTuple):
+    """A mean over the queries where a measure is defined, of how many, out of how many."""
+
+    mean: float
+    n_valid: int
+    n_total: int
+
+
+def macro(values: ArrayLike) -> Macro:
+    """The mean of `values` (q,) over those that are not NaN; NaN where none is.
+
+    >>> macro([0.5, 1.0, float("nan")])
+    Macro(mean=0.75, n_valid=2, n_total=3)
+    """
+    each = _per_query(values)
+    valid = each[~np.isnan(each)]
+    return Macro(float(valid.mean()) if len(valid) else NAN, len(valid), len(each))
+
+
+@dataclass(frozen=True)
+class PercentProc:
+    """The share of a ceiling that was reached (0.85 is 85%), over `n_valid` of `n_total` queries.
+
+    `n_over` queries are above their own ceiling: then the pool is not one that the list was drawn from.
+    """
+
+    share: float
+    n_valid: int
+    n_total: int
+    n_over: int
+
+
+def percent_proc(actual: ArrayLike, proc: ArrayLike, *, per_query_mean: bool = False) -> PercentProc:
+    """%PROC: what was reached of a measure over what the pool allowed, both (q,) or single numbers.
+
+    The ratio of the two means over the queries where both are defined. With `per_query_mean` the mean of the queries'
+    own ratios, over those with a ceiling above 0. NaN where there is no such query or the mean ceiling is 0.
+    Source: spec rag 1.6.
+
+    >>> percent_proc([0.4, float("nan"), 0.6], [0.8, 0.9, 1.0]).share
+    0.5555555555555556
+    >>> percent_proc([0.4, float("nan"), 0.6], [0.8, 0.9, 1.0], per_query_mean=True).share
+    0.55
+    """
+    reached, ceiling = _per_query(actual), _per_query(proc)
+    if len(reached) != len(ceiling):
+        raise UsageError(
+            f"There are {len(reached)} values and {len(ceiling)} ceilings.",
+            mend="Give one of each per query.",
+        )
+    valid = ~(np.isnan(reached) | np.isnan(ceiling))
+    if per_query_mean:
+        valid &= ceiling > 0
+    total, (reached, ceiling) = len(reached), (reached[valid], ceiling[valid])
+    over = int((reached > ceiling + SAME).sum())
+    if not ceiling.sum() > 0:
+        share = NAN
+    else:
+        share = float((reached / ceiling).mean() if per_query_mean else reached.sum() / ceiling.sum())
+    return PercentProc(share, len(reached), total, over)
+
+
+@dataclass(frozen=True)
+class HitAccuracy:
+    """How often the answer is right where everything needed was found.
+
+    `accuracy` is the mean over the `n_hits` queries whose `Hit` is 1 and whose answer was judged. `hit_rate` is over
+    the `n` queries where `Hit` is defined; `hit_rate_feasible` and `accuracy_feasible` over the `n_feasible` of them
+    whose good documents fit among the first K, so that it could be 1 (`n_hits_feasible` hits with an answer).
+    """
+
+    accuracy: float
+    n_hits: int
+    hit_rate: float
+    n: int
+    accuracy_feasible: float
+    n_hits_feasible: int
+    hit_rate_feasible: float
+    n_feasible: int
+
+
+def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike | None = None) -> HitAccuracy:
+    """Acc|Hit@K: mean correctness of the answers, (q,) in 0 to 1, of the queries whose `hits`, (q,), are 1.
+
+    NaN in `correct` is an answer that nobody judged, NaN in `hits` a query without a good document. `feasible` (q,)
+    says where a hit is possible (all, if not given). NaN where there is no such query. Source: spec rag 1.4.
+
+    >>> found = accuracy_given_hit([1, 1, 0, float("nan")], [1, 0.5, 1, 1], [True, True, False, True])
+    >>> found.accuracy, found.n_hits, found.hit_rate_feasible
+    (0.75, 2, 1.0)
+    """
+    hit, right = _per_query(hits), _per_query(correct)
+    possible = np.ones(len(hit), dtype=bool) if feasible is None else np.asarray(feasible, dtype=bool)
+    if not len(hit) == len(right) == len(possible):
+        raise UsageError(
+            f"There are {len(hit)} hits, {len(right)} answers and {len(possible)} queries that can be hit.",
+            mend="Give one of each per query.",
+        )
+    if ((right < 0) | (right > 1)).any():
+        raise UsageError("An answer's correctness is not between 0 and 1.", mend="0 is wrong, 1 is right.")
+    both = np.where(hit == 1, right, np.nan)
+    every, fitting = macro(both), macro(both[possible])
+    rate, rate_fitting = macro(hit), macro(hit[possible])
+    return HitAccuracy(
+        every.mean,
+        every.n_valid,
+        rate.mean,
+        rate.n_valid,
+        fitting.mean,
+        fitting.n_valid,
+        rate_fitting.mean,
+        rate_fitting.n_valid,
+    )
+
+
+def count_over_one(values: ArrayLike) -> int:
+    """How many values are above 1: documents were counted that the graded pool, or the restricted one, lacks."""
+    return int((_per_query(values) > 1 + SAME).sum())
+
+
+def _per_query(values: ArrayLike) -> Floats:
+    each = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if each.ndim != 1:
+        raise UsageError(f"The values have the shape {each.shape}.", mend="Give one number per query.")
+    return each

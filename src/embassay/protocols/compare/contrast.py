@@ -1,0 +1,148 @@
+"""The difference of two systems at one place, and all that is known of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.compare.items import PerItem
+from embassay.protocols.compare.values import Side
+from embassay.protocols.estimates import DEFINED
+from embassay.stats import (
+    Freedom,
+    freedom_of_difference,
+    randomization_test,
+    smallest_difference,
+    t_quantile,
+    t_tail,
+    t_test,
+    wilcoxon,
+)
+
+METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
+UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
+_NONE = float("nan")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ByItem:
+    """Tests on the differences of items: their number, the mean difference in standard deviations of the differences
+    (`effect`, Cohen's d_z; NaN where they do not vary), p by random swaps of the sides and by Wilcoxon's signed ranks,
+    and the Hodges-Lehmann shift."""
+
+    n: int
+    effect: float
+    randomization_p: float
+    wilcoxon_p: float
+    shift: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Value of `a` less value of `b`, in the measure's unit, with a 95% interval, the standard error behind it with its
+    degrees of freedom `df`, and a two-sided p. `smallest` is the least true difference that this data would have shown
+    with 80% power at 5%.
+
+    `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. `n` is
+    the smaller number of items. `p_adjusted` is filled over a table by `adjusted`.
+    """
+
+    a: str
+    b: str
+    task: str
+    dataset: str
+    measure: str
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    low: float = _NONE
+    high: float = _NONE
+    error: float = _NONE
+    p: float = _NONE
+    p_adjusted: float = _NONE
+    smallest: float = _NONE
+    n: int = 0
+    method: str = ""
+    by_item: ByItem | None = None
+    reason: str = ""
+    df: float = math.inf
+
+
+def contrast(a: Side, b: Side, *, paired: bool = True, seed: int = 1337) -> Contrast:
+    """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared."""
+    first, second = a.standing.headline, b.standing.headline
+    task, dataset, measure = a.standing.place
+    made = Contrast(
+        a.name, b.name, task, dataset, measure, first.value, second.value, None, n=min(first.n, second.n)
+    )
+    for side in (first, second):
+        if side.value is None:
+            return replace(made, reason=f"{side.system}: {side.reason}")
+    if a.standing.group != b.standing.group:
+        return replace(made, reason="the two were scored by different methods")
+    difference = float(first.value or 0.0) - float(second.value or 0.0)
+    free = freedom_of_difference(first.resampled, second.resampled, paired=paired)
+    error = _error(first.replicates, second.replicates, free, paired)
+    made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
+    if math.isnan(error):
+        return replace(made, reason="no interval: there is nothing to resample")
+    half = t_quantile(0.975, free.df) * error
+    p = t_test(difference, error, _scale(made), free.df)[1]
+    return replace(
+        made, low=difference - half, high=difference + half, error=error, df=free.df, p=p,
+        smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
+    )  # fmt: skip
+
+
+def one_sided(found: Contrast) -> float:
+    """p of the test that `a` is no worse than `b`: small where a is worse. NaN without an interval.
+
+    >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
+    >>> round(one_sided(made), 4)
+    0.0228
+    """
+    if found.difference is None or math.isnan(found.error):
+        return _NONE
+    score, _ = t_test(found.difference, found.error, _scale(found), found.df)
+    if found.error == 0:
+        return 0.0 if score < 0 else 1.0
+    return t_tail(-score, found.df)
+
+
+def _scale(found: Contrast) -> float:
+    return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
+
+
+def _error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
+    if not len(first) or not len(second):
+        return _NONE
+    if not paired:
+        known = [draws[np.isfinite(draws)] for draws in (first, second)]
+        return free.factor * math.hypot(*(float(np.std(draws, ddof=1)) for draws in known))
+    if len(first) != len(second):
+        return _NONE
+    differences = first - second
+    defined = differences[np.isfinite(differences)]
+    return free.error(defined) if len(defined) >= DEFINED * len(differences) else _NONE
+
+
+def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem | None:
+    if first is None or second is None:
+        return None
+    # Kept or lost on both sides: an item with one value says nothing of a difference.
+    shared = sorted(
+        item
+        for item in first.keys() & second.keys()
+        if first[item] == first[item] and second[item] == second[item]
+    )
+    if len(shared) < 2:
+        return None
+    x, y = (np.array([side[item] for item in shared]) for side in (first, second))
+    spread = float(np.std(x - y, ddof=1))
+    effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
+    swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
+    return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.estimate)

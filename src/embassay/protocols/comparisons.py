@@ -1,0 +1,141 @@
+"""Values over datasets and tasks with their replicates, and which systems they tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.estimates import DEFINED, interval
+from embassay.records import Component, Stratum
+from embassay.stats import compare_replicates, rank_ranges
+from embassay.stats.freedom import freedom, scaled, strata_of
+
+ALPHA = 0.05
+CORRECTION = "holm"
+METHOD = (
+    "paired bootstrap: two-sided t test of the difference with its bootstrap standard error, Satterthwaite's degrees "
+    "of freedom over what was resampled"
+)
+
+
+def untold(low: float, high: float) -> str:
+    """What is said of two systems that no test tells apart, after the interval (low, high) of their difference. One
+    without 0 in it seems to say otherwise: it is of one pair, the test is corrected for all.
+
+    >>> untold(-0.1, 0.2), untold(0.1, 0.2)
+    ('cannot be told apart', 'cannot be told apart when all pairs are tested (Holm)')
+    """
+    return "cannot be told apart" + (" when all pairs are tested (Holm)" if low * high > 0 else "")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One system's value for a task (or overall) with its replicates, or the reason why there is none. `strata` are
+    what was resampled by itself; where left out, the `n` items together."""
+
+    system: str
+    value: float | None
+    n: int
+    replicates: NDArray[np.float64]
+    method: str = ""
+    reason: str = ""
+    strata: tuple[Stratum, ...] = ()
+
+    @classmethod
+    def of(cls, system: str, part: Component, method: str, n: int | None = None) -> Headline:
+        """The value of a component, of `n` items where these are counted otherwise."""
+        many = part.n if n is None else n
+        return cls(system, part.value, many, part.replicates, method, part.reason, strata_of(part))
+
+    @classmethod
+    def none(cls, system: str, reason: str) -> Headline:
+        """No value, and why."""
+        return cls(system, None, 0, np.empty(0), reason=reason)
+
+    @property
+    def component(self) -> Component:
+        """As a part of a mean."""
+        return Component(self.value, self.n, self.replicates, self.reason, strata=self.strata)
+
+    @property
+    def resampled(self) -> tuple[Stratum, ...]:
+        """What was resampled by itself."""
+        return strata_of(self.component)
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95% interval, (None, None) where there is none."""
+        return interval(self.replicates, self.value, freedom(self.resampled))
+
+
+def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
+    """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
+
+    A part without an interval (a single clustering set) is held fixed in the resamples.
+    """
+    resamples = max(len(part.replicates) for part in parts)
+    columns = [
+        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
+        for part in parts
+    ]
+    values = np.array([part.value for part in parts], dtype=np.float64)
+    n = sum(part.n for part in parts)
+    if not harmonic:
+        strata = weighted(parts, np.full(len(parts), 1 / len(parts)))
+        return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(len(values) / (1 / values).sum())
+        slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
+        draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
+    return Component(value, n, draws, strata=weighted(parts, slopes))
+
+
+def weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+    """What was resampled of a mean with these weights, (parts,)."""
+    pairs = zip(parts, weights.tolist(), strict=True)
+    return tuple(one for part, weight in pairs for one in scaled(strata_of(part), weight))
+
+
+def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
+    """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
+
+    Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
+    there are no pairs.
+    """
+    complete = sorted(
+        (one for one in headlines if one.value is not None), key=lambda one: (-(one.value or 0), one.system)
+    )
+    names = [one.system for one in complete]
+    empty = {"systems": names, "rank_low": [], "rank_high": [], "best": [], "pairs": []}
+    if len(complete) < 2:
+        return {**empty, "reason": "fewer than two systems with a value"}
+    if not all(len(one.replicates) for one in complete):
+        return {**empty, "reason": "no interval: a single set cannot be resampled"}
+    replicates = np.stack([one.replicates for one in complete])
+    defined = np.isfinite(replicates).all(axis=0)
+    if defined.mean() < DEFINED:
+        return {**empty, "reason": "no interval: too few items"}
+    replicates = replicates[:, defined]
+    values = np.array([one.value for one in complete], dtype=np.float64)
+    strata = [one.resampled for one in complete]
+    pairs = compare_replicates(replicates, values, strata=strata)
+    ranges = rank_ranges(replicates, values, strata=strata, alpha=ALPHA)
+    best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
+    return {
+        "systems": names,
+        "rank_low": [low for low, _ in ranges],
+        "rank_high": [high for _, high in ranges],
+        "best": best,
+        "pairs": [
+            {
+                "a": names[pair.a], "b": names[pair.b], "difference": pair.difference,
+                "ci_low": pair.low, "ci_high": pair.high, "p": pair.p, "p_adjusted": pair.p_adjusted,
+            }
+            for pair in pairs
+        ],
+        "reason": "",
+    }  # fmt: skip

@@ -1,0 +1,123 @@
+"""Values with their bootstrap replicates, and the rows and per-item columns that tasks make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.context import Columns, Context, lost_rows
+from embassay.records import Component, Score
+from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
+
+DEFINED = 0.95
+"""Share of resamples that must have a value for there to be an interval."""
+
+Statistic = Callable[[Columns], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it; `units` are what
+    was resampled, if not the items.
+
+    A share of items has Wilson's interval in its row, which holds the truth near 0 and 1 where the bootstrap's does
+    not; its replicates are what differences and means over several are made of.
+    """
+
+    value: float
+    n: int
+    replicates: NDArray[np.float64]
+    method: str
+    is_share: bool = False
+    units: int | None = None
+
+    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
+        """As a row of results."""
+        units = self.n if self.units is None else self.units
+        low, high = interval(self.replicates, self.value, freedom_of_units(units))
+        method = self.method
+        if self.is_share and low is not None:
+            found = wilson(self.value, self.n)
+            low, high, method = found.low, found.high, method.replace("bootstrap", "Wilson")
+        return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
+
+    def component(self) -> Component:
+        """As a part of the task's headline."""
+        return Component(self.value, self.n, self.replicates, units=self.units)
+
+
+def estimate(
+    columns: Columns,
+    statistic: Statistic,
+    context: Context,
+    purpose: str,
+    method: str = "bootstrap over documents",
+    *,
+    share: bool = False,
+    groups: NDArray[np.int64] | None = None,
+) -> Estimate:
+    """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more; `share`
+    says that it is a share of the rows, each 0 or 1. `groups` (n,) are the rows that are drawn together, by number.
+
+    The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
+    NaN is a lost item: it does not count.
+    """
+    lost = lost_rows(columns)
+    kept = columns[~lost] if lost.any() else columns
+    n = len(kept)
+    value = float(statistic(kept.mean(axis=0)))
+    if groups is None:
+        replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
+        return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
+    units = len(set(groups[~lost].tolist()))
+    replicates = statistic(context.bootstrap(columns, purpose, groups)) if units > 1 else np.empty(0)
+    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, units=units)
+
+
+def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
+    """The mean of several estimates; replicates are paired by position, missing if any is missing."""
+    value = float(np.mean([part.value for part in estimates]))
+    has_interval = all(len(part.replicates) for part in estimates)
+    replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
+    units = [part.units for part in estimates if part.units is not None]
+    return Estimate(
+        value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None
+    )
+
+
+def interval(
+    replicates: NDArray[np.float64], value: float | None = None, freedom: Freedom = NORMAL
+) -> tuple[float | None, float | None]:
+    """The 95% interval of a value from its replicates, or (None, None) where there is none: their percentiles,
+    corrected for bias and for the `freedom` of what was resampled; as they are where no value is given.
+
+    A resample on which the statistic is undefined (a correlation of equal ratings) is left out; when that happens to
+    more than one in twenty there are too few items for an interval.
+    """
+    defined = replicates[np.isfinite(replicates)]
+    if not len(replicates) or len(defined) < DEFINED * len(replicates):
+        return None, None
+    return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
+
+
+def undefined(measure: str, n: int, reason: str, *, variant: str = "", method: str = "") -> Score:
+    """A row that says why there is no value."""
+    return Score(measure, None, n, variant=variant, method=method, reason=reason)
+
+
+class Items:
+    """Collects per-item values as the long-form columns of an items file."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
+
+    def add(self, ids: Sequence[str], values: NDArray[Any], measure: str, variant: str = "") -> None:
+        """One value (float; NaN is kept as missing) per id."""
+        self.columns["item_id"] += ids
+        self.columns["variant"] += [variant] * len(ids)
+        self.columns["measure"] += [measure] * len(ids)
+        self.columns["value"] += [None if v != v else float(v) for v in np.asarray(values).tolist()]

@@ -1,0 +1,172 @@
+"""Intervals over items of every coefficient of agreement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from embassay.measures import align, cohen_kappa, krippendorff_alpha
+from embassay.measures.correlation import spearman
+from embassay.protocols.hume.beyond.drawn import Floats, drawn_mean, drawn_pearson, drawn_spearman
+from embassay.protocols.hume.beyond.drawn_groups import (
+    drawn_ari,
+    drawn_cohen,
+    drawn_fleiss,
+    drawn_v_measure,
+    indicators,
+)
+from embassay.protocols.hume.beyond.people import numbers
+from embassay.protocols.hume.beyond.resampling import (
+    CORRELATION,
+    DISTANCE,
+    DRAWS,
+    SHARE,
+    Drawn,
+    Draws,
+    Resampled,
+    no_interval,
+    resampled,
+)
+from embassay.protocols.hume.study import Answers, Family
+
+COPIES = "resampled items inflate a V-measure: copies of an item are always together"
+_WITHIN = {"percent_agreement": SHARE, "v_measure": SHARE, "absolute_difference": DISTANCE}
+Rows = Sequence[tuple[Any, ...]]
+
+
+def agreement_intervals(
+    family: Family,
+    answers: Answers,
+    draws: Draws = DRAWS,
+) -> dict[str, Resampled]:
+    """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
+
+    A resample draws items with all their answers, so annotators stay who they are. `undefined` counts resamples without
+    a value (all answers alike, one group). Classification: `fleiss_kappa`, `cohen_kappa`, `percent_agreement`, `alpha`;
+    clustering: `ari`, over pairs of different items, and `v_measure` without an interval; reranking: `spearman`,
+    `kendall` (the same on 0 and 1) and `cohen_kappa`, over queries; STS: `spearman`, `pearson`, `absolute_difference`,
+    `alpha`. Empty where fewer than two annotators share an item. How often each interval holds: docs/hume_beyond.md.
+    Source: spec hume 6 and 7.
+
+    >>> answers = {"ann": dict(zip("abcdefgh", "xxyyxyxy")), "bob": dict(zip("abcdefgh", "xxyyxyyx"))}
+    >>> found = agreement_intervals("classification", answers)["fleiss_kappa"]
+    >>> found.estimate, found.low < 0.5 < found.high
+    (0.5, True)
+    """
+    taking_part = {name: own for name, own in answers.items() if own}
+    rows = align(taking_part).rows if taking_part else ()
+    shared = [item for item in zip(*rows, strict=True) if sum(value is not None for value in item) > 1]
+    if not shared:
+        return {}
+    of: Mapping[Family, Callable[[Rows], dict[str, Drawn]]] = {
+        "classification": _of_labels,
+        "clustering": _of_groups,
+        "reranking": _of_marks,
+        "sts": _of_ratings,
+    }
+    statistics = of[family](list(zip(*shared, strict=True)))
+
+    def every(counts: Floats) -> Floats:
+        return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
+
+    within = [_WITHIN.get(name, CORRELATION) for name in statistics]
+    found = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
+    if "v_measure" in found:
+        found["v_measure"] = no_interval(found["v_measure"].estimate, len(shared), COPIES)
+    return found
+
+
+def _of_labels(rows: Rows) -> dict[str, Drawn]:
+    labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
+    given = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
+    votes = np.sum(given, axis=0)
+    kept = votes[:, :].sum(axis=1) == _modal(votes.sum(axis=1))
+
+    def alpha(counts: Floats) -> Floats:
+        return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
+
+    def equal(one: Floats, other: Floats) -> Drawn:
+        both, same = one.sum(axis=1) * other.sum(axis=1), (one * other).sum(axis=1)
+        values = np.where(both > 0, same, np.nan)
+        return lambda counts: drawn_mean(counts, values)
+
+    return {
+        "fleiss_kappa": lambda counts: drawn_fleiss(counts[:, kept], votes[kept]),
+        "cohen_kappa": _pairwise(given, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
+        "percent_agreement": _pairwise(given, equal),
+        "alpha": alpha,
+    }
+
+
+def _modal(sizes: Floats) -> float:
+    """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
+    found, times = np.unique(sizes[sizes > 1], return_counts=True)
+    return float(found[times == times.max()].max())
+
+
+def _of_groups(rows: Rows) -> dict[str, Drawn]:
+    given = [indicators(row) for row in rows]
+    return {
+        "ari": _pairwise(given, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
+        "v_measure": _pairwise(given, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
+    }
+
+
+def _of_ratings(rows: Rows) -> dict[str, Drawn]:
+    given = [numbers(row) for row in rows]
+
+    def pearson(one: Floats, other: Floats) -> Drawn:
+        both = ~np.isnan(one) & ~np.isnan(other)
+        return lambda counts: drawn_pearson(counts[:, both], one[both], other[both])
+
+    def alpha(counts: Floats) -> Floats:
+        return np.asarray(krippendorff_alpha(rows, "interval", counts=counts))
+
+    return {
+        "spearman": _pairwise(given, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
+        "pearson": _pairwise(given, pearson),
+        "absolute_difference": _pairwise(
+            given, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
+        ),
+        "alpha": alpha,
+    }
+
+
+def _of_marks(rows: Rows) -> dict[str, Drawn]:
+    """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
+    pairs = list(combinations(rows, 2))
+
+    def over(measure: Callable[[Any, Any], Any]) -> Drawn:
+        values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
+        defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
+        sums = np.nansum(values, axis=0)
+        return lambda counts: _ratio(counts @ sums, counts @ defined)
+
+    correlation = over(spearman)
+    return {"spearman": correlation, "kendall": correlation, "cohen_kappa": over(cohen_kappa)}
+
+
+def _or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
+    return math.nan if one is None or other is None else float(measure(one, other))
+
+
+def _pairwise(given: Sequence[Floats], of: Callable[[Floats, Floats], Drawn]) -> Drawn:
+    """The mean over pairs of annotators of what is defined in a resample."""
+    each = [of(one, other) for one, other in combinations(given, 2)]
+
+    def mean(counts: Floats) -> Floats:
+        values = np.stack([statistic(counts) for statistic in each])
+        defined = ~np.isnan(values)
+        return _ratio(np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0).astype(np.float64))
+
+    return mean
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    found = np.full(above.shape, np.nan)
+    np.divide(above, below, out=found, where=below > 0)
+    return found

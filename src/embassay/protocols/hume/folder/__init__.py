@@ -1,0 +1,44 @@
+"""A study as a folder: what is asked, what is right, and what was answered, in files that are kept apart.
+
+study.json            the tasks: questions, labels, scales, guidelines, practice, source, hashes (no gold)
+items.jsonl           {"id", "task", "payload"}: all that annotators and models see
+gold.jsonl            {"id", "gold", "source_id", "documents", "defects"}: no page ever opens it
+annotations/*.jsonl   answers of people, an `AnnotationRow` a line, as `hume import` and `hume export` write them
+answers.sqlite3       what `hume serve` stores
+llm/                  answers of language models (`embassay.protocols.hume.llms`)
+"""
+
+from embassay.protocols.hume.folder.collected import collected
+from embassay.protocols.hume.folder.formats import (
+    AnnotationRow,
+    Defect,
+    GoldRow,
+    ItemRow,
+    LabelChoice,
+    Practice,
+    Scale,
+    Source,
+    StudyFile,
+    Task,
+)
+from embassay.protocols.hume.folder.reading import StudyFolder, read_study
+from embassay.protocols.hume.folder.writing import content_hash, write_annotations, write_study
+
+__all__ = [
+    "AnnotationRow",
+    "Defect",
+    "GoldRow",
+    "ItemRow",
+    "LabelChoice",
+    "Practice",
+    "Scale",
+    "Source",
+    "StudyFile",
+    "StudyFolder",
+    "Task",
+    "collected",
+    "content_hash",
+    "read_study",
+    "write_annotations",
+    "write_study",
+]

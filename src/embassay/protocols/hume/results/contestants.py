@@ -1,0 +1,144 @@
+"""Systems and language models on a task, item by item, as they are compared with people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from embassay.parquet import read_parquet
+from embassay.protocols.hume.beyond.paired import SystemValues
+from embassay.protocols.hume.llms.answers import LlmAnswers
+from embassay.protocols.hume.llms.scoring import LLM_FAMILIES, ScoredLlm, score_llm
+from embassay.protocols.hume.models.classification import CORRECT, LABEL
+from embassay.protocols.hume.models.reranking import SCORE
+from embassay.protocols.hume.results.answered import Answered
+from embassay.protocols.hume.results.bars import no_bar
+from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.summary.record import Bar, SystemKind
+from embassay.runs.cells import CellRecord
+from embassay.runs.folder import RunFolder
+
+_VALUE: Mapping[Family, str] = {
+    "classification": CORRECT, "clustering": "cluster", "reranking": "ap", "sts": "similarity"
+}  # fmt: skip
+"""What an item is worth to the family's measure, as items files call it."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A system with its `score` over all items. `values` are what each item counts in the measure, `answers` what the
+    system says of it as an annotator would; items it failed on are in neither."""
+
+    system: str
+    kind: SystemKind
+    score: Bar
+    values: SystemValues = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    failed: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolder) -> Contestant:
+    """A system by the record and the items of its cell."""
+    if not record.done:
+        return Contestant(record.system, kind, no_bar(record.reason))
+    headline = next(one for one in record.scores if not one.variant and not one.subset)
+    score = Bar(
+        value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
+        method=headline.method, reason=headline.reason,
+    )  # fmt: skip
+    failed, notes = record.counts.get("texts_failed", 0), _notes(record)
+    if headline.value is None:
+        return Contestant(record.system, kind, score, failed=failed, notes=notes)
+    path = folder.items_path(record.task, record.dataset, record.system)
+    rows = _rows(path)
+    values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
+    return Contestant(record.system, kind, score, values, _answers(of, rows, values), failed, notes)
+
+
+def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
+    """A language model by its answers to a task; None where it was not asked."""
+    rows = answers.of(of.task.name)
+    if not rows or of.task.family not in LLM_FAMILIES:
+        return None
+    name = llm_name(answers)
+    found = score_llm(of.task.spec, of.gold, rows)
+    n = max((one.items for one in found.runs), default=0)
+    if found.reason:
+        return Contestant(name, "llm", no_bar(found.reason, n), failed=found.failed)
+    given = _mean_ratings(found) if of.task.family == "sts" else dict(found.answers[0])
+    values = given if of.task.family == "sts" else dict(found.values)
+    runs = len(found.runs)
+    method = "answers" + (f", mean of {runs} runs" if runs > 1 else "")
+    if of.task.family == "reranking":
+        method = ("order of all documents" if answers.mode == "ranking" else "marks") + method[
+            len("answers") :
+        ]
+    known = {item: value for item, value in given.items() if value is not None}
+    return Contestant(
+        name, "llm", Bar(value=found.score, n=n, method=method), values, known, found.failed, _said(found)
+    )
+
+
+def llm_name(answers: LlmAnswers) -> str:
+    """What a language model is called: one that marked documents instead of ranking them says so."""
+    return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
+
+
+def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    if of.task.family == "classification":
+        labels = labels_of(of)
+        # A label that only training texts have is nobody's answer here.
+        return {
+            item: labels[int(value)] if int(value) < len(labels) else f"\0{int(value)}"
+            for item, _, value in rows.get(LABEL, ())
+        }
+    if of.task.family == "reranking":
+        found: dict[str, dict[int, float]] = {}
+        for item, variant, value in rows.get(SCORE, ()):
+            found.setdefault(item, {})[int(variant.partition("=")[2])] = value
+        whole = {item: len(of.gold[item]) for item in found}
+        return {
+            item: tuple(own[place] for place in range(whole[item]))
+            for item, own in found.items()
+            if len(own) == whole[item]
+        }
+    return dict(values)
+
+
+def labels_of(of: Answered) -> tuple[Any, ...]:
+    """The labels of a classification in the order by which its items files count them."""
+    return of.task.spec.labels or tuple(sorted(set(of.gold.values()), key=str))
+
+
+def _mean_ratings(found: ScoredLlm) -> dict[str, float]:
+    items = sorted({item for own in found.answers for item in own})
+    return {item: float(np.mean([own[item] for own in found.answers if item in own])) for item in items}
+
+
+def _said(found: ScoredLlm) -> tuple[str, ...]:
+    statuses = {name: n for name, n in sorted(found.statuses.items()) if name != "ok" and n}
+    said = [f"{n} answers {name}" for name, n in statuses.items()]
+    return (*said, *([f"{found.missing} items not asked"] if found.missing else []))
+
+
+def _notes(record: CellRecord) -> tuple[str, ...]:
+    return (*record.warnings, *(f"{one.count} {one.reason}" for one in record.skipped))
+
+
+def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
+    """Measure -> item, variant and value of every row that has a value."""
+    found: dict[str, list[tuple[str, str, float]]] = {}
+    for row in read_parquet(path).iter_rows(named=True):
+        if row["value"] is not None:
+            found.setdefault(row["measure"], []).append((row["item_id"], row["variant"], row["value"]))
+    return found
+
+
+def on_items(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
+    """Those that have a value on any of these items."""
+    wanted = set(items)
+    return [one for one in contestants if wanted & one.values.keys()]

@@ -1,0 +1,22 @@
+"""A study drawn from data: items of the four families by HUME's rules, gold apart, and what annotators are told.
+
+sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts", n=15)]))
+"""
+
+from embassay.protocols.hume.sampling.contamination import Twin, twins
+from embassay.protocols.hume.sampling.defects import counted_defects, in_words, study_flags
+from embassay.protocols.hume.sampling.request import LabelText, SampleRequest, TaskRequest
+from embassay.protocols.hume.sampling.sample import Sampled, sample
+
+__all__ = [
+    "LabelText",
+    "SampleRequest",
+    "Sampled",
+    "TaskRequest",
+    "Twin",
+    "counted_defects",
+    "in_words",
+    "sample",
+    "study_flags",
+    "twins",
+]

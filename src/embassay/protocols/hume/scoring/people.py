@@ -1,0 +1,137 @@
+"""What people score on a task: each annotator, the mean over annotators, and the pooled answers (spec hume 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.scoring.groups import clustering_scores, sts_scores
+from embassay.protocols.hume.scoring.labels import classification_scores, majority_vote
+from embassay.protocols.hume.scoring.marked import ApMode, reranking_scores
+from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
+
+Aggregation = Literal["paper", "pooled", "mean", "first"]
+Scorer = Callable[[list[Any], list[Any]], dict[str, float]]
+
+MAIN: Mapping[Family, str] = {
+    "classification": "accuracy",
+    "clustering": "v_measure",
+    "reranking": "map",
+    "sts": "spearman",
+}
+"""The measure of each family that the study reports."""
+POOLED_FIRST: frozenset[Family] = frozenset({"classification", "sts"})
+"""Families whose answers the paper pools before they are scored; in the others it averages scores."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores, by measure, over so many items."""
+
+    scores: Mapping[str, float]
+    items: int
+
+
+@dataclass(frozen=True)
+class PeopleScores:
+    """Every convention of a human score. `annotators` are in the order of their ids, those without an answer left out.
+
+    `mean` is the mean over annotators of each measure. `pooled` scores the answers put together: the vote, the mean
+    rating, the mean marks as scores to rank by; None for clustering, where one's groups are not another's. `items` is
+    how many items anyone answered.
+    """
+
+    family: Family
+    annotators: Mapping[str, Scored]
+    mean: Mapping[str, float]
+    pooled: Scored | None
+    items: int
+
+    def scores(self, aggregation: Aggregation = "paper") -> Mapping[str, float]:
+        """All measures by one convention: `paper` is `pooled` for classification and STS and `mean` for clustering and
+        reranking; `first` is the first annotator. Raises UsageError for another, and for pooled clusters."""
+        if aggregation == "paper":
+            aggregation = "pooled" if self.family in POOLED_FIRST else "mean"
+        if aggregation == "mean":
+            return self.mean
+        if aggregation == "first":
+            return next(iter(self.annotators.values())).scores
+        if aggregation != "pooled":
+            raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
+        if self.pooled is None:
+            raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
+        return self.pooled.scores
+
+    def score(self, aggregation: Aggregation = "paper") -> float:
+        """The family's main measure by one convention."""
+        return self.scores(aggregation)[MAIN[self.family]]
+
+    def per_annotator(self) -> list[float]:
+        """The main measure of each annotator."""
+        return [one.scores[MAIN[self.family]] for one in self.annotators.values()]
+
+
+def score_people(
+    task: TaskSpec, gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware"
+) -> PeopleScores:
+    """Score the answers of every annotator, over the items that annotator answered, and their pooled answers, over the
+    items that anyone answered.
+
+    `gold` and `answers` are as `gold_values` and `answers_by_annotator` read them. Source: spec hume 4. Raises
+    UsageError where nobody answered, or an item has no gold.
+
+    >>> task = TaskSpec("colours", "classification", "eng")
+    >>> found = score_people(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
+    >>> found.per_annotator(), found.score(), found.score("mean")
+    ([0.5, 0.5], 0.5, 0.5)
+    """
+    answered = {annotator: own for annotator, own in sorted(answers.items()) if own}
+    items = sorted({item for own in answered.values() for item in own})
+    if not items:
+        raise UsageError(
+            f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
+        )
+    if missing := [item for item in items if item not in gold]:
+        raise UsageError(
+            f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
+        )
+    scorer = _scorer(task.family, human_ap_mode)
+    annotators = {annotator: _scored(scorer, gold, own) for annotator, own in answered.items()}
+    each = [one.scores for one in annotators.values()]
+    mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
+    together = pooled_answers(task, answered)
+    pooled = None if together is None else _scored(scorer, gold, together)
+    return PeopleScores(task.family, annotators, mean, pooled, len(items))
+
+
+def pooled_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
+    """One answer per item from those of all who answered it, by item id: the majority's label (ties to the first of the
+    task's labels, else the smallest), the mean rating, or the mean mark of every document. None for clustering."""
+    if task.family == "clustering":
+        return None
+    items = sorted({item for own in answers.values() for item in own})
+    given = {item: [own[item] for own in answers.values() if item in own] for item in items}
+    if task.family == "classification":
+        return {item: majority_vote(votes, task.labels) for item, votes in given.items()}
+    return {item: np.mean(votes, axis=0).tolist() for item, votes in given.items()}
+
+
+def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
+    scorers: dict[Family, Scorer] = {
+        "classification": classification_scores,
+        "clustering": clustering_scores,
+        "reranking": partial(reranking_scores, human_ap_mode=human_ap_mode),
+        "sts": sts_scores,
+    }
+    return scorers[family]
+
+
+def _scored(scorer: Scorer, gold: Gold, own: Mapping[str, Any]) -> Scored:
+    items = sorted(own)
+    return Scored(scorer([gold[item] for item in items], [own[item] for item in items]), len(items))

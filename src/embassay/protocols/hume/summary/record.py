@@ -1,0 +1,208 @@
+"""The record of a HUME run: people beside models on the same items, pair by pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from embassay.bounded import read_bounded
+from embassay.errors import DataError
+from embassay.protocols.hume.study import Family, Who
+from embassay.runs.files import write_atomic
+
+FILE = "summary.json"
+SCHEMA = 1
+Trust = Literal["low", "medium", "high"]
+Difficulty = Literal["easy", "moderate", "hard"]
+SystemKind = Literal["embedding", "classical", "llm"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Bar(_Frozen):
+    """A value with its interval; `method` names the interval (an annotator range is none at 95%). `value` None needs a
+    `reason`; `low` and `high` are None where there is no interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    method: str = ""
+    reason: str = ""
+
+
+class SystemScore(_Frozen):
+    """A model, a metric or a language model on the items of a pair.
+
+    `outside`: strictly outside the interval of people, None where there is none. `difference`: system minus people on
+    the same items by paired bootstrap, with two-sided `p`; None for published results, which have no items.
+    `against_people`: scored against the annotators' answers instead of gold, as people are for the ceiling.
+    `among_people`: the share of annotators who score below it (ties count half). `failed` items of LLMs count here.
+    """
+
+    system: str
+    kind: SystemKind
+    score: Bar
+    outside: bool | None = None
+    percent_of_human: float | None = None
+    difference: Bar | None = None
+    p: float | None = None
+    among_people: float | None = None
+    against_people: Bar | None = None
+    failed: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Annotator(_Frozen):
+    """A person's score on a pair, over so many items; `seconds` is the median time an item took."""
+
+    id: str
+    kind: Who
+    score: float
+    items: int
+    seconds: float | None = None
+    flagged: int = 0
+
+
+class Agreement(_Frozen):
+    """Agreement of people: a coefficient in `value` with its bootstrap interval, the word for it, and the others in
+    `extras`, those that have an interval also in `intervals`."""
+
+    coefficient: str
+    value: Bar
+    band: str
+    annotators: int
+    items: int
+    annotations: int
+    extras: dict[str, float | None] = {}
+    intervals: dict[str, Bar] = {}
+
+
+class Need(_Frozen):
+    """What would separate the best model from people: so many items in all with these annotators, or annotators in all
+    with these items, at 80% power and 5%; None where no number up to the limit does. `smallest` is the least difference
+    that this pair could have shown."""
+
+    system: str
+    items: int | None
+    annotators: int | None
+    smallest: float | None
+    note: str = ""
+
+
+class Disputed(_Frozen):
+    """An item that annotators answered differently: its texts (cut), gold and every answer in words, and how far they
+    are `apart` from 0 to 1 (see `summary.disputed`)."""
+
+    item: str
+    texts: tuple[str, ...]
+    gold: str
+    answers: dict[str, str]
+    apart: float
+
+
+class PairRecord(_Frozen):
+    """A dataset in one language: people, models and language models on its items."""
+
+    task: str
+    dataset: str
+    lang: str
+    family: Family
+    measure: str
+    group: str = ""
+    n: int
+    human: Bar
+    annotators: tuple[Annotator, ...] = ()
+    conventions: dict[str, float | None] = {}
+    """Every way to make one human score: `paper`, `pooled`, `mean`, `first`, for reranking those of `human_ap_mode`."""
+    agreement: Agreement | None = None
+    ceiling: Bar | None = None
+    """One annotator scored against the others (leave one out), mean over annotators: what a system can hope for."""
+    models: tuple[SystemScore, ...] = ()
+    llms: tuple[SystemScore, ...] = ()
+    difficulty: Difficulty | None = None
+    trust: Trust | None = None
+    superhuman_on_noise: bool = False
+    flags: tuple[str, ...] = ()
+    """Other marks of a dataset, in words: few items, neutral texts, empty documents, train and test overlap."""
+    advice: str = ""
+    need: Need | None = None
+    disputed: tuple[Disputed, ...] = ()
+    """The items on which its annotators disagree most; empty for published results."""
+
+    @property
+    def name(self) -> str:
+        """As in messages: `STS22 (ara)`."""
+        return f"{self.dataset} ({self.lang})"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any annotator is a script that stands in for a person."""
+        return any(one.kind == "simulated" for one in self.annotators)
+
+
+class Place(_Frozen):
+    """A system or `Human` among all, by the mean over pairs: None with a reason where it lacks one."""
+
+    system: str
+    kind: Literal["embedding", "classical", "llm", "human"]
+    mean: Bar
+    rank: int | None
+    parameters_millions: float | None = None
+
+
+class Wins(_Frozen):
+    """In how many of `pairs` people score strictly above the models' best, median or mean, in a group of pairs."""
+
+    by: Literal["all", "family", "lang", "group"]
+    group: str
+    reference: Literal["best", "median", "mean"]
+    wins: int
+    pairs: int
+
+
+class Summary(_Frozen):
+    """`summary.json`."""
+
+    schema_version: int = SCHEMA
+    title: str
+    source: Literal["study", "published"]
+    seed: int
+    pairs: tuple[PairRecord, ...]
+    places: tuple[Place, ...] = ()
+    wins: tuple[Wins, ...] = ()
+    agreement_against_gap: Bar | None = None
+    """Spearman's correlation, over pairs, of people's agreement and best model minus people."""
+    agreement_against_gap_p: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any annotator of any pair is simulated."""
+        return any(pair.simulated for pair in self.pairs)
+
+
+def write_summary(folder: Path, summary: Summary) -> Path:
+    """Write `summary.json` of a run and return it."""
+    write_atomic(folder / FILE, summary.model_dump_json(indent=1) + "\n")
+    return folder / FILE
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary of a run's folder. Raises DataError where there is none, or it is of another schema."""
+    path = folder / FILE
+    if not path.is_file():
+        raise DataError("The run has no summary", path=path, mend="Run `embassay hume score` again.")
+    try:
+        return Summary.model_validate_json(read_bounded(path))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise DataError(
+            f"{where} cannot be read", path=path, expected=str(first["msg"]), found=repr(first.get("input"))[:80],
+            mend="Run `embassay hume score` again.",
+        ) from None  # fmt: skip

@@ -1,0 +1,112 @@
+"""Tables of the record beyond the paper's: agreement with all its coefficients, and every annotator by every convention
+(14 and 16 of spec hume 9). Scores are in points of 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from embassay.protocols.hume.summary.record import Agreement, Annotator, PairRecord, Summary
+from embassay.protocols.tables import Column, ColumnTable, Value
+
+PAIR = tuple(Column(name, "text") for name in ("family", "dataset", "lang"))
+Cells = tuple[tuple[str, str], ...]
+"""Columns of further coefficients: the name, and `_low` or `_high` for an end of its interval."""
+ONE_ANNOTATOR = "one annotator"
+_EXTRAS = (
+    "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
+    "absolute_difference", "spearman_sd", "comparisons", "skipped", "dropped",
+)  # fmt: skip
+_CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order", "expected")
+"""The order of columns; what the record has besides comes after, by name."""
+_WHOLE = frozenset({"comparisons", "skipped", "dropped"})
+
+
+def agreement_table(summary: Summary) -> ColumnTable:
+    """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
+    cells = _cells([pair.agreement for pair in summary.pairs if pair.agreement])
+    columns = (
+        *PAIR, Column("annotators", decimals=0), Column("items", decimals=0), Column("annotations", decimals=0),
+        Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
+        Column("high", decimals=3), Column("band", "text"), Column("trust", "text"),
+        *(Column(name + end, decimals=0 if name in _WHOLE else 3) for name, end in cells),
+        Column("answered_by", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    rows = tuple(_agreement_row(pair, cells) for pair in summary.pairs)
+    note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
+    if any(pair.agreement and pair.agreement.value.low is not None for pair in summary.pairs):
+        note += " Intervals are bootstrap over items, with these annotators."
+    return ColumnTable("agreement", "HUME: how well annotators agree", columns, rows, note)
+
+
+def annotators_table(summary: Summary) -> ColumnTable:
+    """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
+    names = _ordered((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    columns = (
+        *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
+        Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
+        *(Column(f"by_{name}", decimals=1) for name in names), Column("seconds_per_item", decimals=1),
+        Column("flagged", decimals=0),
+    )  # fmt: skip
+    rows = tuple(_annotator_row(pair, one, names) for pair in summary.pairs for one in pair.annotators)
+    note = (
+        "Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose another. "
+        "by_pooled scores the answers put together, by_mean averages the scores of annotators."
+    )
+    return ColumnTable("annotators", "HUME: annotators and conventions", columns, rows, note)
+
+
+def answered_by(annotators: Iterable[Annotator]) -> str:
+    """`people`, `simulated` where scripts answered, or both."""
+    kinds = {one.kind for one in annotators}
+    return " and ".join(
+        word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds
+    )
+
+
+def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
+    found = pair.agreement
+    who = answered_by(pair.annotators)
+    if found is None:
+        empty: tuple[Value, ...] = (None,) * len(cells)
+        return (
+            pair.family, pair.dataset, pair.lang, len(pair.annotators), pair.n, None, "", None, None, None, "", "",
+            *empty, who, ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
+        )  # fmt: skip
+    bar = found.value
+    return (
+        pair.family, pair.dataset, pair.lang, found.annotators, found.items, found.annotations, found.coefficient,
+        bar.value, bar.low, bar.high, found.band, pair.trust or "", *(_extra(found, *cell) for cell in cells),
+        who, bar.reason,
+    )  # fmt: skip
+
+
+def _cells(found: Sequence[Agreement]) -> Cells:
+    """Every further coefficient, and the ends of its interval where any pair has one."""
+    sure = {name for one in found for name, bar in one.intervals.items() if bar.low is not None}
+    names = _ordered((name for one in found for name in one.extras), _EXTRAS)
+    return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
+
+
+def _extra(found: Agreement, name: str, end: str) -> float | None:
+    if not end:
+        return found.extras.get(name)
+    bar = found.intervals.get(name)
+    return None if bar is None else bar.low if end == "_low" else bar.high
+
+
+def _annotator_row(pair: PairRecord, one: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
+    conventions = (pair.conventions.get(name) for name in names)
+    return (
+        pair.family, pair.dataset, pair.lang, pair.measure, one.id, answered_by([one]), one.items, 100 * one.score,
+        points(pair.human.value), *(points(value) for value in conventions), one.seconds, one.flagged,
+    )  # fmt: skip
+
+
+def points(value: float | None) -> float | None:
+    """A fraction in points of 100; None stays."""
+    return None if value is None else 100 * value
+
+
+def _ordered(found: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    names = set(found)
+    return (*(name for name in order if name in names), *sorted(names - set(order)))

@@ -1,0 +1,150 @@
+"""Opening what a cell names, once per process: data, caches, and systems whose calls are kept and charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
+from embassay.data import Dataset, open_dataset
+from embassay.protocols.request import DatasetRequest
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.rehearsal import Hear
+from embassay.runs.remembered_encoder import RememberedEncoder
+from embassay.runs.spending import Spending, Spent
+from embassay.runs.spread import HERE
+from embassay.systems import open_system
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
+
+
+@lru_cache(maxsize=8)
+def dataset(request: DatasetRequest) -> Dataset:
+    """The dataset, opened once per process."""
+    return open_dataset(
+        request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades
+    )
+
+
+@lru_cache(maxsize=1)
+def open_cache(path: Path | None) -> EmbeddingCache:
+    """The embedding cache of this process."""
+    return EmbeddingCache.open(path)
+
+
+def describe(text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None) -> Similarity:
+    """The system that a spec string names, without a cache: for its name, kind and identity."""
+    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger)
+
+
+def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
+    """The encoder that a spec string names, before any transform of its vectors."""
+    found: list[Encoder] = []
+
+    def kept(encoder: Encoder) -> Encoder:
+        found.append(encoder)
+        return encoder
+
+    open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=kept)
+    return found[0]
+
+
+class CachedSystem:
+    """A system whose encoder, where it has one, keeps its vectors in the cache and tells what it does."""
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        tokenizer: Tokenizer,
+        seed: int,
+        cache: Path | None,
+        advance: Callable[[int], None],
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
+    ) -> None:
+        self.spread = spread
+        self.encoders: list[CachedEncoder] = []
+        self.memories: list[RememberedEncoder] = []
+        journal = journal_of(ledger)
+        kept = journal.encoded if journal is not None else None
+
+        made = partial(bare_encoder, spec, tokenizer.name, seed)
+
+        def cached(encoder: Encoder) -> Encoder:
+            elsewhere = spread.encoder(encoder, made)
+            vectors = spread.cache(partial(open_cache, cache))
+            self.encoders.append(CachedEncoder(elsewhere, vectors, progress=advance, kept=kept))
+            self.memories.append(RememberedEncoder(self.encoders[-1]))
+            return self.memories[-1]
+
+        self.system = open_system(
+            spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
+            elsewhere=partial(spread.opened, made),
+        )  # fmt: skip
+
+    def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
+        """Ask a server for the vectors of all calls that `rehearse` tells of at once: one call alone seldom keeps it
+        busy."""
+        for encoder, memory in zip(self.encoders, self.memories, strict=True):
+            # A pool of actors takes many chunks too, but each call keeps it busy.
+            if hasattr(encoder.encoder, "encode_chunks") and hasattr(encoder.encoder, "price"):
+                encoder.prefetch(call for call in _calls(rehearse) if not memory.remembers(*call))
+
+    def remember(self, *rehearsals: Callable[[Hear], object]) -> None:
+        """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
+        encodes nothing."""
+        for memory in self.memories:
+            memory.forget()
+            for rehearse in rehearsals:
+                memory.remember(_calls(rehearse))
+
+    def counts(self) -> dict[str, int]:
+        """Texts encoded, taken from the cache, cut and failed; empty without an encoder."""
+        if not self.encoders:
+            return {}
+        return {
+            "texts_encoded": sum(encoder.counts.encoded for encoder in self.encoders),
+            "texts_cached": sum(encoder.counts.cached for encoder in self.encoders),
+            "texts_truncated": sum(encoder.counts.truncated for encoder in self.encoders),
+            "texts_failed": sum(len(encoder.failures) for encoder in self.encoders),
+        }
+
+
+def _calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:
+    asked: list[tuple[Sequence[str], Role | None]] = []
+    rehearse(lambda texts, role: asked.append((texts, role)))
+    return asked
+
+
+@contextmanager
+def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+    """Charge calls to the account; the mapping holds at the end what they came to."""
+    calls: dict[str, int] = {}
+    journal = journal_of(ledger)
+    if journal is None:
+        yield calls
+        return
+    before = journal.by_account().get(account, Spent())
+    outer, journal.account = journal.account, account
+    try:
+        yield calls
+    finally:
+        journal.account = outer
+    came_to = journal.by_account().get(account, Spent()).since(before)
+    calls |= {
+        "requests": came_to.requests,
+        "retries": came_to.retries,
+        "calls_failed": came_to.failed,
+        "input_tokens": came_to.input_tokens,
+    }
+
+
+def journal_of(ledger: Ledger | None) -> Spending | None:
+    """The journal of a run's ledger; None for a ledger that keeps none."""
+    journal: Any = ledger.journal if ledger else None
+    return journal if isinstance(journal, Spending) else None

@@ -1,0 +1,37 @@
+"""PTEB: how much of a benchmark score is left when every text is freshly paraphrased at evaluation time.
+
+Frank, Afli, "PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time with LLMs",
+EACL 2026.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embassay.protocols.pteb.judging.run import judge
+    from embassay.protocols.pteb.options import PtebOptions
+    from embassay.protocols.pteb.plan import make_plan
+    from embassay.protocols.pteb.request import Request
+    from embassay.protocols.pteb.selection.run import paraphrasers
+    from embassay.protocols.pteb.session import run
+    from embassay.protocols.pteb.tasks import TASKS
+
+__all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphrasers", "run"]
+
+_HOMES = {
+    "TASKS": "tasks",
+    "PtebOptions": "options",
+    "Request": "request",
+    "judge": "judging.run",
+    "make_plan": "plan",
+    "paraphrasers": "selection.run",
+    "run": "session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

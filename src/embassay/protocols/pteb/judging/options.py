@@ -1,0 +1,88 @@
+"""What a judge run can be told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from embassay.errors import UsageError
+from embassay.protocols.options import check_options, option
+
+if TYPE_CHECKING:
+    from embassay.contracts import Sampling
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
+
+    judge_temperature: float = option(
+        0.8, "Sampling temperature of the judge; 0 for its likeliest answer [A13]."
+    )
+    judge_top_p: float = option(0.9, "Share of the likeliest words that the judge draws from.")
+    answers: Literal["free", "schema"] = option(
+        "free",
+        "Read the judge's own words, strictly; or let the server bind them to a JSON schema, for small models.",
+    )
+    attempts: int = option(6, "Answers drawn for one rating, each with its own seed, before it has failed.")
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not 0 <= self.judge_temperature <= 2:
+            raise UsageError(
+                f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
+            )
+        if not 0 < self.judge_top_p <= 1:
+            raise UsageError(f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0, at most 1.")
+
+    def sampling(self, seed: int) -> Sampling:
+        """How an answer with this seed is drawn."""
+        from embassay.contracts import Sampling
+
+        return Sampling(self.judge_temperature, self.judge_top_p, seed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class JudgeOptions(RatingOptions):
+    """Options of step 1."""
+
+    gold_bins: str = option("1,2,3,4", "Gold scores, on 0 to 5, between the bins of the error [A5].")
+    word_bins: str = option(
+        "10,20,30,50", "Longest mean word count of a pair in every bin but the last [A5]."
+    )
+    smallest_bin: int = option(10, "Pairs that a bin needs for a correlation; below, n alone is shown.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("gold_bins", "word_bins"):
+            _edges(name, getattr(self, name))
+        if self.gold_edges[-1] >= 5:
+            raise UsageError(f"gold_bins is {self.gold_bins!r}.", mend="Use numbers between 0 and 5.")
+
+    @property
+    def gold_edges(self) -> tuple[float, ...]:
+        """Where one bin of gold scores ends and the next begins."""
+        return _edges("gold_bins", self.gold_bins)
+
+    @property
+    def word_edges(self) -> tuple[int, ...]:
+        """The last word count of every bin but the last."""
+        return tuple(map(int, _edges("word_bins", self.word_bins)))
+
+
+def _edges(name: str, text: str) -> tuple[float, ...]:
+    """The numbers of a list; UsageError unless they rise from above 0, and are whole where words are counted."""
+    try:
+        edges = tuple((int if name == "word_bins" else float)(part) for part in text.split(","))
+    except ValueError:
+        edges = ()
+    if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
+        raise UsageError(f"{name} is {text!r}.", mend="Give rising numbers with commas between: 10,20,30,50.")
+    return edges

@@ -1,0 +1,44 @@
+"""What a PTEB run can be told; every default is the one spec/pteb decides."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from embassay.protocols.options import check_options, option
+
+
+@dataclass(frozen=True)
+class PtebOptions:
+    """Options of the seven tasks. `[An]` is the ambiguity of the paper each one settles (docs/pteb.md)."""
+
+    languages: Literal["each", "pooled"] = option(
+        "each", "Score every language by itself and take the mean, or all of them as one problem [A9]."
+    )
+    classification_texts: Literal["both", "test"] = option(
+        "both", "Paraphrase the training and the test texts, or the test texts alone."
+    )
+    summaries: Literal["pooled", "per-text"] = option(
+        "pooled", "One correlation over all summaries, or the mean of one per text [A10]."
+    )
+    own_document: Literal["before", "after"] = option(
+        "before", "Leave a query's own document out before the ten best are taken, or after [A8]."
+    )
+    exclude_own: bool = option(
+        False, "Retrieval: leave out the document whose id is the query's. Always so for ArguAna."
+    )
+    normalize_punctuation: bool = option(
+        False, "Take blanks before closing punctuation out of both sides [A19]."
+    )
+    neighbours: int = option(10, "Nearest neighbours that classify for a system without vectors.")
+    clustering_cap: int = option(
+        10_000, "Largest clustering set for a system without vectors; larger ones are drawn by label."
+    )
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest."""
+        return asdict(self)

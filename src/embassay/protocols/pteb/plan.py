@@ -1,0 +1,222 @@
+"""From a request to the cells of a run: of the originals at first, and of the runs as their wordings are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from embassay.data.shapes import check_targets
+from embassay.errors import UsageError
+from embassay.protocols import opening, planning
+from embassay.protocols.planning import (
+    PlannedSystem,
+    check_names,
+    in_order,
+    joined_tasks,
+    planned_systems,
+    planned_task,
+)
+from embassay.protocols.pteb import work
+from embassay.protocols.pteb.paraphrasing.records import Asked
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.pteb.request import VERSION, Request
+from embassay.protocols.pteb.slices import asked_of, slices, task
+from embassay.protocols.pteb.sources import Source
+from embassay.protocols.pteb.summary.layout import ORIGINAL
+from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
+from embassay.records import Loaded, Paraphrases
+from embassay.runs.cells import Cell
+from embassay.runs.files import digest
+from embassay.runs.folder import RunFolder
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
+
+Seeds = Mapping[tuple[str, str], tuple[int, ...]]
+"""(source, dataset) -> the seeds of its runs."""
+
+
+@dataclass(frozen=True)
+class PlannedDataset(planning.PlannedDataset):
+    """A dataset, its languages by task, and how many distinct texts are to be paraphrased in one run."""
+
+    languages: Mapping[str, tuple[str, ...]]
+    asked: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run will do, in its order, as far as it is known: more runs may follow."""
+
+    request: Request
+    systems: tuple[PlannedSystem, ...]
+    datasets: tuple[PlannedDataset, ...]
+    tokenizer_identity: str
+    cache: Path | None
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that at least one dataset joins, in the paper's order."""
+        return in_order((one.task for dataset in self.datasets for one in dataset.tasks), TASK_NAMES)
+
+    def dataset(self, name: str) -> PlannedDataset:
+        """The dataset of that name."""
+        return next(one for one in self.datasets if one.name == name)
+
+    def asked(self, dataset: PlannedDataset) -> list[Asked]:
+        """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
+        by_place = self.request.seed_per == "text"
+        texts = (
+            asked
+            for one in dataset.tasks
+            for asked in asked_of(
+                one.task,
+                self.parts(dataset, one.task),
+                by_place=by_place,
+                unworded=task(one.task).unworded(self.request.options),
+            )
+        )
+        return list({(one.lang, one.text, one.place): one for one in texts}.values())
+
+    def recorded(self) -> dict[str, Paraphrases]:
+        """The wordings that datasets bring themselves."""
+        found = {one.name: opening.dataset(self.request.dataset(one.source)) for one in self.datasets}
+        return {
+            name: one.load("paraphrases").data
+            for name, one in found.items()
+            if not one.missing("paraphrases")
+        }
+
+    def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[Loaded[Any], ...]:
+        """The data of a task on a dataset, by language."""
+        request = self.request
+        how = request.dataset(dataset.source)
+        return slices(name, how, request.limit, request.seed, request.options.languages)
+
+
+def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    """Open every system and dataset; the cells are those of the texts as they are.
+
+    Raises UsageError for a dataset that joins none of the requested tasks or a baseline that is not evaluated, and
+    ModelError for a system that cannot be opened: before any work is done.
+    """
+    for name in request.tasks:
+        TASKS.get(name)
+    check_targets(request.mapping)
+    tokenizer = open_tokenizer(request.tokenizer)
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    _check_baseline(request, systems)
+    datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
+    check_names(dataset.name for dataset in datasets)
+    _check_last_seeds(request, datasets)
+    plan = Plan(request, tuple(systems), tuple(datasets), tokenizer.identity, cache)
+    return replace(plan, cells=tuple(_originals(plan)))
+
+
+def with_runs(
+    plan: Plan, folder: RunFolder, paraphrases: ParaphraseSet, sources: tuple[Source, ...], seeds: Seeds
+) -> Plan:
+    """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
+    originals = {(cell.task, cell.dataset, cell.system): cell for cell in _originals(plan)}
+    cells = list(originals.values())
+    for original in originals.values():
+        for source in sources:
+            for seed in seeds[source.name, original.dataset]:
+                run = work.Run(
+                    paraphrases.path, source.name, original.dataset, seed,
+                    paraphrases.digest(source.name, original.dataset, seed),
+                    plan.request.on_failure, plan.request.exclude_copied,
+                )  # fmt: skip
+                cells.append(_reworded(original, source.variant(seed), run, folder))
+    order = {name: place for place, name in enumerate(plan.tasks)}
+    return replace(plan, cells=tuple(sorted(cells, key=lambda cell: order[cell.task])))
+
+
+def _originals(plan: Plan) -> list[Cell]:
+    return [
+        _original(plan, system, dataset, one.task, one.texts)
+        for name in plan.tasks
+        for dataset in plan.datasets
+        for one in dataset.tasks
+        if one.task == name
+        for system in plan.systems
+    ]
+
+
+def _original(plan: Plan, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
+    request = plan.request
+    job = work.Job(
+        name, system.spec, request.dataset(dataset.source), request.limit, request.seed, request.tokenizer,
+        request.options, plan.cache, ORIGINAL,
+    )  # fmt: skip
+    depends = {
+        "protocol": "pteb",
+        "version": VERSION,
+        "task": name,
+        "system": [system.name, system.identity],
+        "dataset": [dataset.name, dataset.fingerprint],
+        "tokenizer": plan.tokenizer_identity,
+        "limit": request.limit,
+        "seed": request.seed,
+        "options": asdict(request.options),
+    }
+    units = texts if system.kind == "embedding" else 0
+    return Cell(
+        name, dataset.name, system.name, digest(depends), units, job,
+        remote=system.remote is not None, variant=ORIGINAL,
+    )  # fmt: skip
+
+
+def _reworded(original: Cell, variant: str, run: work.Run, folder: RunFolder) -> Cell:
+    """The cell of the same system on the same data in the wordings of a run."""
+    depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
+    job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
+    return replace(original, key=digest(depends), variant=variant, job=job)
+
+
+def _planned_dataset(source: str, request: Request) -> PlannedDataset:
+    how = request.dataset(source)
+    opened = opening.dataset(how)
+    wanted = [task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
+    tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
+    for what in joined_tasks(source, opened, wanted):
+        parts = slices(what.name, how, request.limit, request.seed, request.options.languages)
+        texts = 0
+        kept, by_place = what.unworded(request.options), request.seed_per == "text"
+        for asked in asked_of(what.name, parts, by_place=by_place, unworded=kept):
+            texts += 1
+            distinct.add((asked.lang, asked.text, asked.place))
+        planned = [planned_task(what.name, part, what.size, texts) for part in parts]
+        tasks.append(
+            replace(
+                planned[0],
+                n=sum(one.n for one in planned),
+                skipped=tuple(skip for one in planned for skip in one.skipped),
+                warnings=tuple(dict.fromkeys(warning for one in planned for warning in one.warnings)),
+            )
+        )
+        languages[what.name] = tuple(part.lang for part in parts)
+    return PlannedDataset(
+        source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
+    )
+
+
+def _check_baseline(request: Request, systems: list[PlannedSystem]) -> None:
+    names = [system.name for system in systems if system.kind != "reference"]
+    if request.baseline and request.baseline not in names:
+        raise UsageError(
+            f"The baseline {request.baseline!r} is none of the systems.",
+            mend=f"Name one of {', '.join(names)}.",
+        )
+
+
+def _check_last_seeds(request: Request, datasets: list[PlannedDataset]) -> None:
+    names = [dataset.name for dataset in datasets]
+    for name, _ in request.last_seeds:
+        if name not in names:
+            raise UsageError(
+                f"The last seed is given for {name!r}, which is none of the datasets.",
+                mend=f"Name one of {', '.join(names)}.",
+            )

@@ -1,0 +1,200 @@
+"""From a request to the cells of a selection: every candidate on every dataset, and later the other judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from embassay.data.shapes import check_targets
+from embassay.protocols import opening
+from embassay.protocols.planning import (
+    PlannedDataset,
+    PlannedSystem,
+    PlannedTask,
+    check_names,
+    joined_tasks,
+)
+from embassay.protocols.pteb.judging.chats import Judge, check_named, facts_of_chat, planned_judges
+from embassay.protocols.pteb.judging.plan import OnPairs
+from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
+from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, open_paraphraser
+from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphraser
+from embassay.protocols.pteb.selection.request import VERSION, SelectionRequest
+from embassay.protocols.pteb.slices import asked_of, slices
+from embassay.protocols.pteb.sources import Source
+from embassay.protocols.session import unknown_price
+from embassay.records import Paraphrases
+from embassay.runs.cells import Cell
+from embassay.runs.files import digest
+from embassay.systems.remote import Ledger
+
+TASK = "paraphrasers"
+PAIRS = "sts"
+"""The task whose texts are paraphrased."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell: a candidate on a dataset, rated by a judge."""
+
+    candidate: str
+    dataset: str
+    judge: Judge
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a selection will do, in its order, as far as it is known."""
+
+    request: SelectionRequest
+    systems: tuple[PlannedSystem, ...]
+    datasets: tuple[PlannedDataset, ...]
+    sources: tuple[Source, ...]
+    judges: tuple[PlannedSystem, ...]
+    """The judge that decides, then the others."""
+    longest: int
+    cells: tuple[Cell, ...] = ()
+    tokenizer_identity: str = ""
+
+    def asked(self, dataset: PlannedDataset) -> list[Asked]:
+        """The distinct texts of a dataset, in the order of the data."""
+        return distinct_texts(self.request, dataset.source)
+
+    def lang(self, dataset: str) -> str:
+        """The language of a dataset."""
+        return next(one.lang for one in self.datasets if one.name == dataset)
+
+    def with_cross_check(self, candidates: Sequence[str]) -> Plan:
+        """The plan, and cells in which the other judges rate these candidates."""
+        more = [
+            _cell(self, candidate, dataset, judge, f"judge={judge.name}")
+            for candidate in self.systems
+            if candidate.name in candidates
+            for judge in self.judges[1:]
+            for dataset in self.datasets
+        ]
+        return replace(self, cells=(*self.cells, *more))
+
+
+def make_plan(request: SelectionRequest, answers: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    """Open every candidate, judge and dataset, and cut the work into cells, one per candidate and dataset.
+
+    `answers` is the file of kept answers. Raises UsageError for a dataset without pairs, for names that are unknown or
+    without a price where the cost is limited, ModelError for a model that cannot be opened.
+    """
+    check_targets(request.mapping)
+    check_named([request.judge, *request.cross_judges])
+    datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
+    check_names(dataset.name for dataset in datasets)
+    longest = max(
+        len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)
+    )
+    sources = _sources(request, datasets, longest, answers, ledger)
+    candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]
+    # A pair holds a text and a paraphrase that may be longer.
+    judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
+    plan = Plan(
+        request, tuple(candidates), tuple(datasets), tuple(sources.values()), tuple(judges), 6 * longest
+    )
+    cells = [_cell(plan, one, dataset, judges[0]) for dataset in datasets for one in candidates]
+    plan = replace(plan, cells=tuple(cells))
+    everyone = [one.name for one in candidates]
+    return plan.with_cross_check(everyone) if request.options.cross_check == "all" else plan
+
+
+def distinct_texts(request: SelectionRequest, source: str) -> list[Asked]:
+    """The distinct texts of a dataset, in the order of the data."""
+    parts = slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
+    asked = asked_of(PAIRS, parts, by_place=False)
+    return list({(one.lang, one.text): one for one in asked}.values())
+
+
+def chat_of(paraphraser: Paraphraser) -> Any:
+    """The language model that a paraphraser is; None for one that asks nobody."""
+    return paraphraser.chat.model if isinstance(paraphraser, LLMParaphraser) else None
+
+
+def _planned_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
+    how = request.dataset(source)
+    dataset = opening.dataset(how)
+    joined_tasks(source, dataset, [OnPairs(TASK)])
+    parts = slices(PAIRS, how, request.limit, request.seed, "each")
+    n = len(distinct_texts(request, source))
+    task = PlannedTask(
+        TASK,
+        n,
+        n,
+        tuple(skip for part in parts for skip in part.skipped),
+        tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
+    )
+    return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,))
+
+
+def _sources(
+    request: SelectionRequest,
+    datasets: Sequence[PlannedDataset],
+    longest: int,
+    answers: Path | None,
+    ledger: Ledger | None,
+) -> dict[str, Source]:
+    """Every candidate, opened, by its spec."""
+    prompt = open_prompt(request.prompt)
+    found: dict[str, Source] = {}
+    for text in dict.fromkeys(request.systems):
+        paraphraser = open_paraphraser(
+            text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
+            recorded=_recorded(request, datasets), longest=longest,
+        )  # fmt: skip
+        if paraphraser.name not in {one.name for one in found.values()}:
+            found[text] = Source("", paraphraser.name, paraphraser, prompt)
+    return found
+
+
+def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> Mapping[str, Paraphrases]:
+    """The wordings that datasets bring themselves."""
+    opened = {one.name: opening.dataset(request.dataset(one.source)) for one in datasets}
+    return {
+        name: one.load("paraphrases").data for name, one in opened.items() if not one.missing("paraphrases")
+    }
+
+
+def _planned_candidate(text: str, source: Source, ledger: Ledger | None) -> PlannedSystem:
+    paraphraser, chat = source.paraphraser, chat_of(source.paraphraser)
+    if chat is None:
+        entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
+        facts: dict[str, Any] = {"summary": entry.summary}
+    else:
+        price = getattr(chat, "price", None)
+        if price is None and ledger is not None and ledger.max_usd is not None:
+            raise unknown_price(paraphraser.name)
+        facts = facts_of_chat(text, chat, price)
+    return PlannedSystem(text, paraphraser.name, paraphraser.identity, "llm", facts)
+
+
+def _cell(
+    plan: Plan, candidate: PlannedSystem, dataset: PlannedDataset, judge: PlannedSystem, variant: str = ""
+) -> Cell:
+    request = plan.request
+    key = digest(
+        {
+            "protocol": "pteb",
+            "step": TASK,
+            "version": VERSION,
+            "variant": variant,
+            "system": [candidate.name, candidate.identity],
+            "judge": [judge.name, judge.identity],
+            "dataset": [dataset.name, dataset.fingerprint],
+            "limit": request.limit,
+            "seed": request.seed,
+            "ratings": [
+                value for name, value in request.options.as_dict().items() if not name.startswith("least_")
+            ],
+        }
+    )
+    job = Job(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
+    units = dataset.tasks[0].n * (1 if variant else 2)
+    # All of them wait for the judge's server, whoever paraphrases.
+    return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)

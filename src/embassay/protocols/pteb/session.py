@@ -1,0 +1,168 @@
+"""A PTEB run from request to finished folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from embassay.protocols.outcome import Run
+from embassay.protocols.pteb import work
+from embassay.protocols.pteb.conclusion import PARAPHRASES, conclusion, told
+from embassay.protocols.pteb.cost import forecast
+from embassay.protocols.pteb.growth import Growth
+from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.pteb.plan import Plan, PlannedDataset, make_plan, with_runs
+from embassay.protocols.pteb.request import Request
+from embassay.protocols.pteb.slices import task
+from embassay.protocols.pteb.sources import Source, open_sources
+from embassay.protocols.pteb.texts import keep_texts
+from embassay.protocols.pteb.writing import Writer
+from embassay.protocols.rows import cell_rows
+from embassay.protocols.session import (
+    Conclusion,
+    Evaluate,
+    Session,
+    Silent,
+    check_prices,
+    lock,
+    opened,
+    unknown_price,
+)
+from embassay.records import Result
+from embassay.runs.cells import CellRecord
+from embassay.runs.engines.contract import Workers
+from embassay.runs.folder import RunFolder
+from embassay.runs.forecast import Forecasts
+from embassay.systems.remote import Ledger
+
+
+def run(
+    systems: Sequence[str],
+    *,
+    paraphraser: str | Sequence[str] = "recorded",
+    datasets: Sequence[str | Path] = ("sample",),
+    out: str | Path,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Evaluate systems on fresh paraphrases, resuming what is unfinished in `out`, and return the run.
+
+    Further arguments are those of `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
+    tokenizer ("cl100k"), generation, options ... Raises UsageError when `out` holds a run of other arguments,
+    BudgetExceeded when `max_usd` is reached: what is finished is kept.
+    """
+    paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
+    request = Request(
+        tuple(systems), datasets=tuple(map(str, datasets)), paraphrasers=paraphrasers, **arguments
+    )
+    listener = listener or Silent()
+    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd)
+
+
+def carry_out(
+    request: Request,
+    out: Path,
+    *,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """`run` for a request that is made."""
+    with opened(out, request, max_usd) as (folder, accounts, held):
+        plan = make_plan(request, cache, accounts.ledger)
+        check_prices(plan.systems, max_usd)
+        sources = sources_of(plan, accounts.ledger)
+        check_paraphrasers(sources, max_usd)
+        steps = _Pteb(folder, plan.datasets, sources, Growth(request, plan.datasets, sources))
+        lock(folder, held)
+        command = command or python_call(request, out)
+        session = Session(folder, plan, steps, accounts, workers=workers, command=command)
+        _carry_on(session, plan, steps, listener)
+    return Run(out)
+
+
+def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> None:
+    """First the texts as they are, which costs the least and shows whether the systems work; then run after run."""
+    folder, growth = session.folder, steps.growth
+    session.extra, session.whole = steps.told(), False
+    session.begin(listener)
+    keep_texts(plan, folder)
+    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    writer = Writer(paraphrases, session.accounts.ledger, listener)
+    try:
+        session.do(listener)
+        while growth.grows:
+            writer.write(plan, steps.sources, growth.seeds)
+            session.plan = with_runs(plan, folder, paraphrases, steps.sources, growth.seeds)
+            session.do(listener)
+            growth.look_at(session.ended())
+        session.whole = True
+    finally:
+        session.extra = steps.told()
+        session.end()
+
+
+def sources_of(plan: Plan, ledger: Ledger) -> tuple[Source, ...]:
+    """The sources of a plan, opened."""
+    longest = max(len(asked.text.encode()) for dataset in plan.datasets for asked in plan.asked(dataset))
+    return open_sources(plan.request, plan.recorded(), longest, ledger=ledger)
+
+
+def forecast_of(request: Request, ledger: Ledger) -> Forecasts:
+    """What a request would take; nothing is sent."""
+    plan = make_plan(request, ledger=ledger)
+    sources = sources_of(plan, ledger)
+    return forecast(plan, sources, Growth(request, plan.datasets, sources).seeds)
+
+
+def check_paraphrasers(sources: Sequence[Source], max_usd: float | None) -> None:
+    """UsageError if the cost is limited and a paraphraser has no known price."""
+    for source in sources if max_usd is not None else ():
+        if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
+            raise unknown_price(source.name)
+
+
+def python_call(request: Request, out: Path) -> str:
+    """The call that makes the run, for its manifest."""
+    return (
+        f"embassay.pteb.run({list(request.systems)!r}, paraphraser={list(request.paraphrasers)!r}, "
+        f"datasets={list(request.datasets)!r}, out={str(out)!r})"
+    )
+
+
+class _Pteb:
+    """What PTEB adds to a session."""
+
+    protocol = "pteb"
+    evaluate: Evaluate = staticmethod(work.evaluate)
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        datasets: Sequence[PlannedDataset],
+        sources: tuple[Source, ...],
+        growth: Growth,
+    ) -> None:
+        self.folder, self.datasets, self.sources, self.growth = folder, datasets, sources, growth
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        return forecast(plan, self.sources, self.growth.seeds, measure=measure)
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        headline, lang = task(record.task).headline, plan.dataset(record.dataset).lang
+        seed = plan.request.seed
+        return cell_rows("pteb", record, headline, lang=lang, seed=seed, by_language=True)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)
+
+    def told(self) -> dict[str, Any]:
+        """What the manifest says of the wordings."""
+        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, self.datasets)}

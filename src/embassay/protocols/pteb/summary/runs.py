@@ -1,0 +1,124 @@
+"""What the cells of a run say of one system on one dataset: its original score, and that of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.comparisons import Headline
+from embassay.protocols.pteb.summary.layout import ORIGINAL, RunSource
+from embassay.records import Component
+from embassay.runs.cells import CellRecord
+from embassay.stats.freedom import resampled_units
+
+Floats = NDArray[np.float64]
+
+
+def _nothing() -> Floats:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one source on one dataset: `scores` (runs,) in its wordings and `originals` (runs,) on the items that
+    were kept in each, with the replicates of both, (runs, resamples); the latter have no column where the items cannot
+    be resampled. `units` are what is resampled, if not the `n` items. `reason` says why there are none. `method` is the
+    task's own, of one run."""
+
+    source: RunSource
+    scores: Floats = field(default_factory=_nothing)
+    originals: Floats = field(default_factory=_nothing)
+    score_draws: Floats = field(default_factory=_nothing)
+    original_draws: Floats = field(default_factory=_nothing)
+    n: int = 0
+    method: str = ""
+    reason: str = ""
+    units: int | None = None
+
+    @property
+    def deltas(self) -> Floats:
+        """Paraphrased less original, (runs,)."""
+        return self.scores - self.originals
+
+    @property
+    def delta_draws(self) -> Floats:
+        """Their replicates, paired by item, (runs, resamples)."""
+        return self.score_draws - self.original_draws
+
+
+class Cells:
+    """The records of a run by what identifies them."""
+
+    def __init__(self, records: Sequence[CellRecord]) -> None:
+        self._records = {(one.task, one.dataset, one.system, one.variant): one for one in records}
+
+    def languages(self, task: str, dataset: str) -> tuple[str, ...]:
+        """The languages that have scores of their own, where a dataset has several."""
+        records = (one for key, one in self._records.items() if key[:2] == (task, dataset))
+        names = dict.fromkeys(name for record in records for name in record.components)
+        return tuple(name.removeprefix("score:") for name in names if name.startswith("score:"))
+
+    def original(self, task: str, dataset: str, system: str) -> Headline:
+        """The score on all items as they were written."""
+        record = self._records.get((task, dataset, system, ORIGINAL))
+        parts = _components(record, "score")
+        if isinstance(parts, str):
+            return Headline.none(system, parts)
+        return Headline.of(system, parts[0], _method(record))
+
+    def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
+        """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
+        there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
+        found: list[tuple[Component, Component]] = []
+        method, suffix = "", f":{lang}" if lang else ""
+        for seed in source.seeds.get(dataset, ()):
+            record = self._records.get((task, dataset, system, source.variant(seed)))
+            parts = _components(record, f"score{suffix}", f"original{suffix}")
+            if isinstance(parts, str):
+                return Runs(source, reason=f"{source.variant(seed)}: {parts}")
+            found.append((parts[0], parts[1]))
+            method = method or _method(record, lang)
+        if not found:
+            return Runs(source, reason="no run")
+        scores, originals = zip(*found, strict=True)
+        draws = _draws([*scores, *originals])
+        return Runs(
+            source, _values(scores), _values(originals), draws[: len(found)], draws[len(found) :],
+            max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores),
+        )  # fmt: skip
+
+
+def _components(record: CellRecord | None, *names: str) -> list[Component] | str:
+    """The components of a finished cell, or why it has no score."""
+    if record is None:
+        return "not run yet"
+    if not record.done:
+        return record.reason
+    for name in names:
+        part = record.components.get(name)
+        if part is None or part.value is None:
+            reasons = [part.reason if part else "", *(score.reason for score in record.scores)]
+            return next(filter(None, reasons), "no score")
+    return [record.components[name] for name in names]
+
+
+def _method(record: CellRecord | None, lang: str = "") -> str:
+    methods = [score.method for score in record.scores if score.subset == lang] if record else []
+    return next(filter(None, methods), "")
+
+
+def _values(parts: Sequence[Component]) -> Floats:
+    return np.array([part.value for part in parts], dtype=np.float64)
+
+
+def _draws(parts: Sequence[Component]) -> Floats:
+    """The replicates of all, (parts, resamples); those of a part without are its value."""
+    resamples = max(len(part.replicates) for part in parts)
+    rows = [
+        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
+        for part in parts
+    ]
+    return np.stack(rows)

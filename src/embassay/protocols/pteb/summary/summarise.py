@@ -1,0 +1,104 @@
+"""All rows over runs, datasets and tasks, and all comparisons of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from embassay.protocols.comparisons import ALPHA, CORRECTION, METHOD, compared
+from embassay.protocols.pteb.summary.baseline import against_baseline
+from embassay.protocols.pteb.summary.drops import drop_rows
+from embassay.protocols.pteb.summary.layout import Layout
+from embassay.protocols.pteb.summary.rows import level_rows, original_row
+from embassay.protocols.pteb.summary.scopes import OVERALL, Scope, scopes
+from embassay.protocols.pteb.summary.scores import Scores
+from embassay.protocols.pteb.summary.stability import rank_stability
+from embassay.protocols.standings import CLASSICAL, RANKED, REFERENCE, Standing
+from embassay.records import Result
+from embassay.runs.cells import CellRecord
+
+
+def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+    """The summary rows of a PTEB run, and what `comparisons.json` holds.
+
+    `records` are the run's cells in any order, finished or failed; what is missing leads to rows without a value and
+    with the reason. A cell of variant `original` has the component `score`; one of a paraphrase `score` and `original`,
+    the latter on the items kept in that run. All values are fractions.
+
+    Rows, protocol `pteb`, for every system (references too):
+
+    - variant "": the task's headline = mean over runs of the paraphrased score; `delta` = mean over runs of paraphrased
+      less original; `sd` = sample standard deviation of the paraphrased score over runs. Per dataset; over datasets
+      (dataset ""; unweighted); over tasks (task and measure `overall`; unweighted). With several sources the mean over
+      the sources, and the sd within a source. Of a dataset with several languages also each of them, in `subset`.
+    - variant of a source's label (`by=NAME`), where there are several sources: the same of each source. Controls have
+      these rows alone.
+    - dataset "", variant `original`: the original score over datasets; `overall` likewise.
+    - dataset "", variant "": `delta_mixed`, the drop with an interval for other datasets and runs, and what that comes
+      from, `delta_sd:datasets`, `delta_sd:runs`, `delta_sd:residual`.
+
+    The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside
+    it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
+    tables 7 and 14; `against_baseline`) and `rank_stability` (`rank_stability`), both by scope.
+    """
+    scores = Scores(layout, records)
+    every = list(scopes(layout))
+    comparisons = {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": f"{METHOD}; of the PTEB score, items and runs resampled",
+        "scopes": {scope.name: _compared(scores, scope) for scope in every},
+        "baseline": {
+            "system": layout.compared_with,
+            "scopes": {scope.name: against_baseline(scores, scope) for scope in every},
+        },
+        "rank_stability": {scope.name: rank_stability(scores, scope) for scope in every},
+    }
+    return list(_rows(scores)), comparisons
+
+
+def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standing]:
+    """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
+
+    Systems without vectors, where they were scored by another method, are a group of their own.
+    """
+    scores = Scores(layout, records)
+    group = {
+        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
+        for scope in scopes(layout)
+        for system in scope.systems
+    }
+    for task, headline in scores.scopes:
+        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
+        for system in layout.systems:
+            of = group.get((task, system.name), REFERENCE)
+            for dataset in datasets if len(datasets) > 1 else ():
+                yield Standing(
+                    task, dataset, headline, scores.on_dataset(task, dataset, system.name).score, of
+                )
+            yield Standing(task, "", headline, scores.in_scope(task, system.name).score, of)
+
+
+def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:
+    return compared([scores.in_scope(scope.task, system).score for system in scope.systems])
+
+
+def _rows(scores: Scores) -> Iterator[Result]:
+    layout = scores.layout
+    for task in layout.tasks:
+        for dataset in layout.of_task(task.name):
+            languages = scores.cells.languages(task.name, dataset.name)
+            for system in layout.systems:
+                for label in scores.labels:
+                    level = scores.on_dataset(task.name, dataset.name, system.name, label)
+                    yield from level_rows(layout, task.name, task.headline, level, label, dataset)
+                for lang in languages:
+                    level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
+                    yield from level_rows(layout, task.name, task.headline, level, "", dataset, lang)
+    for name, headline in scores.scopes:
+        for system in layout.systems:
+            for label in scores.labels:
+                level = scores.in_scope(name, system.name, label)
+                yield from level_rows(layout, name, headline, level, label)
+            yield original_row(layout, name, headline, scores.original(name, system.name))
+            yield from drop_rows(scores, name, system.name)

@@ -1,0 +1,76 @@
+"""The seven tasks of PTEB (spec/pteb, section 5), made when they are asked for: `TASKS.build("sts")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from embassay.contracts import Similarity
+from embassay.protocols.estimates import Items, undefined
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks.task import Reworded, Task, Wording
+from embassay.records import Loaded, TaskOutcome
+from embassay.registry import Registry
+
+if TYPE_CHECKING:
+    from embassay.data import Dataset
+
+__all__ = ["TASKS", "TASK_NAMES", "Reworded", "Task", "Wording"]
+
+_TASKS = {
+    "sts": ("Semantic textual similarity", "pairs", "Does similarity rank pairs as people do?"),
+    "classification": (
+        "Classification",
+        "classification",
+        "Can a classifier tell labels apart by the vectors?",
+    ),
+    "clustering": ("Clustering", "labelled", "Do clusters of the vectors agree with the labels?"),
+    "pair_classification": (
+        "Pair classification",
+        "labelled_pairs",
+        "Does similarity tell pairs that belong together from others?",
+    ),
+    "reranking": ("Reranking", "reranking", "Are the relevant candidates the most similar to the query?"),
+    "retrieval": ("Retrieval", "retrieval", "Are relevant documents found with a paraphrased query?"),
+    "summarization": (
+        "Summarization",
+        "summaries",
+        "Are the summaries that people rate highest the most similar to people's own?",
+    ),
+}
+"""Name -> title, shape of the data, question; its parts are in the module of its name."""
+
+_VECTORS = ("classification", "clustering")
+TASK_NAMES = tuple(_TASKS)
+TASKS: Registry[Task] = Registry("task", group="embassay.pteb_tasks")
+
+
+def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
+    def make() -> Task:
+        module: Any = import_module(f"{__name__}.{name}")
+
+        def evaluate(system: Similarity, data: Any, context: Context) -> TaskOutcome:
+            if len(data):
+                outcome: TaskOutcome = module.evaluate(system, data, context)
+                return outcome
+            nothing = undefined(module.HEADLINE, 0, "nothing is left to be evaluated")
+            return TaskOutcome((nothing,), {}, Items().columns)
+
+        def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+            return dataset.load(shape, limit=limit, seed=seed)
+
+        def unworded(options: PtebOptions) -> tuple[str, ...]:
+            return ("train:",) if options.classification_texts == "test" and name == "classification" else ()
+
+        return Task(
+            name, title, (shape,), module.HEADLINE, evaluate, load, module.texts, module.reword,
+            vectors=name in _VECTORS, unworded=unworded,
+        )  # fmt: skip
+
+    return make
+
+
+for _name, (_title, _shape, _question) in _TASKS.items():
+    TASKS.register(_name, _question)(_factory(_name, _title, _shape))

@@ -1,0 +1,123 @@
+"""PTEB task 2: accuracy of a classifier trained on the vectors of the training texts (PTEB section 5).
+
+Training and test texts are paraphrased, labels are kept; no label is sampled down, so figures are higher than those
+of today's mteb (8 texts per label, 10 repetitions). A system without vectors classifies by nearest neighbours: the
+label most of the `neighbours` training texts most similar to a test text have, and of labels that equally many have
+that of the nearest; equally similar training texts come in the order of the data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.protocols.estimates import Items, estimate
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.comparison import Embedding
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.rewording import Place, places, reworded, rows_reworded
+from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.records import Classification, LabelledTexts, TaskOutcome
+
+HEADLINE = "accuracy"
+ITERATIONS = 100
+ONE_LABEL = "fewer than two labels are left to train on"
+
+Labels = NDArray[np.str_]
+Vectors = NDArray[np.float32]
+
+
+def evaluate(system: Similarity, data: Classification, context: Context) -> TaskOutcome:
+    """Score one system; items say of each test text whether its label was `correct`."""
+    vectors = _vectors(system, data)
+    train, test = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
+    train.see_texts(data.train.texts)
+    test.see_texts(data.test.texts)
+    for lost in (train, test):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, Items())
+    learnt, asked = ~train.mask, ~test.mask
+    labels = np.array(data.train.labels)[learnt]
+    if len(set(labels.tolist())) < 2:
+        return outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
+    notes: list[str] = []
+    if vectors is None:
+        how = f"{context.options.neighbours} nearest neighbours"
+        predicted = neighbours(system, data, context.options.neighbours)
+    else:
+        how = "logistic regression"
+        predicted = np.full(len(data), "", dtype=labels.dtype)
+        predicted[asked], notes = regression(vectors[0][learnt], labels, vectors[1][asked], context.seed)
+    correct = np.where(asked, predicted == np.array(data.test.labels), np.nan)
+    items = Items()
+    items.add(data.test.ids, correct, "correct")
+    method = f"{how}, bootstrap over test texts"
+    found = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
+    return outcome(
+        HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(labels), "test": found.n},
+    )  # fmt: skip
+
+
+def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tuple[Labels, list[str]]:
+    """The label of each test vector (m, dim) by logistic regression on `train` (n, dim), scikit-learn's defaults but
+    for the seed; and what it has to say, such as that it did not converge."""
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # One thread, so that the last bits do not depend on how many cells run at once.
+    with warnings.catch_warnings(record=True) as said, threadpool_limits(limits=1):
+        warnings.simplefilter("always")
+        classifier = LogisticRegression(random_state=seed, max_iter=ITERATIONS)
+        predicted = classifier.fit(train, labels).predict(test)
+    notes = [f"logistic regression: {str(one.message).partition(chr(10))[0].rstrip('.')}" for one in said]
+    return np.asarray(predicted), list(dict.fromkeys(notes))
+
+
+def neighbours(system: Similarity, data: Classification, k: int) -> Labels:
+    """The label of each test text by the `k` training texts most similar to it."""
+    names, codes = np.unique(np.array(data.train.labels), return_inverse=True)
+    found = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
+    near = np.where(found < 0, -1, codes[found])
+    votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
+    votes[near < 0] = 0
+    # The first of the most frequent: neighbours are in order of similarity.
+    winner = near[np.arange(len(near)), votes.argmax(axis=1)]
+    return np.asarray(names[winner])
+
+
+def texts(data: Classification) -> Iterator[Place]:
+    """The training texts at `train:ID`, the test texts at `test:ID`."""
+    yield from places("train", data.train.ids, data.train.texts)
+    yield from places("test", data.test.ids, data.test.texts)
+
+
+def reword(data: Classification, wording: Wording) -> Reworded:
+    """Both sides in other words; a text that has none drops its row. The test texts are the items."""
+    train, test = (_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test)))
+    whole = train.whole and test.whole
+    return Reworded(
+        data if whole else Classification(train.original, test.original),
+        Classification(train.paraphrased, test.paraphrased),
+        test.kept,
+        test.items,
+        (*train.lost, *test.lost),
+    )
+
+
+def _side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
+    said = reworded(places(name, side.ids, side.texts), wording)
+    rows = [row for row, text in enumerate(said) if text is not None]
+    return rows_reworded(side, {"texts": said}, rows, "training texts" if name == "train" else "test texts")
+
+
+def _vectors(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
+    """Of the training and of the test texts; None for a system that has none."""
+    if not isinstance(system, Embedding):
+        return None
+    return system.vectors(data.train.texts), system.vectors(data.test.texts)

@@ -1,0 +1,141 @@
+"""PTEB task 3: V-measure of k-means clusters against gold labels, the mean over sets (PTEB section 5).
+
+All texts are paraphrased. Every set is a problem of its own with as many clusters as it has labels. A dataset of one
+set has no interval: what would have to be resampled is the set. A system without vectors clusters by complete linkage
+of its distances, a set larger than `clustering_cap` by a draw of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.data import draw_stratified
+from embassay.measures import v_measure
+from embassay.measures.linkage import complete_linkage
+from embassay.protocols.estimates import Items, estimate
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.comparison import Embedding
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.rewording import Place, places, reworded, rows_reworded
+from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
+
+HEADLINE = "v_measure"
+BATCH = 500
+
+Clusters = NDArray[np.int64]
+Clusterer = Callable[[list[int]], tuple[list[int], Clusters]]
+"""From rows of the data to those of them that are clustered and their clusters."""
+
+
+def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskOutcome:
+    """Score one system on every set; items are the `cluster` of each text and the `v_measure` of each set."""
+    items = Items()
+    if isinstance(system, Embedding):
+        how, clustered = "k-means", _by_vectors(system, data, context.seed)
+    else:
+        how, clustered = "complete linkage", _by_distances(system, data, context)
+    lost = Lost(system, data.ids, "texts")
+    lost.see_texts(data.texts)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
+    scores: list[Score] = []
+    skipped, notes = [*lost.skipped], []
+    for name, kept in sorted(_sets(data, ~lost.mask).items()):
+        if len({data.labels[row] for row in kept}) < 2:
+            skipped.append(Skipped("sets with a single label", 1, (name,)))
+            continue
+        drawn, clusters = clustered(kept)
+        if len(drawn) < len(kept):
+            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, drawn by label")
+        value = v_measure([data.labels[row] for row in drawn], clusters.tolist())
+        items.add([name], np.array([value]), HEADLINE)
+        items.add([data.ids[row] for row in drawn], clusters, "cluster")
+        scores.append(
+            Score(HEADLINE, value, len(drawn), variant="set", subset=name, method=f"{how}, one set")
+        )
+    return _outcome(how, scores, items, skipped, notes, context)
+
+
+def texts(data: LabelledTexts) -> Iterator[Place]:
+    """Every text."""
+    return places("text", data.ids, data.texts)
+
+
+def reword(data: LabelledTexts, wording: Wording) -> Reworded:
+    """Every text in other words; one that has none drops out of its set."""
+    said = reworded(texts(data), wording)
+    rows = [row for row, text in enumerate(said) if text is not None]
+    return rows_reworded(data, {"texts": said}, rows, "texts")
+
+
+def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
+    """The cluster of each vector (n, dim) by scikit-learn's mini-batch k-means, started once from `seed`."""
+    from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # One thread, so that the last bits do not depend on how many cells run at once.
+    with threadpool_limits(limits=1):
+        model = MiniBatchKMeans(n_clusters, batch_size=BATCH, n_init="auto", random_state=seed)
+        return np.asarray(model.fit_predict(vectors), dtype=np.int64)
+
+
+def _by_vectors(system: Embedding, data: LabelledTexts, seed: int) -> Clusterer:
+    """k-means on vectors, which are made once however many sets a text is in."""
+    place = {text: row for row, text in enumerate(dict.fromkeys(data.texts))}
+    vectors = system.vectors(list(place))
+
+    def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
+        own = vectors[[place[data.texts[row]] for row in rows]]
+        return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
+
+    return clustered
+
+
+def _by_distances(system: Similarity, data: LabelledTexts, context: Context) -> Clusterer:
+    """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
+    wording."""
+
+    def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
+        labels = [data.labels[row] for row in rows]
+        cap = context.options.clustering_cap
+        drawn = [rows[i] for i in draw_stratified([data.ids[row] for row in rows], labels, cap, context.seed)]
+        distances = system.distances([data.texts[row] for row in drawn])
+        return drawn, complete_linkage(distances, len(drawn), len({data.labels[row] for row in drawn}))
+
+    return clustered
+
+
+def _sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
+    """The kept rows of every set."""
+    rows: dict[str, list[int]] = {}
+    for row in np.flatnonzero(kept).tolist():
+        rows.setdefault(data.sets[row], []).append(row)
+    return rows
+
+
+def _outcome(
+    how: str,
+    scores: list[Score],
+    items: Items,
+    skipped: list[Skipped],
+    notes: list[str],
+    context: Context,
+) -> TaskOutcome:
+    """The mean over the sets."""
+    if not scores:
+        return outcome(HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={})
+    alone = len(scores) == 1
+    method = f"{how}, {'single set: no interval' if alone else f'bootstrap over {len(scores)} sets'}"
+    values = np.array([[score.value] for score in scores], dtype=np.float64)
+    found = estimate(values, lambda means: means[..., 0], context, "sets", method)
+    n = sum(score.n for score in scores)
+    return outcome(
+        HEADLINE, found, items, n=n, scores=() if alone else scores, skipped=skipped, warnings=notes,
+        counts={"texts": n, "sets": len(scores)},
+    )  # fmt: skip

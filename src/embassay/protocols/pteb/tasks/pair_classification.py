@@ -1,0 +1,71 @@
+"""PTEB task 4: average precision of similarity as the sign that two texts belong together (PTEB section 5).
+
+Both texts of a pair are paraphrased. Pairs of one similarity count as one step, as in scikit-learn. (The main score of
+mteb is the maximum over several similarity functions; this is its cosine alone.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.measures.counted import counted_average_precision
+from embassay.protocols.estimates import Estimate, Items
+from embassay.protocols.groups import words
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.comparison import similarity
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.resampling import drawn
+from embassay.protocols.pteb.tasks.rewording import Place, places, reworded_pairs
+from embassay.records import LabelledPairs, TaskOutcome
+
+HEADLINE = "average_precision"
+
+reword = reworded_pairs
+
+
+def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskOutcome:
+    """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
+    items = Items()
+    similar = similarity(system, data.first, data.second)
+    lost = Lost(system, data.ids, "pairs")
+    lost.see(similar, data.first, data.second)
+    items.add(data.ids, similar, "similarity")
+    items.add(data.ids, data.labels, "gold")
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
+    n = len(data) - len(lost.rows)
+    groups = context.grouped(data.ids)
+    found = average_precision(similar, data.labels, lost.mask, context, groups)
+    return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+
+
+def texts(data: LabelledPairs) -> Iterator[Place]:
+    """Both texts of every pair."""
+    yield from places("first", data.ids, data.first)
+    yield from places("second", data.ids, data.second)
+
+
+def average_precision(
+    similar: NDArray[np.float64],
+    labels: NDArray[np.int8],
+    lost: NDArray[np.bool_],
+    context: Context,
+    groups: NDArray[np.int64] | None = None,
+) -> Estimate | str:
+    """Average precision of pairs, (n,), with its replicates over them or over `groups` (n,) of them; the reason where
+    the pairs left have one label."""
+    if len(set(labels[~lost].tolist())) < 2:
+        return "all pairs that are left have one label"
+
+    def statistic(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return counted_average_precision(labels, similar, counts)
+
+    value = float(statistic((~lost)[None, :].astype(np.int64))[0])
+    found = drawn(statistic, context, "pairs", lost=lost, groups=groups)
+    method = words("pairs", LabelledPairs, groups)
+    return Estimate(value, int((~lost).sum()), found.replicates, method, units=found.units)

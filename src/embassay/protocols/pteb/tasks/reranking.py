@@ -1,0 +1,131 @@
+"""PTEB task 5: mean average precision of candidates sorted by their similarity to the query (PTEB section 5).
+
+Queries and candidates are paraphrased. A candidate has its highest similarity to any of a query's texts. Among
+candidates of equal similarity the irrelevant come first, so that ties favour nobody (trec_eval breaks them by document
+id, scikit-learn counts them as one step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.measures import average_precision
+from embassay.protocols.estimates import Items, estimate
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.comparison import nearest
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.rewording import Groups, Place, left_out, numbered, several_places
+from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.records import RerankingSet, TaskOutcome
+
+HEADLINE = "map"
+ONE_SIDED = "queries left without a relevant or without an irrelevant candidate"
+
+Values = NDArray[np.float64]
+
+
+def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
+    """Score one system; items are the average precision, `ap`, of each query."""
+    return evaluated(system, data, nearest(system, data.queries, data.candidates), context)
+
+
+def evaluated(
+    system: Similarity, data: RerankingSet, similar: Sequence[Values], context: Context
+) -> TaskOutcome:
+    """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
+    items = Items()
+    queries, candidates = _lost(system, data)
+    for lost in (queries, candidates):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    values = _precisions(data, similar)
+    items.add(data.ids, values, "ap")
+    left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
+    n = int((~np.isnan(values)).sum())
+    counts = {"queries": n, "candidates": sum(map(len, data.candidates)) - len(candidates.rows)}
+    skipped = (*queries.skipped, *candidates.skipped, *left)
+    if not n:
+        reason = "no query has both a relevant and an irrelevant candidate"
+        return outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
+    found = estimate(
+        values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
+    )
+    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+
+
+def texts(data: RerankingSet) -> Iterator[Place]:
+    """Every query's texts, then its candidates."""
+    for row, one in enumerate(data.ids):
+        yield from several_places("query", (one,), (data.queries[row],))
+        yield from several_places("candidate", (one,), (data.candidates[row],))
+
+
+def reword(data: RerankingSet, wording: Wording) -> Reworded:
+    """Queries and candidates in other words. A text that has none drops itself, and a query that has none left, or no
+    relevant or no irrelevant candidate, drops out."""
+    asked = Groups.of("query", "query texts", data.ids, data.queries, wording)
+    offered = Groups.of("candidate", "candidates", data.ids, data.candidates, wording)
+    queries, candidates = asked.kept, offered.kept
+    rows = [
+        row for row, gains in enumerate(data.relevance) if queries[row] and _two_sided(gains[candidates[row]])
+    ]
+    kept = _Kept(rows, queries, candidates)
+    lost = (*asked.lost(), *offered.lost(), *left_out(ONE_SIDED, data.ids, rows))
+    original = kept.of(data, data.queries, data.candidates) if lost else data
+    return Reworded(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Which queries stay, and by the number of a query which of its texts and candidates."""
+
+    rows: Sequence[int]
+    queries: Sequence[Sequence[int]]
+    candidates: Sequence[Sequence[int]]
+
+    def of(self, data: RerankingSet, queries: Any, candidates: Any) -> RerankingSet:
+        """The data with these texts."""
+        return RerankingSet(
+            tuple(data.ids[row] for row in self.rows),
+            tuple(tuple(queries[row][i] for i in self.queries[row]) for row in self.rows),
+            tuple(tuple(candidates[row][i] for i in self.candidates[row]) for row in self.rows),
+            tuple(data.relevance[row][self.candidates[row]] for row in self.rows),
+        )
+
+
+def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
+    """The queries of which no text could be encoded, and the candidates that could not."""
+    failures = getattr(system, "failures", {})
+    queries = Lost(system, data.ids, "queries")
+    # A query with a text that was encoded is not lost, so it is shown as that text.
+    queries.see_texts(
+        [next((one for one in group if one not in failures), group[0]) for group in data.queries]
+    )
+    candidates = Lost(system, numbered(data.ids, data.candidates), "candidates")
+    candidates.see_texts([text for group in data.candidates for text in group])
+    return queries, candidates
+
+
+def _precisions(data: RerankingSet, similar: Sequence[Values]) -> Values:
+    """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
+    qrels, ranked = {}, {}
+    for row, (found, gains) in enumerate(zip(similar, data.relevance, strict=True)):
+        order = np.lexsort((gains, -found))
+        known = [str(i) for i in order.tolist() if not np.isnan(found[i])]
+        judged = {i: float(gains[int(i)]) for i in known}
+        two_sided = _two_sided(np.array([*judged.values()]))
+        qrels[str(row)] = judged if two_sided else {}
+        ranked[str(row)] = known
+    return np.asarray(average_precision(qrels, ranked))
+
+
+def _two_sided(gains: Values) -> bool:
+    """Whether there is a relevant and an irrelevant candidate."""
+    return bool((gains > 0).any() and (gains == 0).any())

@@ -1,0 +1,124 @@
+"""PTEB task 6: nDCG@10 of a corpus searched with paraphrased queries (PTEB section 5).
+
+Queries alone are paraphrased; the corpus is what it is, so its vectors are made once. Gains are linear, as in
+trec_eval; documents of equal similarity come in the order of the corpus. In ArguAna every query is a document of the
+corpus, and is left out of its own ranking [A8].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from embassay.contracts import Ranked, Similarity
+from embassay.measures import ndcg
+from embassay.protocols.estimates import Items, estimate
+from embassay.protocols.groups import words
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.rewording import (
+    Place,
+    left_out,
+    places,
+    reworded,
+    rows_of,
+    without_wording,
+)
+from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.records import RetrievalSet, TaskOutcome
+
+HEADLINE = "ndcg@10"
+K = 10
+ORPHANS = "queries whose relevant documents are all left out"
+
+Judgements = dict[str, dict[str, float]]
+Found = dict[str, list[str]]
+
+
+def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+    """Score one system; items are the `ndcg@10` of each query.
+
+    A document that could not be encoded is left out of the judgements too, and a query with it that has no other
+    relevant one.
+    """
+    items, own = Items(), excludes_own(context)
+    ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
+    documents, queries = Lost(system, data.corpus.ids, "documents"), Lost(system, data.queries.ids, "queries")
+    documents.see_texts(data.corpus.texts)
+    queries.see_texts(data.queries.texts)
+    for lost in (documents, queries):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    judged = _judged(data, {data.corpus.ids[row] for row in documents.rows}, own)
+    first = K if own and context.options.own_document == "after" else K + 1
+    values = np.asarray(ndcg(judged, _found(data, ranked, first, own), K))
+    answerable = np.flatnonzero(~np.isnan(values) | queries.mask).tolist()
+    values[queries.mask] = np.nan
+    items.add(data.queries.ids, values, HEADLINE)
+    skipped = (*documents.skipped, *queries.skipped, *left_out(ORPHANS, data.queries.ids, answerable))
+    n = int((~np.isnan(values)).sum())
+    counts = {"queries": n, "documents": len(data.corpus) - len(documents.rows)}
+    if not n:
+        return outcome(
+            HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
+        )
+    groups = context.grouped(data.queries.ids)
+    method = words("queries", RetrievalSet, groups)
+    method += f", own document left out {context.options.own_document}" if own else ""
+    found = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
+    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+
+
+def excludes_own(context: Context) -> bool:
+    """Whether the document whose id is the query's is left out of its ranking."""
+    return context.options.exclude_own or "arguana" in context.dataset.casefold()
+
+
+def texts(data: RetrievalSet) -> Iterator[Place]:
+    """The queries."""
+    return places("query", data.queries.ids, data.queries.texts)
+
+
+def reword(data: RetrievalSet, wording: Wording) -> Reworded:
+    """The queries in other words; one that has none drops out. The corpus is the same object."""
+    said = reworded(texts(data), wording)
+    rows = [row for row, text in enumerate(said) if text is not None]
+    queries = data.queries if len(rows) == len(data) else rows_of(data.queries, rows)
+    paraphrased = replace(queries, texts=tuple(said[row] for row in rows))
+    original = data if queries is data.queries else _asked(data, queries)
+    return Reworded(
+        original,
+        _asked(data, paraphrased),
+        len(rows),
+        len(data),
+        without_wording("queries", data.queries.ids, rows),
+    )
+
+
+def _asked(data: RetrievalSet, queries: Any) -> RetrievalSet:
+    return replace(data, queries=queries, qrels={query: data.qrels[query] for query in queries.ids})
+
+
+def _judged(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
+    """The judgements of documents that can be found."""
+    return {
+        query: {
+            doc: gain
+            for doc, gain in data.qrels[query].items()
+            if doc not in gone and not (own and doc == query)
+        }
+        for query in data.queries.ids
+    }
+
+
+def _found(data: RetrievalSet, ranked: Ranked, first: int, own: bool) -> Found:
+    """The ids of the `first` documents of every query, best first, without its own if that is left out."""
+    found = {}
+    for query, hits in zip(data.queries.ids, ranked.indices[:, :first].tolist(), strict=True):
+        ids = [data.corpus.ids[hit] for hit in hits if hit >= 0]
+        found[query] = [doc for doc in ids if not (own and doc == query)]
+    return found

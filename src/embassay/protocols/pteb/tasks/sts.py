@@ -1,0 +1,46 @@
+"""PTEB task 1: Spearman's correlation of similarity and the human score of pairs (PTEB section 5).
+
+Both texts of a pair are paraphrased. The scale of the scores makes no difference to the ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from embassay.contracts import Similarity
+from embassay.protocols.estimates import Items
+from embassay.protocols.groups import words
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.comparison import similarity
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.resampling import correlated
+from embassay.protocols.pteb.tasks.rewording import Place, places, reworded_pairs
+from embassay.records import ScoredPairs, TaskOutcome
+
+HEADLINE = "spearman"
+
+reword = reworded_pairs
+
+
+def evaluate(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
+    """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
+    items = Items()
+    similar = similarity(system, data.first, data.second)
+    lost = Lost(system, data.ids, "pairs")
+    lost.see(similar, data.first, data.second)
+    items.add(data.ids, similar, "similarity")
+    items.add(data.ids, data.scores, "gold")
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
+    groups = context.grouped(data.ids)
+    method = words("pairs", ScoredPairs, groups)
+    found = correlated(similar, data.scores, context, "pairs", groups=groups, method=method)
+    n = len(data) - len(lost.rows)
+    return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+
+
+def texts(data: ScoredPairs) -> Iterator[Place]:
+    """Both texts of every pair."""
+    yield from places("first", data.ids, data.first)
+    yield from places("second", data.ids, data.second)

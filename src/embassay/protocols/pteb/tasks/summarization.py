@@ -1,0 +1,134 @@
+"""PTEB task 7: Spearman's correlation of how similar a machine's summary is to people's, and how people rated it
+(PTEB section 5).
+
+People's and machines' summaries are paraphrased. A machine summary has its highest similarity to any of people's
+summaries of its text. `pooled`, the default, is one correlation over all summaries, as in the reference code;
+`per-text` is the mean of one correlation per text, as in mteb [A10]. Texts are what is resampled: summaries of one text
+depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.measures import spearman
+from embassay.protocols.estimates import Estimate, Items, estimate
+from embassay.protocols.lost import Lost
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.tasks.comparison import nearest
+from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.resampling import correlated
+from embassay.protocols.pteb.tasks.rewording import Groups, Place, left_out, numbered, several_places
+from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.records import JudgedSummaries, Skipped, TaskOutcome
+
+HEADLINE = "spearman"
+BARE = "texts left without a reference or a summary"
+
+Values = NDArray[np.float64]
+
+
+def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> TaskOutcome:
+    """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER.
+
+    A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
+    """
+    items = Items()
+    similar = nearest(system, data.references, data.summaries)
+    flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
+    people, machines = _lost(system, data, "references"), _lost(system, data, "summaries")
+    ids = numbered(data.ids, data.summaries)
+    items.add(ids, flat, "similarity")
+    items.add(ids, gold, "gold")
+    for lost in (people, machines):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    bare = [row for row, values in enumerate(similar) if np.isnan(values).all()]
+    left = [row for row in range(len(data)) if row not in set(bare)]
+    skipped = [*people.skipped, *machines.skipped, *left_out(BARE, data.ids, left)]
+    if context.options.summaries == "per-text":
+        found = _per_text(similar, data, left, context, skipped)
+    else:
+        of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
+        method = f"pooled, cluster bootstrap over {len(left)} texts"
+        found = correlated(flat, gold, context, "texts", groups=of_text, method=method)
+    n = int((~np.isnan(flat)).sum())
+    counts = {"texts": len(left), "summaries": n}
+    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+
+
+def texts(data: JudgedSummaries) -> Iterator[Place]:
+    """People's summaries of every text, then the machines'."""
+    for row, one in enumerate(data.ids):
+        yield from several_places("reference", (one,), (data.references[row],))
+        yield from several_places("summary", (one,), (data.summaries[row],))
+
+
+def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
+    """Both kinds of summaries in other words. One that has none drops itself, and a text without any of either kind
+    drops out."""
+    people = Groups.of("reference", "references", data.ids, data.references, wording)
+    machines = Groups.of("summary", "summaries", data.ids, data.summaries, wording)
+    references, summaries = people.kept, machines.kept
+    rows = [row for row in range(len(data)) if references[row] and summaries[row]]
+    kept = _Kept(rows, references, summaries)
+    lost = (*people.lost(), *machines.lost(), *left_out(BARE, data.ids, rows))
+    original = kept.of(data, data.references, data.summaries) if lost else data
+    return Reworded(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Which texts stay, and by the number of a text which of its summaries."""
+
+    rows: Sequence[int]
+    references: Sequence[Sequence[int]]
+    summaries: Sequence[Sequence[int]]
+
+    def of(self, data: JudgedSummaries, references: Any, summaries: Any) -> JudgedSummaries:
+        """The data with these summaries."""
+        return JudgedSummaries(
+            tuple(data.ids[row] for row in self.rows),
+            tuple(data.texts[row] for row in self.rows),
+            tuple(tuple(references[row][i] for i in self.references[row]) for row in self.rows),
+            tuple(tuple(summaries[row][i] for i in self.summaries[row]) for row in self.rows),
+            tuple(data.relevance[row][self.summaries[row]] for row in self.rows),
+        )
+
+
+def _lost(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+    """The `references` or `summaries` that could not be encoded."""
+    groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
+    lost = Lost(system, numbered(data.ids, groups), kind)
+    lost.see_texts([text for group in groups for text in group])
+    return lost
+
+
+def _per_text(
+    similar: Sequence[Values],
+    data: JudgedSummaries,
+    rows: Sequence[int],
+    context: Context,
+    skipped: list[Skipped],
+) -> Estimate | str:
+    """The mean of one correlation per text of `rows`; where ratings or similarities do not vary there is none, which
+    is added to `skipped`."""
+    values = np.full(len(data), np.nan)
+    for row in rows:
+        known = ~np.isnan(similar[row])
+        values[row] = spearman(similar[row][known], data.relevance[row][known])
+    constant = tuple(data.ids[row] for row in rows if np.isnan(values[row]))
+    if constant:
+        skipped.append(
+            Skipped("texts whose ratings or similarities do not vary", len(constant), constant[:5])
+        )
+    if np.isnan(values).all():
+        return "no text has ratings and similarities that vary"
+    method = "mean per text, bootstrap over texts"
+    return estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)

@@ -1,0 +1,116 @@
+"""The rating file: one rating per row, CSV or JSON Lines, with the columns that HUME's have too."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay.data.lines import text_lines
+from embassay.data.rows import Row, Source, missing_column
+from embassay.data.tables import Delimited, known_suffix, table
+from embassay.errors import DataError
+from embassay.protocols.pteb.validation.rules import HIGHEST, LOWEST
+from embassay.protocols.spreadsheets import inert, meant
+from embassay.runs.files import to_json, write_atomic
+
+COLUMNS = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "is_dummy", "expected", "ts")
+SHOWN = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "ts")
+"""The columns that raters see."""
+NEEDED = ("pair_id", "rater_id", "rating")
+
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A row of a rating file: a rating from 0 to 5, or None where the cell is blank; `texts` as in the file, () where
+    it has none."""
+
+    pair_id: str
+    rater_id: str
+    rating: float | None
+    texts: tuple[str, ...]
+    ts: str
+    path: Path
+    line: int
+
+
+def read_ratings(path: Path) -> list[Rated]:
+    """The rows of a rating file, blank ratings included; rows without anything are passed over.
+
+    CSV may be separated by commas, semicolons or tabs, and write 3,5 for 3.5: spreadsheets of half of Europe do.
+    DataError, with file and line, for a file that is none, and a rating that is no number from 0 to 5.
+    """
+    source = source_of(path)
+    for column in NEEDED:
+        if column not in source.columns():
+            raise missing_column(source, column)
+    texts = [column for column in ("text", "text2") if column in source.columns()]
+    wanted = [*NEEDED, *texts, *(["ts"] if "ts" in source.columns() else [])]
+    return [_rated(row, texts) for row in source.rows(wanted) if any(cell(row, column) for column in wanted)]
+
+
+def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
+    """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
+    rows = list(rows)
+    if known_suffix(path.name) == ".jsonl":
+        lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
+        write_atomic(path, "".join(f"{line}\n" for line in lines))
+        return
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([inert(_written(row.get(column))) for column in columns] for row in rows)
+    # Spreadsheets take a file without the mark for one in an old code page.
+    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+
+
+def source_of(path: Path) -> Source:
+    """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
+    if known_suffix(path.name) != ".csv":
+        return table(path)
+    _, header = next(iter(text_lines(path)))
+    return Delimited(path, max((",", ";", "\t"), key=header.count))
+
+
+def cell(row: Row, column: str) -> str:
+    """A cell as text without blanks around it; empty where there is none."""
+    value = row.cells.get(column)
+    return "" if value is None else str(value).strip()
+
+
+def rating_of(row: Row, column: str) -> float | None:
+    """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
+    found = cell(row, column)
+    if not found:
+        return None
+    value = float(found.replace(",", ".")) if _NUMBER.fullmatch(found) else None
+    if value is None or not LOWEST <= value <= HIGHEST:
+        raise DataError(
+            "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
+            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+        )  # fmt: skip
+    return value
+
+
+def _rated(row: Row, texts: Sequence[str]) -> Rated:
+    pair_id, rater_id = meant(cell(row, "pair_id")), meant(cell(row, "rater_id"))
+    for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
+        if not value:
+            raise DataError(
+                f"the row has no {column}.", path=row.path, line=row.line,
+                mend="Fill it in as in the file that was sent out.",
+            )  # fmt: skip
+    found = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
+    return Rated(pair_id, rater_id, rating_of(row, "rating"), found, cell(row, "ts"), row.path, row.line)
+
+
+def _written(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else value

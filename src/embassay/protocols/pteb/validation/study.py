@@ -1,0 +1,240 @@
+"""A human check on disk: what is sent to raters, the key that is not, and the rules, sealed before anybody rates.
+
+FOLDER/study.json          what was drawn from where, and the checksums of rules and key
+FOLDER/rules.json          the rules (in words in rules.md)
+FOLDER/key.jsonl           which text is the paraphrase, and which pairs are dummies: not for raters
+FOLDER/for-raters/         instructions.md and one file per rater
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from embassay.bounded import read_bounded
+from embassay.errors import DataError, UsageError
+from embassay.protocols.manifest import moment
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.validation.rating_file import SHOWN, write_ratings
+from embassay.protocols.pteb.validation.rules import Rules, rules_from
+from embassay.protocols.pteb.validation.sampling import (
+    Item,
+    Sample,
+    by_language,
+    candidates,
+    in_their_language,
+    sample_items,
+    sheet,
+)
+from embassay.runs.files import slug, to_json, write_atomic
+
+FORMAT, SCHEMA = "embassay-validation", 1
+RATERS = "for-raters"
+
+INSTRUCTIONS = """\
+# How alike are two texts?
+
+You get pairs of texts in one language that you read well. Say for each pair **how far both mean the same**, with a
+number from 0 to 5. Steps between whole numbers are allowed (3.5).
+
+| Rating | Meaning |
+|---|---|
+| 5 | Both say the same. |
+| 4 | Both say the same but for a detail that hardly matters. |
+| 3 | The main thing is the same, but something that matters is missing, added or different. |
+| 2 | They share a part of what they say. |
+| 1 | They are about the same subject, and say different things. |
+| 0 | They have nothing in common. |
+
+- Judge the meaning only: not style, grammar, length or which text is better.
+- Take the pairs in the order of your file, each by itself, without a translator and without asking others.
+- Write the number into the column `rating` and change nothing else. Leave it blank where you cannot tell.
+- Some pairs look nearly the same and some have nothing to do with each other. That is intended.
+
+Seal of the rules by which ratings are evaluated: `{seal}`
+"""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as it was drawn: its facts (`study.json`), rules and key."""
+
+    path: Path
+    facts: dict[str, Any]
+    rules: Rules
+    items: tuple[Item, ...]
+
+    @property
+    def system(self) -> str:
+        """Whose paraphrases are rated."""
+        return str(self.facts["paraphraser"])
+
+    @property
+    def raters(self) -> int:
+        """How many ratings every pair is to have."""
+        return int(self.facts["sample"]["raters"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the draw, and of the intervals."""
+        return int(self.facts["sample"]["seed"])
+
+    def rater_files(self) -> list[Path]:
+        """The raters' files in the folder."""
+        return sorted(path for path in (self.path / RATERS).iterdir() if path.suffix in (".csv", ".jsonl"))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
+
+    source: str = ""
+    langs: Sequence[str] = ()
+    datasets: Sequence[str] = ()
+    run_seed: int | None = None
+
+
+def draw_study(
+    of: ParaphraseSet, target: Path, drawing: Drawing, size: Sample, rules: Rules, *, ending: str = "csv"
+) -> Study:
+    """Draw pairs, make the raters' files and seal rules and key. UsageError where `target` holds anything, for a
+    source or language that the set does not have, and for several sources with none named."""
+    if target.exists() and any(target.iterdir()):
+        raise UsageError(
+            f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
+        )
+    source = _source(of, drawing.source)
+    pools = candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
+    langs = _languages(pools, drawing.langs)
+    fit = {lang: in_their_language(pools[lang], lang, size) for lang in langs}
+    items = tuple(item for lang in langs for item in sample_items(fit[lang][0], lang, size))
+    rules_text = to_json(rules.as_dict(), indent=1) + "\n"
+    key = "".join(f"{to_json(item.as_dict())}\n" for item in items)
+    facts = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "created": moment(),
+        "paraphrases": str(of.path),
+        "source": source.name,
+        "paraphraser": source.paraphraser,
+        "identity": source.identity,
+        "prompt": source.prompt,
+        "sample": asdict(size),
+        "run_seed": drawing.run_seed,
+        "languages": {
+            lang: {
+                "candidates": len(pools[lang]),
+                "other_language": fit[lang][1],
+                **_drawn(items, lang),
+            }
+            for lang in langs
+        },
+        "sha256": {"rules.json": _seal(rules_text), "key.jsonl": _seal(key)},
+    }
+    _write_sheets(target, items, size, _seal(rules_text), ending)
+    write_atomic(target / "rules.json", rules_text)
+    write_atomic(target / "rules.md", _rules_page(rules, _seal(rules_text)))
+    write_atomic(target / "key.jsonl", key)
+    # Last, so that a folder with it is whole.
+    write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
+    return Study(target, facts, rules, items)
+
+
+def read_study(path: Path) -> Study:
+    """The study in a folder. DataError where there is none, and where rules or key are not what was sealed."""
+    facts = _facts(path / "study.json")
+    texts = {name: _sealed(path / name, seal) for name, seal in facts["sha256"].items()}
+    try:
+        rules = rules_from(json.loads(texts["rules.json"]))
+        rows = [json.loads(line) for line in texts["key.jsonl"].split("\n") if line]
+        items = tuple(
+            Item(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DataError(
+            "the study was written by another version of Embassay", path=path, found=str(error),
+            mend="Use the version that wrote it.",
+        ) from error  # fmt: skip
+    return Study(path, facts, rules, items)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(read_bounded(path).decode("utf-8"))
+        if (facts["format"], facts["schema"]) != (FORMAT, SCHEMA):
+            raise ValueError(f"format {facts['format']} {facts['schema']}")
+        return dict(facts)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            "there is no study here", path=path, found=str(error),
+            mend="Give the folder that `embassay pteb validate sample` wrote.",
+        ) from error  # fmt: skip
+
+
+def _sealed(path: Path, seal: str) -> str:
+    try:
+        text = read_bounded(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("the study's file cannot be read", path=path, found=str(error)) from error
+    if _seal(text) != seal:
+        raise DataError(
+            "the file was changed after the sample was drawn", path=path, expected=f"sha256 {seal[:16]}…",
+            found=f"{_seal(text)[:16]}…",
+            mend="Rules are fixed before anybody rates: restore the file, or draw a new study.",
+        )  # fmt: skip
+    return text
+
+
+def _source(of: ParaphraseSet, name: str) -> Source:
+    if name or not of.sources:
+        return of.source(name)
+    if len(of.sources) > 1:
+        raise UsageError(
+            f"The paraphrases in {of.path} have {len(of.sources)} sources.",
+            mend=f"Name one with --source: {', '.join(of.sources)}.",
+        )
+    return next(iter(of.sources.values()))
+
+
+def _languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
+    for lang in asked:
+        if lang not in pools:
+            near = get_close_matches(lang, pools, n=1)
+            raise UsageError(
+                f"There are no paraphrases in the language {lang!r}.",
+                mend=(f"Did you mean {near[0]}? " if near else "") + f"There are {', '.join(sorted(pools))}.",
+            )
+    return list(dict.fromkeys(asked)) or sorted(pools)
+
+
+def _drawn(items: Sequence[Item], lang: str) -> dict[str, int]:
+    own = [item for item in items if item.lang == lang]
+    return {
+        "pairs": sum(not item.is_dummy for item in own),
+        "dummies": sum(item.is_dummy for item in own),
+        "copies": sum(item.outcome == "copied" for item in own),
+    }
+
+
+def _write_sheets(target: Path, items: Sequence[Item], size: Sample, seal: str, ending: str) -> None:
+    for lang, own in by_language(items).items():
+        for number in range(1, size.raters + 1):
+            rater = f"{lang}-rater{number}"
+            write_ratings(
+                target / RATERS / f"{slug(rater)}.{ending}", sheet(own, rater, size.seed), columns=SHOWN
+            )
+    write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
+
+
+def _rules_page(rules: Rules, seal: str) -> str:
+    lines = "\n".join(f"- {sentence}" for sentence in rules.in_words())
+    return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
+
+
+def _seal(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,100 @@
+"""A dataset in other words: which texts have a usable wording, and whether enough of them do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import starmap
+from typing import Any
+
+from embassay.protocols.lost import MOST_LOST
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.punctuation import tidied
+from embassay.protocols.pteb.slices import language_at
+from embassay.protocols.pteb.tasks import Reworded, Task
+
+Known = Mapping[tuple[str, str, str], Paraphrase]
+"""(language, text, place) -> what came of it; the place is empty where equal texts share a wording."""
+
+
+@dataclass(frozen=True)
+class Worded:
+    """A dataset reworded, or the `reason` why it can have no score; how many texts came to what."""
+
+    reworded: Reworded
+    reason: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def as_it_is(what: Task, data: Any, *, tidy: bool = False) -> Worded:
+    """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
+    n = what.size(data)
+    return Worded(Reworded(data, _tidied(what, data) if tidy else data, n, n))
+
+
+def in_other_words(
+    what: Task,
+    data: Any,
+    lang: str,
+    known: Known,
+    *,
+    tidy: bool = False,
+    keep_failed: bool = False,
+    exclude_copied: bool = False,
+    unworded: tuple[str, ...] = (),
+) -> Worded:
+    """The data, of language `lang`, with every text in its known wording, and the same items as they were.
+
+    A text without a usable wording takes its item out of both sides, or stands for itself with `keep_failed`; a copy
+    is a wording, unless `exclude_copied`. Over 5% of the distinct texts without a wording there is no score
+    (design.md, failed items); copies left out on request do not count there. `tidy` is done to both sides. Texts at
+    places that begin with one of `unworded` keep their own words.
+    """
+
+    def found(place: str, text: str) -> Paraphrase:
+        own = language_at(place, lang)
+        return (
+            known.get((own, text, f"{what.name}:{place}"))
+            or known.get((own, text, ""))
+            or _missing(text, own)
+        )
+
+    def wording(place: str, text: str) -> str | None:
+        if place.startswith(unworded):
+            return text
+        one = found(place, text)
+        if not one.usable:
+            return text if keep_failed else None
+        return None if exclude_copied and one.outcome == "copied" else one.wording
+
+    worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
+    asked = {(one.lang, one.text, one.place): one for one in starmap(found, worded)}
+    failed = [one for one in asked.values() if not one.usable]
+    reworded = what.reword(data, wording)
+    if tidy:
+        sides = _tidied(what, reworded.original), _tidied(what, reworded.paraphrased)
+        reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
+    counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
+    return Worded(reworded, "" if keep_failed else _too_many(failed, len(asked)), counts)
+
+
+def _tidied(what: Task, data: Any) -> Any:
+    return what.reword(data, lambda _, text: tidied(text)).paraphrased
+
+
+def _missing(text: str, lang: str) -> Paraphrase:
+    return Paraphrase(text, lang, "", "", "missing", "the set does not have it", attempts=0)
+
+
+def _too_many(failed: list[Paraphrase], asked: int) -> str:
+    """Why there is no score; empty where few enough failed."""
+    if len(failed) <= MOST_LOST * asked:
+        return ""
+    kinds = Counter(one.outcome for one in failed)
+    told = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
+    share = len(failed) / asked
+    return (
+        f"{len(failed)} of {asked} texts ({share:.1%}) have no usable paraphrase: {told} "
+        f"(over {MOST_LOST:.0%}, so no score)"
+    )

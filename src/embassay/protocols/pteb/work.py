@@ -1,0 +1,301 @@
+"""Doing one cell: a system on a dataset as it is, or in the wordings of one run. Runs in any process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embassay.contracts import Similarity, Spread
+from embassay.protocols.estimates import interval
+from embassay.protocols.groups import named_groups
+from embassay.protocols.opening import CachedSystem, charged
+from embassay.protocols.pteb.context import Context
+from embassay.protocols.pteb.footprint import needed
+from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.pteb.slices import slices, task
+from embassay.protocols.pteb.tasks import Reworded, Task
+from embassay.protocols.pteb.tasks.alike import encoded
+from embassay.protocols.pteb.wording import Known, Worded, as_it_is, in_other_words
+from embassay.protocols.request import DatasetRequest
+from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
+from embassay.runs.cells import record_from_json
+from embassay.runs.promise import room_for
+from embassay.runs.rehearsal import Hear, Rehearsal
+from embassay.runs.spread import HERE
+from embassay.stats import freedom_of_units
+from embassay.stats.freedom import resampled_units
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
+
+Components = Mapping[str, Component]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a source on a dataset: where its wordings are kept, and what to do with the others."""
+
+    paraphrases: Path
+    source: str
+    dataset: str
+    seed: int
+    digest: str
+    on_failure: str
+    exclude_copied: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs to do a cell. `run` is None for the texts as they are; `original` is then the record of
+    the cell that did those, for runs that lost nothing."""
+
+    task: str
+    system: str
+    dataset: DatasetRequest
+    limit: int | None
+    seed: int
+    tokenizer: str
+    options: PtebOptions
+    cache: Path | None
+    variant: str
+    run: Run | None = None
+    original: Path | None = None
+
+
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
+    tokenizer = open_tokenizer(job.tokenizer)
+    opened = CachedSystem(
+        job.system,
+        tokenizer=tokenizer,
+        seed=job.seed,
+        cache=job.cache,
+        advance=advance,
+        ledger=ledger,
+        spread=spread,
+    )
+    parts = slices(job.task, job.dataset, job.limit, job.seed, job.options.languages)
+    with charged(ledger, opened.system.name) as calls:
+        outcomes = []
+        for part in parts:
+            worded = [text for _, text in task(job.task).texts(part.data)]
+            with room_for(needed(opened.system, part.data, worded, job.options.resamples)):
+                context = _context(job, part, several=len(parts) > 1)
+                outcomes.append(_Part(job, opened, part, context).outcome())
+    outcome = _together(job, parts, outcomes)
+    return replace(outcome, counts={**outcome.counts, **opened.counts(), **calls})
+
+
+def rehearse(what: Task, data: Any, context: Context, hear: Hear) -> None:
+    """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
+    briefly = replace(context, options=replace(context.options, resamples=1))
+    what.evaluate(Rehearsal(hear), data, briefly)
+
+
+def _context(job: Job, part: Loaded[Any], *, several: bool) -> Context:
+    # The same for every system and wording, so that the same items are drawn for all.
+    name = f"{part.dataset}:{part.lang}" if several else part.dataset
+    groups = named_groups(part.data)
+    return Context(name, open_tokenizer(job.tokenizer), job.seed, job.options, groups=groups)
+
+
+class _Part:
+    """One language of a cell."""
+
+    def __init__(self, job: Job, opened: CachedSystem, part: Loaded[Any], context: Context) -> None:
+        self.job, self.opened, self.part, self.context = job, opened, part, context
+        self.task = task(job.task)
+
+    def outcome(self) -> TaskOutcome:
+        """The part's outcome with the component `score` and, for a run, `original`; without them a reason."""
+        worded = self._worded()
+        if worded.reason:
+            return _no_score(self.task, worded)
+        both = worded.reworded
+        scored = self._evaluated(both.paraphrased)
+        components = {"score": self._component(scored)}
+        if self.job.run is not None:
+            components["original"] = self._original(both)
+            rest = encoded(self.task, both, getattr(self.opened.system, "failures", {}))
+            if rest is not both and all(one.value is not None for one in components.values()):
+                scored, both = self._alike(both, rest, components), rest
+        skipped = (*both.lost, *scored.skipped)
+        counts = {**scored.counts, **worded.counts}
+        return replace(scored, components=components, skipped=skipped, counts=counts)
+
+    def _worded(self) -> Worded:
+        data, run = self.part.data, self.job.run
+        tidy = self.job.options.normalize_punctuation
+        if run is None:
+            return as_it_is(self.task, data, tidy=tidy)
+        return in_other_words(
+            self.task, data, self.part.lang, _wordings(run), tidy=tidy,
+            keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
+            unworded=self.task.unworded(self.job.options),
+        )  # fmt: skip
+
+    def _original(self, both: Reworded) -> Component:
+        """The original score on what was kept in this run: that of the whole, where it is the whole."""
+        if both.whole and self.job.original is not None:
+            known = _components(self.job.original)
+            name = f"score:{self.part.lang}"
+            if known and (name in known or "score" in known):
+                return known.get(name, known["score"])
+        if not both.whole:
+            # The whole has its vectors in the cache; a part of it would be other chunks, and made anew.
+            self.opened.remember(self._whole())
+        return self._component(self._evaluated(both.original))
+
+    def _alike(self, both: Reworded, rest: Reworded, components: dict[str, Component]) -> TaskOutcome:
+        """Both sides again without what could not be encoded in one of them."""
+        self.opened.remember(self._whole(), self._rehearsal(both.paraphrased))
+        scored = self._evaluated(rest.paraphrased)
+        components["score"] = self._component(scored)
+        components["original"] = self._component(self._evaluated(rest.original))
+        return scored
+
+    def _whole(self) -> Callable[[Hear], None]:
+        """The calls for all texts as they are, kept ones since the cell of the original."""
+        tidy = self.job.options.normalize_punctuation
+        return self._rehearsal(as_it_is(self.task, self.part.data, tidy=tidy).reworded.paraphrased)
+
+    def _rehearsal(self, data: Any) -> Callable[[Hear], None]:
+        return lambda hear: rehearse(self.task, data, self.context, hear)
+
+    def _component(self, scored: TaskOutcome) -> Component:
+        return scored.components.get(self.task.headline, _none(scored))
+
+    def _evaluated(self, data: Any) -> TaskOutcome:
+        self.opened.prefetch(self._rehearsal(data))
+        system: Similarity = self.opened.system
+        return self.task.evaluate(system, data, self.context)
+
+
+def _together(job: Job, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> TaskOutcome:
+    """The outcomes of all languages as one: their rows, and the mean over them."""
+    headline, several = task(job.task).headline, len(parts) > 1
+    scores: list[Score] = []
+    components: dict[str, Component] = {}
+    for name in ("score", "original"):
+        by_language = {
+            part.lang: outcome.components[name]
+            for part, outcome in zip(parts, outcomes, strict=True)
+            if name in outcome.components
+        }
+        if by_language:
+            components[name] = mean_component(by_language)
+            components |= {f"{name}:{lang}": one for lang, one in by_language.items()} if several else {}
+    methods = [outcome.scores[0].method for outcome in outcomes]
+    for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
+        if f"score{suffix}" in components:
+            scores += _rows(job, headline, components, suffix, subset, methods)
+    items = _items(parts, outcomes)
+    return TaskOutcome(
+        tuple(scores),
+        components,
+        items,
+        tuple(skip for outcome in outcomes for skip in outcome.skipped),
+        tuple(dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)),
+        _summed(outcomes),
+    )
+
+
+def _rows(
+    job: Job, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
+) -> Iterator[Score]:
+    """The headline and, for a run, the drop and the original on what was kept."""
+    method = (
+        methods[0] if suffix or len(methods) == 1 else f"mean over {len(methods)} languages; {methods[0]}"
+    )
+    score, original = components[f"score{suffix}"], components.get(f"original{suffix}")
+    yield _score(job, headline, score, subset, method)
+    if original is None:
+        return
+    yield _score(job, "delta", difference(score, original), subset, method)
+    yield _score(job, "original", original, subset, method)
+
+
+def _score(job: Job, measure: str, part: Component, subset: str, method: str) -> Score:
+    low, high = interval(part.replicates, part.value, freedom_of_units(resampled_units(part)))
+    return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
+
+
+def mean_component(by_language: Mapping[str, Component]) -> Component:
+    """The unweighted mean over languages; without a value, and with the reason, where one of them has none."""
+    parts = list(by_language.values())
+    for lang, part in by_language.items():
+        if part.value is None:
+            return Component(None, 0, reason=f"{lang}: {part.reason}" if len(parts) > 1 else part.reason)
+    if len(parts) == 1:
+        return parts[0]
+    has_interval = all(len(part.replicates) for part in parts)
+    replicates = np.mean([part.replicates for part in parts], axis=0) if has_interval else np.empty(0)
+    value = sum(part.value for part in parts if part.value is not None) / len(parts)
+    # Every language has a mean of its own: as many degrees of freedom are gone.
+    units = sum(resampled_units(part) - 1 for part in parts) + 1
+    return Component(value, sum(part.n for part in parts), replicates, units=units)
+
+
+def difference(a: Component, b: Component) -> Component:
+    """a - b, with paired replicates where both have them; the reason of the first without a value."""
+    for part in (a, b):
+        if part.value is None:
+            return Component(None, part.n, reason=part.reason)
+    paired = len(a.replicates) == len(b.replicates)
+    value = (a.value or 0.0) - (b.value or 0.0)
+    return Component(value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units)
+
+
+def _none(scored: TaskOutcome) -> Component:
+    """Instead of a component: the reason of the headline."""
+    return Component(None, scored.scores[0].n, reason=scored.scores[0].reason)
+
+
+def _no_score(what: Task, worded: Worded) -> TaskOutcome:
+    none = Component(None, worded.reworded.kept, reason=worded.reason)
+    row = Score(what.headline, None, worded.reworded.kept, reason=worded.reason)
+    lost: tuple[Skipped, ...] = worded.reworded.lost
+    return TaskOutcome((row,), {"score": none, "original": none}, {}, lost, counts=worded.counts)
+
+
+def _items(parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> dict[str, list[Any]]:
+    """The items of all languages; the column `variant` tells languages apart where there are several."""
+    columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
+    for part, outcome in zip(parts, outcomes, strict=True):
+        for name, values in outcome.items.items():
+            columns[name] += [part.lang] * len(values) if name == "variant" and len(parts) > 1 else values
+    return columns
+
+
+def _summed(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.counts)
+    return {name: sum(outcome.counts.get(name, 0) for outcome in outcomes) for name in names}
+
+
+@lru_cache(maxsize=2)
+def _wordings(run: Run) -> Known:
+    rows = ParaphraseSet.open(run.paraphrases).rows(run.source, run.dataset, run.seed)
+    return {(row.lang, row.text, row.place): row for row in rows}
+
+
+@lru_cache(maxsize=64)
+def _components(path: Path) -> Components:
+    """The components of a finished cell, from its record; empty if it is not there, or lost texts that it does not
+    name."""
+    import json
+
+    try:
+        record = record_from_json(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return record.components if record.done and not record.counts.get("texts_failed") else {}
+
+
+__all__ = ["Job", "Run", "difference", "evaluate", "mean_component", "rehearse"]

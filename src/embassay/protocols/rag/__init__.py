@@ -1,0 +1,39 @@
+"""RAG: does the set of K passages in the prompt hold the decisive evidence, and what would mend it if not?"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag import golden, sweep
+    from embassay.protocols.rag.golden.options import GoldenOptions
+    from embassay.protocols.rag.probes.names.request import NamesRequest
+    from embassay.protocols.rag.probes.noise.request import NoiseRequest
+    from embassay.protocols.rag.probes.session import probe_names, probe_noise
+    from embassay.protocols.rag.scoring.api import Scoring, score
+    from embassay.protocols.rag.scoring.request import ScoreRequest
+
+__all__ = [
+    "GoldenOptions", "NamesRequest", "NoiseRequest", "ScoreRequest", "Scoring", "golden", "probe_names", "probe_noise",
+    "score", "sweep",
+]  # fmt: skip
+
+_HOMES = {
+    "GoldenOptions": "golden.options",
+    "NamesRequest": "probes.names.request",
+    "NoiseRequest": "probes.noise.request",
+    "ScoreRequest": "scoring.request",
+    "Scoring": "scoring.api",
+    "probe_names": "probes.session",
+    "probe_noise": "probes.session",
+    "score": "scoring.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("golden", "sweep"):
+        return import_module(f"{__name__}.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

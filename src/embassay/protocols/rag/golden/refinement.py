@@ -1,0 +1,292 @@
+"""S6: a judge orders the passages of many queries, a few at a time, until the engine has enough (spec rag 4.1).
+
+Queries go on in lockstep: what their rankers propose is asked for all of them at once, then all learn, then the engine
+may let them share what they know of the judge. What comes out depends on the answers, never on when they came. Every
+answer is kept in the query's log the moment it comes; a run that was killed tells the kept answers to new rankers and
+goes on from there, to the same result.
+
+A query whose judge fails is given up and the others go on. It is tried again by the next run, after the others are
+done: had it gone on beside them, what it shares would have changed what they were asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from embassay.errors import ModelError
+from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
+from embassay.protocols.rag.golden.ranking_pool import RankingPool
+from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
+from embassay.protocols.rag.ranking import Call, Engine, Ranking
+from embassay.protocols.rag.ranking.starting import order_by_grade
+from embassay.runs.many_calls import Failure, all_of
+
+CHECKPOINT_SECONDS = 30.0
+"""How old a checkpoint becomes while a query goes on."""
+DRAWS = 1000
+"""Numbers of draws that one repeat of the work may use."""
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The order of a query's pool, the answers that led to it (by round and place), the ranker's last state, and when
+    the query was given up on the way, by earlier runs."""
+
+    pool: RankingPool
+    ranking: Ranking
+    calls: tuple[KeptCall, ...]
+    state: Mapping[str, Any]
+    failures: tuple[KeptFailure, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Who wants to know: `progress` of every answer (1) or of several kept ones, `checkpoint` of the state of a query
+    now and then and when its work ends, `finished` of a query's result as soon as it is there, `warn` of answers that
+    had to be discarded."""
+
+    progress: Callable[[int], None] = lambda _: None
+    checkpoint: Callable[[str, Refined], None] = lambda _query, _state: None
+    finished: Callable[[str, Refined], None] = lambda _query, _refined: None
+    warn: Callable[[str], None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Who orders pools how: `top` places matter most, `seed` names all random choices, and `draw` tells repeats of the
+    whole work apart."""
+
+    judge: Judge
+    engine: Engine
+    seed: int
+    top: int = 20
+    draw: int = 0
+
+    def about(self, pool: RankingPool) -> dict[str, Any]:
+        """Everything that the answers about a pool depend on: the first line of its log."""
+        return {
+            "log": 1, "query": pool.question.id, "engine": self.engine.name, "judge": self.judge.identity,
+            "seed": self.seed, "top": self.top, "draw": self.draw, "pool": pool.digest,
+        }  # fmt: skip
+
+    async def order(self, question: Question, passages: Sequence[Passage], before: int) -> Ordering:
+        """The judge's order of passages that were shown like this so many times before: then they are judged anew,
+        not answered from what was kept."""
+        repair: dict[str, Any] = {"repair": True} if getattr(self.engine, "repair", False) else {}
+        found = await self.judge.order(question, passages, draw=DRAWS * self.draw + before, **repair)
+        if sorted(found.order) != list(range(len(passages))):
+            raise ModelError(
+                f"{self.judge.name} ordered {len(passages)} passages as {found.order}.",
+                mend="A judge returns each place once.",
+            )
+        return found
+
+
+async def refine(
+    refinement: Refinement,
+    pools: Sequence[RankingPool],
+    *,
+    logs: Mapping[str, CallLog] | None = None,
+    at_once: int = 256,
+    hooks: Hooks = Hooks(),
+) -> dict[str, Refined | Failure]:
+    """Order every pool: query id -> its order, or why there is none.
+
+    `logs` holds the answers of earlier runs by query id and gets the new ones. Where the engine shares (`bayes`), pass
+    the queries that are done already too, with their logs: they cost nothing, and the others learn from them as they
+    did before.
+
+    ModelError when the judge cannot be had at all, BudgetExceeded at the limit of cost: what was answered is kept.
+    """
+    queries = [
+        _Query(pool, refinement, (logs or {}).get(pool.question.id) or CallLog(), hooks) for pool in pools
+    ]
+    work = _Work(refinement.engine, queries, at_once, hooks)
+    try:
+        going = queries
+        while going:
+            await work.rounds(going)
+            going = [query for query in going if query.try_again()]
+    finally:
+        for query in queries:
+            hooks.checkpoint(query.id, query.result())
+    return {query.id: query.failure or query.result() for query in queries}
+
+
+@dataclass
+class _Work:
+    """What all queries have in common."""
+
+    engine: Engine
+    queries: Sequence[_Query]
+    at_once: int
+    hooks: Hooks
+    looked: float = field(default_factory=perf_counter)
+
+    async def rounds(self, going: Sequence[_Query]) -> None:
+        """Rounds of these queries until each of them is done or given up."""
+        while going := [query for query in going if query.begin_round()]:
+            await self._ask(going)
+            for query in going:
+                query.end_round()
+            # Who was given up neither tells nor hears: the next run finds it as it was.
+            self.engine.share({query.id: query.ranker for query in self.queries if query.failure is None})
+            if perf_counter() - self.looked > CHECKPOINT_SECONDS:
+                for query in going:
+                    self.hooks.checkpoint(query.id, query.result())
+                self.looked = perf_counter()
+
+    async def _ask(self, going: Sequence[_Query]) -> None:
+        """Have everything judged that these queries propose and have no answer to."""
+        missing = [(query, place) for query in going for place in query.unanswered()]
+        if known := sum(len(query.answers) for query in going):
+            self.hooks.progress(known)
+        jobs: list[Callable[[], Awaitable[KeptCall]]] = [
+            partial(query.ask, place) for query, place in missing
+        ]
+        failed: dict[str, Failure] = {}
+        async for number, outcome in all_of(jobs, at_once=self.at_once, progress=self.hooks.progress):
+            query, _ = missing[number]
+            if isinstance(outcome, Failure):
+                failed.setdefault(query.id, outcome)
+            else:
+                query.keep(outcome)
+        # Only now: where the judge cannot be had at all, no query is to blame.
+        for query in going:
+            if query.id in failed:
+                query.give_up(failed[query.id])
+
+
+class _Query:
+    """One query on its way."""
+
+    def __init__(self, pool: RankingPool, refinement: Refinement, log: CallLog, hooks: Hooks) -> None:
+        self.id, self.pool = pool.question.id, pool
+        self._refinement, self._log, self._hooks = refinement, log, hooks
+        self.ranker = refinement.engine.start(
+            pool.candidates, query=self.id, top=refinement.top, seed=refinement.seed
+        )
+        self.failure: Failure | None = None
+        self.answers: dict[int, KeptCall] = {}
+        self._proposals: Sequence[tuple[int, ...]] = ()
+        self._round = 0
+        self._shown: Counter[tuple[int, ...]] = Counter()
+        self._calls: list[KeptCall] = []
+        self._kept = _by_round(log)
+        self._failures = [entry for entry in log.entries if isinstance(entry, KeptFailure)]
+        self._failed: list[KeptFailure] = []
+        self._again = False
+        self._result: Refined | None = None
+
+    def begin_round(self) -> bool:
+        """Look what is proposed and which answers to it are kept; false where the query is done or given up."""
+        if self.failure is not None:
+            return False
+        self._proposals = self.ranker.proposals()
+        kept = self._kept.get(self._round, {})
+        if any(not self._fits(place, call) for place, call in kept.items()):
+            self._discard()
+            kept = {}
+        self.answers = dict(kept)
+        if self._proposals and self._failures and self._failures[0].round == self._round:
+            self._failed.append(self._failures.pop(0))
+            self.failure, self._again = Failure(self._failed[-1].failed), True
+            return False
+        if not self._proposals and self._result is None:
+            # From here on nothing changes it, whatever the others go on to find out.
+            self._result = self.result()
+            self._hooks.finished(self.id, self._result)
+        return bool(self._proposals)
+
+    def unanswered(self) -> list[int]:
+        """Places of proposals to which there is no answer."""
+        return [place for place in range(len(self._proposals)) if place not in self.answers]
+
+    async def ask(self, place: int) -> KeptCall:
+        """Have one proposal judged."""
+        shown = self._proposals[place]
+        passages = [self.pool.passages[position] for position in shown]
+        found = await self._refinement.order(self.pool.question, passages, self._shown[shown])
+        order = self._mended([shown[one] for one in found.order], found.missing)
+        ids = self.pool.ids
+        return KeptCall(
+            self._round, place, tuple(ids[i] for i in shown), tuple(ids[i] for i in order),
+            found.attempts, found.rejected, found.missing, found.unknown,
+        )  # fmt: skip
+
+    def keep(self, call: KeptCall) -> None:
+        """An answer has come."""
+        self.answers[call.place] = call
+        self._log.append(call)
+
+    def give_up(self, failure: Failure) -> None:
+        """No answer can be had."""
+        self.failure = failure
+        self._log.append(KeptFailure(self._round, failure.reason))
+
+    def try_again(self) -> bool:
+        """Whether the query was given up by an earlier run; then it is no more."""
+        again, self._again = self._again, False
+        if again:
+            self.failure = None
+        return again
+
+    def end_round(self) -> None:
+        """Tell the ranker what came of its proposals."""
+        if self.failure is not None:
+            return
+        places = {name: position for position, name in enumerate(self.pool.ids)}
+        calls = [self.answers[place] for place in range(len(self._proposals))]
+        self.ranker.learn(
+            [Call(shown, tuple(places[one] for one in call.order))
+             for shown, call in zip(self._proposals, calls, strict=True)]
+        )  # fmt: skip
+        self._shown.update(self._proposals)
+        self._calls += calls
+        self._round += 1
+
+    def result(self) -> Refined:
+        """The order as it stands."""
+        return self._result or Refined(
+            self.pool, self.ranker.ranking(), tuple(self._calls), self.ranker.state(), tuple(self._failed)
+        )
+
+    def _fits(self, place: int, call: KeptCall) -> bool:
+        """Whether a kept answer is one to what is proposed now."""
+        if place >= len(self._proposals):
+            return False
+        shown = tuple(self.pool.ids[position] for position in self._proposals[place])
+        return call.shown == shown and sorted(call.order) == sorted(shown)
+
+    def _discard(self) -> None:
+        """Forget the kept answers from this round on: they are to other proposals."""
+        rest = [entry for entry in self._log.entries if entry.round < self._round]
+        self._hooks.warn(
+            f"{self.id}: {len(self._log.entries) - len(rest)} kept answers, from round {self._round} on, are not "
+            "to what is asked now; they are discarded."
+        )
+        self._log.cut(rest)
+        self._kept, self._failures = _by_round(self._log), []
+
+    def _mended(self, order: list[int], missing: int) -> list[int]:
+        """What a repaired answer left out comes last, in the order of the grades (spec rag 4.2)."""
+        if not missing:
+            return order
+        given, left_out = order[:-missing], set(order[-missing:])
+        return [
+            *given,
+            *(position for position in order_by_grade(self.pool.candidates) if position in left_out),
+        ]
+
+
+def _by_round(log: CallLog) -> dict[int, dict[int, KeptCall]]:
+    kept: dict[int, dict[int, KeptCall]] = {}
+    for entry in log.entries:
+        if isinstance(entry, KeptCall):
+            kept.setdefault(entry.round, {}).setdefault(entry.place, entry)
+    return kept

@@ -1,0 +1,262 @@
+"""The record of a golden run: all that the terminal, the HTML page and the tables are filled from.
+
+`golden.json` in the folder of a run is `Golden.as_dict()`; `read_golden` undoes it. Shares are between 0 and 1, times
+in seconds, money in US dollars; None is what could not be measured, with a `reason` beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embassay.protocols.rag.plain import read_record
+from embassay.runs.files import to_json, write_atomic
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number over `n` items with its 95% interval; None, with the reason, where there is none."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the run was asked for; `parameters` are all others, by stage."""
+
+    corpus: str
+    queries: str
+    encoder: str
+    rewriter: str
+    judge: str
+    ranking: str
+    seed: int
+    profile: str = ""
+    top: int = 20
+    minimum: int = 35
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of S1 to S6: queries it was done for now and before, queries that failed in it, its wall-clock seconds over
+    all sessions, and sums over queries of what it counted (`candidates`, `graded`, `calls` ...)."""
+
+    name: str
+    title: str
+    done: int
+    kept: int = 0
+    failed: int = 0
+    seconds: float | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens per candidate as the judge reads it, over all passages of the pools, counted by `tokenizer`."""
+
+    tokenizer: str
+    mean: float
+    sd: float
+    n: int
+    median: float | None = None
+    largest: int | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One kind of call to the judge: `calls` that brought an answer; how many of them took 1, 2, 3 ... attempts;
+    rejected answers by kind of fault; `failed` calls that brought none."""
+
+    kind: str
+    calls: int
+    attempts: tuple[int, ...] = ()
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class JudgeFacts:
+    """Who judged. `prompts`: kind of call -> name, version and digest of the instructions. `asked` answers came from
+    the model now, `cached` ones from the cache; `usd` is None where a price is not known."""
+
+    name: str
+    identity: str
+    model: str
+    temperature: float | None = None
+    top_p: float | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    answers: tuple[Answers, ...] = ()
+    asked: int | None = None
+    cached: int | None = None
+    usd: float | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The same judged twice by the same judge, drawn anew.
+
+    Grades: `exact` agreement, `within_one`, quadratically weighted `kappa`, `shift` (mean of second less first);
+    `table[i][j]` counts passages of grade i + 1 that got j + 1 the second time. Orders: `discordant`, the share of
+    pairs in one call that the repeat orders the other way. `reason` says why nothing was judged twice.
+    """
+
+    items: int = 0
+    queries: int = 0
+    exact: Figure | None = None
+    within_one: Figure | None = None
+    kappa: Figure | None = None
+    shift: Figure | None = None
+    table: tuple[tuple[int, ...], ...] = ()
+    calls: int = 0
+    discordant: Figure | None = None
+    failed: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Contradictions:
+    """Pairs of passages that calls of one ranking put both ways: of `pairs` that were shown together twice or more,
+    `contradicted` were; `share` with its interval over queries. `noise` is the share of pairs that the judge would
+    misorder, as the engine estimates it, None where it does not."""
+
+    pairs: int
+    contradicted: int
+    share: Figure
+    noise: Figure | None = None
+
+
+@dataclass(frozen=True)
+class PlaceBias:
+    """What being shown at a place does: how much better (above 0) or worse than by its grade a passage shown at this
+    place (1 = first) is placed, in places of the answer."""
+
+    place: int
+    gain: Figure
+
+
+@dataclass(frozen=True)
+class RankingFacts:
+    """How the pools were ordered: the engine, calls together and per query, why it stopped (word -> queries), mean
+    claims over queries (`tau`, `overlap` ...), contradictions and place bias of the judge's orders."""
+
+    engine: str
+    calls: int = 0
+    calls_per_query: float | None = None
+    stopped: Mapping[str, int] = field(default_factory=dict)
+    claims: Mapping[str, float] = field(default_factory=dict)
+    contradictions: Contradictions | None = None
+    place_bias: tuple[PlaceBias, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question of the run. `grades` counts grade 1, 2, 3, 4, 5 in its pool; `kept` passages were ordered, down to the
+    grade `cut_stage`; `claims` are what the engine expects of its order. A failed one has the stage and the reason."""
+
+    query_id: str
+    text: str
+    folder: str
+    status: str
+    rewrite: str = ""
+    stage: str = ""
+    reason: str = ""
+    pool: int = 0
+    grades: tuple[int, ...] = ()
+    kept: int = 0
+    cut_stage: int = 0
+    calls: int = 0
+    stopped: str = ""
+    claims: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a person wrote beside a passage."""
+
+    query_id: str
+    doc_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class HumanCheck:
+    """What a person said of the final lists of some queries, against the judge; intervals over queries.
+
+    `blind`: the judge's answers were not shown. Of `items` passages `placed` have a place and `graded` a grade by the
+    person; `moved` is the fewest that change places between the two orders, `changed` have another grade. `tau` is
+    Kendall's tau-b, the mean over queries; `swapped` the share of pairs that the person puts the other way, `distance`
+    the median number of places that the judge puts between such two. `table[i][j]` counts passages of the judge's grade
+    i + 1 that the person gives j + 1.
+    """
+
+    file: str
+    queries: int
+    items: int
+    placed: int
+    graded: int
+    moved: int
+    changed: int
+    tau: Figure
+    swapped: Figure
+    exact: Figure
+    within_one: Figure
+    kappa: Figure
+    distance: float | None = None
+    blind: bool = False
+    table: tuple[tuple[int, ...], ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    lists: str = ""
+    """A digest of the final lists that were checked, as they were then."""
+
+
+@dataclass(frozen=True)
+class Golden:
+    """One golden run. `labels` is the label summary table (quantity -> value, None where there is none)."""
+
+    settings: Settings
+    queries: tuple[Query, ...]
+    stages: tuple[Stage, ...] = ()
+    judge: JudgeFacts | None = None
+    ranking: RankingFacts | None = None
+    labels: Mapping[str, float | None] = field(default_factory=dict)
+    tokens: Tokens | None = None
+    repeated: Repeated | None = None
+    human: tuple[HumanCheck, ...] = ()
+    exports: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    verdict: str = ""
+    schema: int = SCHEMA
+
+    @property
+    def failed(self) -> tuple[Query, ...]:
+        """The queries that are not in the golden set."""
+        return tuple(one for one in self.queries if one.status == "failed")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+def write_golden(path: Path, golden: Golden) -> None:
+    """Write `golden.json` in one step."""
+    write_atomic(path, to_json(golden.as_dict(), indent=1) + "\n")
+
+
+def read_golden(path: Path) -> Golden:
+    """The record in a `golden.json`; DataError if it holds none, or one of another schema."""
+    mend = "Run the same `embassay rag golden` command again: it writes the record anew."
+    return read_record(path, Golden, schema=SCHEMA, what="the golden set", mend=mend)

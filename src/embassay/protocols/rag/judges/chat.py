@@ -1,0 +1,170 @@
+"""A language model as a judge: strict reading, another draw for what is no answer, nothing paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from embassay.contracts import ChatModel, Message, Sampling
+from embassay.errors import TextRefused, Unanswered, UsageError, Why
+from embassay.protocols.rag.judges import reading, schemas
+from embassay.protocols.rag.judges.contract import Ordering, Passage, Question, Verdict, unreadable
+from embassay.protocols.rag.judges.prompts import KINDS, grade_messages, labels, order_messages, prompt
+from embassay.protocols.rag.judges.reading import Malformed
+from embassay.randomness import random_bytes
+from embassay.runs.cached_chat import CachedChat, ChatCounts
+from embassay.runs.cached_chat import Question as Asked
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+_DRAWS = 1_000
+"""More than there are attempts at one draw: the draw and the attempt together number an answer in the cache."""
+
+
+@dataclass(frozen=True)
+class ChatOptions:
+    """How a model judges: sampling, the `attempts` at one answer, and whether its words are read as they are (`free`)
+    or the server binds them to a JSON schema (`schema`, for small models)."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    answers: Literal["free", "schema"] = "free"
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or not 1 <= self.attempts < _DRAWS:
+            raise UsageError(
+                f"A judge cannot have temperature={self.temperature}, top_p={self.top_p}, "
+                f"attempts={self.attempts}.",
+                mend="Take a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+            )
+
+
+class ChatJudge:
+    """`chat` as a judge. `seed` names its draws; `sleep` waits between attempts (tests pass their own)."""
+
+    repeats = True
+    """Whether a further draw is a judgement of its own."""
+
+    def __init__(
+        self,
+        chat: CachedChat,
+        options: ChatOptions = ChatOptions(),
+        *,
+        seed: int = 1337,
+        name: str = "",
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._chat, self.options, self._seed, self._sleep = chat, options, seed, sleep
+        self.name = name or chat.name
+        prompts = " ".join(prompt(kind).identity for kind in KINDS)
+        self.identity = (
+            f"judge/1:{chat.identity} {prompts} temperature={options.temperature:g} top_p={options.top_p:g} "
+            f"answers={options.answers} seed={seed}"
+        )
+        self._models: set[str] = set()
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
+
+    @property
+    def counts(self) -> ChatCounts:
+        """Answers that the model gave, that the cache had, and calls that failed for good."""
+        return self._chat.counts
+
+    def about(self) -> Mapping[str, Any]:
+        """What a manifest says: the model as its server names it, sampling, prompts."""
+        return {
+            "model": ", ".join(sorted(self._models)) or self._chat.name,
+            "temperature": self.options.temperature,
+            "top_p": self.options.top_p,
+            "answers": self.options.answers,
+            "attempts": self.options.attempts,
+            "prompts": {kind: prompt(kind).identity for kind in KINDS},
+            "left_out": list(getattr(self._chat.model, "left_out", ())),
+        }
+
+    def close(self) -> None:
+        """Release the cache of answers."""
+        self._chat.cache.close()
+
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+        """See `Judge.grade`."""
+        call = _Call(grade_messages(question, passage), schemas.GRADE, draw, (question.id, passage.id))
+        grade, rejected = await self._answered(call, reading.grade_of)
+        return Verdict(grade, len(rejected) + 1, rejected)
+
+    async def order(
+        self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
+    ) -> Ordering:
+        """See `Judge.order`."""
+        names = labels(len(passages))
+        about = (question.id, *(passage.id for passage in passages))
+        call = _Call(order_messages(question, passages), schemas.ORDER, draw, about)
+        read = partial(reading.mended_order if repair else _whole_order, labels=names)
+        found, rejected = await self._answered(call, read)
+        return Ordering(found.order, len(rejected) + 1, rejected, found.missing, found.unknown)
+
+    async def _answered(self, call: _Call, read: Callable[[str], T]) -> tuple[T, tuple[str, ...]]:
+        """What the first answer says that can be read, and what was wrong with those before it."""
+        rejected: list[str] = []
+        why: Why = "empty"
+        for attempt in range(self.options.attempts):
+            asked = self._asked(call, attempt)
+            if attempt and not self._chat.kept(asked):
+                await self._sleep(self._wait(call, attempt - 1))
+            try:
+                return read(await self._said(asked)), tuple(rejected)
+            except Malformed as error:
+                rejected.append(str(error))
+            except Unanswered as error:
+                why = error.why
+                rejected.append(f"{error.why}: {error.message}")
+            except TextRefused as error:
+                # Bound to a schema, an answer that does not fit even when asked for again is such a refusal.
+                if self.options.answers == "free":
+                    raise
+                rejected.append(f"does not fit the schema: {error.message}")
+        raise unreadable(self.name, rejected, why)
+
+    async def _said(self, asked: Asked) -> str:
+        answer = await self._chat.complete(
+            asked.messages, sampling=asked.sampling, schema=asked.schema, attempt=asked.attempt
+        )
+        self._models.add(answer.model)
+        return answer.text
+
+    def _asked(self, call: _Call, attempt: int) -> Asked:
+        number = call.draw * _DRAWS + attempt
+        # 31 bits, which is what servers take.
+        seed = int.from_bytes(random_bytes(4, self._seed, "judge", str(call.draw), str(attempt))) >> 1
+        sampling = Sampling(self.options.temperature, self.options.top_p, seed)
+        return Asked(
+            call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
+        )
+
+    def _wait(self, call: _Call, attempt: int) -> float:
+        """Seconds after an attempt that brought no answer: min(8, 0.5 x 2^attempt + U(0, 0.25))."""
+        drawn = random_bytes(4, self._seed, "judge wait", *call.about, str(call.draw), str(attempt))
+        return min(8.0, 0.5 * 2.0**attempt + 0.25 * int.from_bytes(drawn) / 2**32)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One judgement that is asked for: what is sent, the schema of its answer, the number of the draw, and the ids that
+    it is `about`."""
+
+    messages: Sequence[Message]
+    schema: Any
+    draw: int
+    about: tuple[str, ...]
+
+
+def _whole_order(text: str, labels: Sequence[str]) -> reading.Mended:
+    return reading.Mended(reading.order_of(text, labels))

@@ -1,0 +1,89 @@
+"""What planning both probes shares: the plan, its systems, the keys of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embassay.contracts import Tokenizer
+from embassay.protocols.forecasting import Work
+from embassay.protocols.planning import PlannedDataset, PlannedSystem, planned_systems
+from embassay.protocols.rag.rewriting import Rewriter, about
+from embassay.runs.cells import Cell
+from embassay.runs.files import digest
+from embassay.runs.rehearsal import Hear
+from embassay.systems.remote import Ledger
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a probe will do, in its order. `efforts` are what each dataset takes, for forecasts; `rewriters` those
+    that noisy questions are given to."""
+
+    task: str
+    request: Any
+    systems: tuple[PlannedSystem, ...]
+    datasets: tuple[PlannedDataset, ...]
+    cells: tuple[Cell, ...]
+    tokenizer_identity: str
+    efforts: tuple[Callable[[], Work], ...]
+    cache: Path | None
+    rewriters: tuple[Rewriter, ...] = field(default=())
+
+    def lang(self, dataset: str) -> str:
+        """The language of a dataset."""
+        return next(one.lang for one in self.datasets if one.name == dataset)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What only a probe's manifest has: which probe it is, and what is said of its rewriters."""
+        return {"kind": self.task, "rewriters": [dict(about(one)) for one in self.rewriters]}
+
+
+def systems_of(request: Any, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
+    """The systems that were named: a probe has no reference rows of its own."""
+    found = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    return tuple(one for one in found if one.kind != "reference" or one.spec in request.systems)
+
+
+def cell_key(
+    task: str,
+    version: int,
+    system: PlannedSystem,
+    fingerprint: str,
+    tokenizer: Tokenizer,
+    request: Any,
+    rewriters: Mapping[str, str] | None = None,
+) -> str:
+    """A digest of all that the values depend on: of the arguments those that shape texts or statistics."""
+    apart = ("systems", "datasets", "langs", "people", "topics", "mapping", "split")
+    plain = {name: value for name, value in request.as_dict().items() if name not in apart}
+    return digest(
+        {
+            "protocol": "rag",
+            "task": task,
+            "version": version,
+            "system": [system.name, system.identity],
+            "dataset": fingerprint,
+            "tokenizer": tokenizer.identity,
+            "rewriters": dict(rewriters or {}),
+            "arguments": plain,
+        }
+    )
+
+
+def cell_of(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> Cell:
+    """A cell; a system without vectors sees no texts that progress could count."""
+    seen = units if system.kind == "embedding" else 0
+    return Cell(task, dataset, system.name, key, seen, job, remote=system.remote is not None)
+
+
+def effort_of(
+    task: str, dataset: str, items: int, texts: Sequence[str], rehearse: Callable[[Hear], bool], pairs: int
+) -> Work:
+    """What a dataset takes: `texts` stand for those that are asked for where these cannot be counted, `pairs` are what
+    a system without vectors compares."""
+    tokens = sum(len(text) for text in texts) // 4
+    return Work(task, dataset, items, pairs, tokens, rehearse, texts)

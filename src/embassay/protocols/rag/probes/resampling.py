@@ -1,0 +1,137 @@
+"""Intervals of what a probe measures: queries are resampled, with all their runs, never rows (spec rag 8, T24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.measures import pearson, spearman
+from embassay.protocols.context import Context, lost_rows
+from embassay.protocols.estimates import estimate, interval, undefined
+from embassay.randomness import generator
+from embassay.records import Score
+from embassay.stats.bootstrap import row_counts
+
+Floats = NDArray[np.float64]
+METHOD = "bootstrap over queries"
+CORRELATIONS = {"Spearman": spearman, "Pearson": pearson}
+FEWEST = 4
+"""Points that a correlation needs: three lie on a rising line once in six times."""
+LINK_DRAWS = 2_000
+"""Resamples behind a correlation, at most: each is ranked anew."""
+_HELD = 5_000_000
+
+
+@dataclass(frozen=True)
+class ProbeContext(Context):
+    """A context whose resamples are the same queries for every statistic of a cell, and for every system."""
+
+    draws: int = 10_000
+
+    @property
+    def resamples(self) -> int:
+        return self.draws
+
+    def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
+        """As in `Context`, with one draw of queries for all statistics: there are hundreds of a cell."""
+        if groups is not None or self.draws * len(columns) > _HELD:
+            return super().bootstrap(columns, purpose, groups)
+        counts = _counts(self.seed, self.dataset, len(columns), self.draws)
+        lost = lost_rows(columns)
+        sums = counts @ np.where(lost[:, None], 0.0, columns)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(sums / (counts @ ~lost)[:, None])
+
+    def over_queries(
+        self,
+        measure: str,
+        columns: Floats,
+        statistic: Callable[[Floats], Floats] = lambda means: means[..., 0],
+        *,
+        variant: str = "",
+        why_not: str = "",
+    ) -> Score:
+        """`statistic` of the means of the columns (queries,) or (queries, m) with its interval.
+
+        A query with NaN is left out. Undefined, for the reason `why_not`, where the statistic has no value or no query
+        is left.
+        """
+        table = columns.reshape(len(columns), -1)
+        kept = int((~np.isnan(table).any(axis=1)).sum())
+        if not kept:
+            return undefined(measure, 0, why_not or "no query has a value", variant=variant)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = estimate(table, statistic, self, "queries", METHOD)
+        if not np.isfinite(found.value):
+            return undefined(measure, found.n, why_not or "it is not defined", variant=variant)
+        return found.score(measure, variant=variant)
+
+    def links(self, x: Floats, y: Floats, names: tuple[str, str], variant: str = "") -> list[Score]:
+        """Correlations of two values of each query, (queries,), over the queries that have both."""
+        known = ~(np.isnan(x) | np.isnan(y))
+        x, y = x[known], y[known]
+        return self._correlated(x, y, lambda rows: (x[rows], y[rows]), len(x), names, variant, len(x))
+
+    def links_of_means(self, x: Floats, y: Floats, names: tuple[str, str], variant: str) -> list[Score]:
+        """Correlations of the mean values under each of several conditions, (conditions, queries), over conditions;
+        queries are resampled. A query that lacks a value anywhere is left out."""
+        known = ~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0))
+        x, y = x[:, known], y[:, known]
+        n = x.shape[1]
+        if not n:
+            return [
+                undefined(_link(name, names), 0, "no query has all values", variant=variant)
+                for name in CORRELATIONS
+            ]
+
+        def resampled(rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+            return x[:, rows].mean(axis=-1).T, y[:, rows].mean(axis=-1).T
+
+        return self._correlated(x.mean(axis=1), y.mean(axis=1), resampled, n, names, variant, len(x))
+
+    def _correlated(
+        self,
+        x: Floats,
+        y: Floats,
+        resampled: Callable[[NDArray[np.int64]], tuple[Floats, Floats]],
+        queries: int,
+        names: tuple[str, str],
+        variant: str,
+        n: int,
+    ) -> list[Score]:
+        scores = []
+        for name, correlation in CORRELATIONS.items():
+            measure = _link(name, names)
+            if n < FEWEST:
+                scores.append(undefined(measure, n, f"{n} points are too few", variant=variant))
+                continue
+            value = float(correlation(x, y))
+            if np.isnan(value):
+                side = names[0] if not np.ptp(x) else names[1]
+                scores.append(undefined(measure, n, f"{side} is the same everywhere", variant=variant))
+                continue
+            parts = [np.asarray(correlation(*resampled(rows))) for rows in self._rows(queries)]
+            low, high = interval(np.concatenate(parts))
+            scores.append(Score(measure, value, n, low, high, variant=variant, method=METHOD))
+        return scores
+
+    def _rows(self, n: int) -> Iterator[NDArray[np.int64]]:
+        """The queries of each resample, in blocks that keep memory small."""
+        rng, step, draws = self.stream("links"), max(1, 200_000 // n), min(self.draws, LINK_DRAWS)
+        for start in range(0, draws, step):
+            yield rng.integers(0, n, size=(min(step, draws - start), n))
+
+
+@lru_cache(maxsize=2)
+def _counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
+    """How often each of n queries is drawn in each resample, (draws, n)."""
+    rows = generator(seed, "bootstrap", dataset, "queries").integers(0, n, size=(draws, n))
+    return row_counts(rows).astype(np.float64)
+
+
+def _link(name: str, names: tuple[str, str]) -> str:
+    return f"{name}({names[0]}, {names[1]})"

@@ -1,0 +1,9 @@
+"""From graded candidates to one order and its top K, by asking a judge to order a few of them at a time.
+
+Pure computation: an engine says which batches it wants judged and learns what came of them; who asks the judge, keeps
+the answers and resumes stands outside (`golden.refinement`).
+"""
+
+from embassay.protocols.rag.ranking.engine import Call, Candidate, Engine, Ranker, Ranking
+
+__all__ = ["Call", "Candidate", "Engine", "Ranker", "Ranking"]

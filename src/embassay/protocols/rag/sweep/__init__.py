@@ -1,0 +1,20 @@
+"""Sweeps: every combination of encoder, index, depth and reranker, measured for quality, time and money (rag 3).
+
+`embassay.rag.sweep` is this package, and a call of it is `sweep.api.sweep`: see `golden`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _Sweep(ModuleType):
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        from embassay.protocols.rag.sweep.api import sweep
+
+        return sweep(*arguments, **named)
+
+
+sys.modules[__name__].__class__ = _Sweep

@@ -1,0 +1,10 @@
+"""Everything a sweep says: frontiers, a recommendation and how sure it is, computed from what was measured (rag 3).
+
+`conclude(sweep, folder)` computes it and writes `sweep.json` and `tables/`; `findings_of(sweep)` only computes;
+`result_rows(findings)` are its values as rows of `results.jsonl`.
+"""
+
+from embassay.protocols.rag.sweep.findings.conclusion import conclude, findings_of, result_rows
+from embassay.protocols.rag.sweep.findings.record import Findings, read_findings, write_findings
+
+__all__ = ["Findings", "conclude", "findings_of", "read_findings", "result_rows", "write_findings"]

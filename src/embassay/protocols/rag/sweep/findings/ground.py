@@ -1,0 +1,208 @@
+"""The stacks of one dataset, or of several together, as arrays: values, times, prices, and resamples of them.
+
+Every resample draws the queries of each dataset with replacement, the same ones for all stacks and measures, and the
+timed queries beside them. Over several datasets each weighs the same, whatever its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.sweep.configuration import Configuration
+from embassay.protocols.rag.sweep.findings import timing
+from embassay.protocols.rag.sweep.measured import Measured, Sweep
+from embassay.protocols.rag.tradeoffs import Stack
+from embassay.randomness import generator
+from embassay.stats import percentile_interval
+from embassay.stats.masked import resample_defined_means
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-12
+"""Two orders of summation differ by no more."""
+
+
+class Ground:
+    """What all analyses of a dataset (or of all) look at. Stacks are in the order of the sweep.
+
+    `rows[dataset][i]` is stack i there. Columns are per query, (queries, stacks), NaN where they are undefined.
+    """
+
+    def __init__(self, sweep: Sweep, datasets: Sequence[str], resamples: int) -> None:
+        by_dataset = {
+            name: {m.configuration.id: m for m in sweep.measured if m.dataset == name} for name in datasets
+        }
+        first, *others = by_dataset.values()
+        self.ids = tuple(id for id in first if all(id in other for other in others))
+        self.rows: dict[str, tuple[Measured, ...]] = {
+            name: tuple(found[id] for id in self.ids) for name, found in by_dataset.items()
+        }
+        self.datasets = tuple(datasets)
+        self.queries = {name: len(sweep.queries[name]) for name in datasets}
+        self.rules, self.seed, self.resamples = sweep.rules, sweep.seed, resamples
+        self._replicates: dict[str, Floats] = {}
+
+    @property
+    def first(self) -> tuple[Measured, ...]:
+        """The stacks on the first dataset, for what is the same on all."""
+        return self.rows[self.datasets[0]]
+
+    @cached_property
+    def place(self) -> Mapping[str, int]:
+        """Where a stack stands, by its id."""
+        return {id: i for i, id in enumerate(self.ids)}
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...]:
+        return tuple(one.configuration for one in self.first)
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that all stacks have."""
+        every = [one.quality for rows in self.rows.values() for one in rows]
+        return tuple(name for name in every[0] if all(name in one for one in every)) if every else ()
+
+    def mean(self, of: Callable[[Measured], float]) -> Floats:
+        """A number of each stack, mean over datasets: (stacks,)."""
+        return np.asarray(np.mean([[of(one) for one in rows] for rows in self.rows.values()], axis=0))
+
+    @cached_property
+    def cost(self) -> Floats:
+        return self.mean(lambda one: one.cost)
+
+    @cached_property
+    def latency(self) -> Floats:
+        """Milliseconds at the percentile of the rules."""
+        return self.mean(lambda one: timing.percentile_of(one.times.total, self.rules.percentile))
+
+    @cached_property
+    def passage_tokens(self) -> Floats:
+        """Mean tokens of a passage, (stacks,).
+
+        The same for all stacks of one chunking: what their candidates happen to measure in the mean is no reason to
+        prefer one of two equal stacks.
+        """
+        chunks = [one.chunk for one in self.configurations]
+        means = []
+        for rows in self.rows.values():
+            sizes: dict[str, list[float]] = {}
+            for chunk, one in zip(chunks, rows, strict=True):
+                sizes.setdefault(chunk, []).append(one.passage_tokens)
+            means.append([float(np.mean(sizes[chunk])) for chunk in chunks])
+        return np.asarray(np.mean(means, axis=0))
+
+    @cached_property
+    def tie_tokens(self) -> Floats:
+        """K times the tokens of a passage, (stacks,): what ties go by first (spec rag 3.5, item 4 of 6)."""
+        return self.passage_tokens * [one.k for one in self.configurations]
+
+    @cached_property
+    def latency_replicates(self) -> Floats:
+        """(B, stacks): timed queries resampled, per dataset, the same for all stacks with as many."""
+        return np.asarray(np.mean([self._latencies(name) for name in self.datasets], axis=0))
+
+    def _latencies(self, dataset: str) -> Floats:
+        drawn: dict[int, NDArray[np.int64]] = {}
+        columns = []
+        for one in self.rows[dataset]:
+            n = one.times.total.shape[1]
+            if n not in drawn:
+                rng = generator(self.seed, "sweep", "times", dataset, str(n))
+                drawn[n] = rng.integers(0, n, size=(self.resamples, n))
+            columns.append(timing.resampled(one.times.total, self.rules.percentile, drawn[n]))
+        return np.column_stack(columns)
+
+    def columns(self, measure: str, *, ceiling: bool = False) -> dict[str, Floats]:
+        """A measure (or its ceiling) by dataset, each (queries, stacks); NaN where a stack has none."""
+        return {
+            name: np.column_stack([
+                _column(one.ceiling if ceiling else one.quality, measure, self.queries[name])
+                for one in rows
+            ])
+            for name, rows in self.rows.items()
+        }  # fmt: skip
+
+    def values(self, columns: Mapping[str, Floats]) -> Floats:
+        """Mean over queries where each column is defined, then over datasets: (columns,), NaN where it is nowhere."""
+        return np.asarray(np.mean([defined_means(one) for one in columns.values()], axis=0))
+
+    def replicates(self, columns: Mapping[str, Floats]) -> Floats:
+        """The same for every resample: (B, columns)."""
+        drawn = [
+            resample_defined_means(
+                one, n_resamples=self.resamples, rng=generator(self.seed, "sweep", "queries", name)
+            )
+            for name, one in columns.items()
+        ]
+        return np.asarray(np.mean(drawn, axis=0))
+
+    def quality(self, measure: str) -> Floats:
+        """(stacks,): the means of a measure."""
+        return self.values(self.columns(measure))
+
+    def quality_replicates(self, measure: str) -> Floats:
+        """(B, stacks), kept: several analyses look at the measure that decides."""
+        if measure not in self._replicates:
+            self._replicates[measure] = self.replicates(self.columns(measure))
+        return self._replicates[measure]
+
+    def figures(self, columns: Mapping[str, Floats]) -> list[Figure]:
+        """Each column's mean with its 95% interval, over the queries where it is defined."""
+        values, replicates = self.values(columns), self.replicates(columns)
+        counts = np.sum([(~np.isnan(one)).sum(axis=0) for one in columns.values()], axis=0)
+        return [figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
+
+    def ratios(self, measure: str) -> list[Figure]:
+        """%PROC of each stack: mean of a measure over the mean of its ceiling, over the queries where both are."""
+        above, below = self.columns(measure), self.columns(measure, ceiling=True)
+        both = {name: ~np.isnan(above[name]) & ~np.isnan(below[name]) for name in above}
+        masked = [{name: np.where(both[name], one[name], np.nan) for name in one} for one in (above, below)]
+        counts = np.sum([one.sum(axis=0) for one in both.values()], axis=0)
+        (top, bottom), (tops, bottoms) = (
+            [self.values(one) for one in masked], [self.replicates(one) for one in masked]
+        )  # fmt: skip
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = np.where(bottom > 0, top / bottom, np.nan)
+            ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
+        return [figure(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)]
+
+    def stacks(self, measures: Sequence[str]) -> list[Stack]:
+        """The stacks as rules and frontiers see them; those where a measure is nowhere defined are left out."""
+        means = {name: self.quality(name) for name in measures}
+        return [
+            Stack(id, float(self.cost[i]), float(self.latency[i]), {name: float(means[name][i]) for name in measures},
+                  float(self.tie_tokens[i]))
+            for i, id in enumerate(self.ids)
+            if not any(np.isnan(means[name][i]) for name in measures)
+        ]  # fmt: skip
+
+
+def defined_means(columns: Floats) -> Floats:
+    """The mean of each column over its rows that are not NaN; NaN where there are none."""
+    defined = ~np.isnan(columns)
+    counts = defined.sum(axis=0)
+    sums = np.where(defined, columns, 0.0).sum(axis=0)
+    means: Floats = np.full(columns.shape[1], np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def figure(value: float, replicates: Floats, n: int, why: str = "it is defined for no query") -> Figure:
+    """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
+    if np.isnan(value):
+        return Figure(None, n=n, reason=why)
+    value = 0.0 if abs(value) <= ROUNDING else float(value)
+    if n < 2:
+        return Figure(value, n=n, reason="no interval from one query")
+    low, high = percentile_interval(np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates))
+    if np.isnan(low):
+        return Figure(value, n=n, reason="hardly a resample has a value")
+    return Figure(value, low, high, n)
+
+
+def _column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
+    return quality[measure] if measure in quality else np.full(n, np.nan)

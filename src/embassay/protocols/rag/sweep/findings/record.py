@@ -1,0 +1,385 @@
+"""The record of a sweep: all that the terminal, the HTML page, the tables and the sentences are filled from.
+
+Every number stands here once. `sweep.json` in the folder of a run is `Findings.as_dict()`; `read_findings` undoes it.
+Times are milliseconds per query, money is US dollars per 1,000 queries, sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.plain import read_record
+from embassay.protocols.rag.tradeoffs.efficiency import WEIGHTS
+from embassay.runs.files import to_json, write_atomic
+
+SCHEMA = 1
+FILE = "sweep.json"
+
+
+@dataclass(frozen=True)
+class Time:
+    """A stage, or `total`: p50 and p95 over `samples` of `queries` timed queries. `few` samples make an unsure p95."""
+
+    stage: str
+    p50: float
+    p95: float
+    samples: int
+    queries: int
+    few: bool = False
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A measure of a stack with its interval; `ceiling` is the mean of the best that its candidates could give (PROC),
+    `reached` the share of it that is reached (%PROC, 1 is all of it)."""
+
+    measure: str
+    value: Figure
+    ceiling: float | None = None
+    reached: Figure | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of an index: what the formulas say of its vectors (or codes) and its graph, None where there is none for
+    its kind; and what was measured on disk and in memory, None where it cannot be known."""
+
+    vectors: float | None
+    graph: float | None
+    disk: int | None
+    memory: int | None
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """A configuration: its axes, what it costs, how long it takes (at the percentile of the rules) and how good it is.
+
+    `prompt_tokens` are those of the passages that a generator gets, `tie_tokens` those of its K candidates, by which
+    ties go first. `on` are the names of the frontiers that it is on; `average` is the mean of the four measures of
+    AvgPerf, `per_rerank_second` and `per_second` that over the seconds of reranking and of the whole query.
+    """
+
+    id: str
+    axes: Mapping[str, Any]
+    cost: float
+    latency: float
+    latency_low: float | None
+    latency_high: float | None
+    prompt_tokens: float
+    times: tuple[Time, ...]
+    together: Time | None
+    concurrency: int
+    quality: tuple[Quality, ...]
+    usd: Mapping[str, float]
+    tokens: float
+    tokens_sd: float
+    memory: Memory
+    recall: Mapping[str, float]
+    average: float | None = None
+    per_rerank_second: float | None = None
+    per_second: float | None = None
+    tie_tokens: float = 0.0
+    on: tuple[str, ...] = ()
+
+    def measured(self, measure: str) -> Quality | None:
+        """Its quality by a measure, None where that is not there."""
+        return next((one for one in self.quality if one.measure == measure), None)
+
+    def value(self, measure: str) -> float | None:
+        """The mean of a measure, None where it is undefined."""
+        found = self.measured(measure)
+        return None if found is None else found.value.value
+
+    def time(self, stage: str) -> Time | None:
+        """A stage that it has, else None."""
+        return next((one for one in self.times if one.stage == stage), None)
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The stacks that no other one dominates, by cost, latency or both against a measure, or several of them;
+    `slo_ms` where only stacks of at most that latency take part."""
+
+    name: str
+    measure: str
+    axes: tuple[str, ...]
+    dominance: str
+    stacks: tuple[str, ...]
+    slo_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often, of all resamples, something won: a configuration, or a value of an axis."""
+
+    name: str
+    share: float
+    axis: str = ""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another stack than the recommended one: why it is named (`cheaper`, `faster`, `better`, `cheapest alike`,
+    `fastest alike`), its quality less that of the recommended one with a paired interval, its time and price less that
+    of it, and by how much it misses each limit."""
+
+    kind: str
+    stack: str
+    quality: Figure
+    milliseconds: float
+    usd: float
+    misses: Mapping[str, float] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What the operator's rule takes, and how sure that is.
+
+    `rule` says the limits in words. `stack` is empty where no stack keeps them; `nearest` then misses them least, and
+    `misses` says by how much. `tied` were as good and decided by prompt, price, time and id; `near` are feasible stacks
+    within the jitter of its time; `alike` are feasible ones whose quality cannot be told apart from its own. `share`
+    is the share of resamples in which the same stack wins, `among_best` in which none is better, `none` in which no
+    stack keeps the limits.
+    """
+
+    measure: str
+    rule: str
+    stack: str
+    nearest: str
+    feasible: int
+    stacks: int
+    tied: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    misses: Mapping[str, float] = field(default_factory=dict)
+    resamples: int = 0
+    share: float | None = None
+    among_best: float | None = None
+    none: float = 0.0
+    runners: tuple[Share, ...] = ()
+    by_axis: tuple[Share, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """From a stack to the same one with the next larger K: gain of a measure with its paired interval, milliseconds and
+    dollars more, gain per millisecond (None where it has no sense), `kind` (`gain`, `loss`, `free`, `within jitter`),
+    and in words."""
+
+    family: str
+    less: str
+    more: str
+    k: int
+    next_k: int
+    measure: str
+    gain: Figure
+    milliseconds: float
+    usd: float
+    per_ms: float | None
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One value of an axis against another, all else equal, averaged over `pairs` of stacks: differences of a measure,
+    of milliseconds and of dollars, `value` less `other`."""
+
+    axis: str
+    value: str
+    other: str
+    pairs: int
+    measure: str
+    quality: Figure
+    milliseconds: Figure
+    usd: float
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A stack that stands for a way to choose: what it is called and how it was found. `stack` is empty where none
+    keeps the limits, `nearest` then is the nearest one."""
+
+    name: str
+    how: str
+    stack: str
+    nearest: str = ""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """From where on a signal asks for more candidates: `below` or above it, set on the calibration queries."""
+
+    dataset: str
+    signal: str
+    value: float
+    below: bool
+
+
+@dataclass(frozen=True)
+class Against:
+    """Routing less a fixed K, by a measure, paired over the evaluation queries."""
+
+    k: int
+    measure: str
+    difference: Figure
+
+
+@dataclass(frozen=True)
+class Route:
+    """Routing a family of stacks between two K by signals (`any` of several): how often it escalates, what it costs and
+    how long it takes in the mean beside the two fixed K, its quality, and the quality less that of each fixed K."""
+
+    family: str
+    less: str
+    more: str
+    signal: str
+    calibrated: int
+    evaluated: int
+    thresholds: tuple[Threshold, ...]
+    escalated: Figure
+    usd: float
+    usd_less: float
+    usd_more: float
+    milliseconds: float
+    milliseconds_less: float
+    milliseconds_more: float
+    quality: tuple[Quality, ...]
+    against: tuple[Against, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class IndexQuality:
+    """An index against the flat one with the same vectors: recall by cutoff, change of each measure in percent (ratio
+    of means over all stacks that have both), change of the time of retrieval, and whether all measures are within 2%.
+    """
+
+    encoder: str
+    dims: int | None
+    index: str
+    pairs: int
+    recall: Mapping[str, float]
+    changes: Mapping[str, float]
+    retrieve_ms: float
+    retrieve_ms_flat: float
+    memory: Memory
+    flat_memory: Memory
+    build_seconds: float
+    within: bool
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A line of the source's guidance: `holds`, `does not hold`, `open` (the interval has both) or `not tested`, with
+    the figures it was judged by."""
+
+    line: str
+    status: str
+    text: str
+    evidence: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """What was found on a dataset, or over all of them (`dataset` is empty): means over datasets with equal weight, of
+    the stacks that are on all of them."""
+
+    dataset: str
+    datasets: tuple[str, ...]
+    queries: int
+    timed: int
+    sessions: int
+    stacks: tuple[StackFacts, ...]
+    frontiers: tuple[Frontier, ...]
+    recommendation: Recommendation
+    steps: tuple[Step, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
+    routes: tuple[Route, ...] = ()
+    indexes: tuple[IndexQuality, ...] = ()
+    guidance: tuple[Advice, ...] = ()
+    verdict: str = ""
+    lede: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def stack(self, id: str) -> StackFacts:
+        """The stack of this id."""
+        return next(one for one in self.stacks if one.id == id)
+
+    def frontier(self, name: str) -> Frontier | None:
+        """The frontier of this name, None where there is none."""
+        return next((one for one in self.frontiers if one.name == name), None)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A combination that was not measured: it makes no sense (skipped), or failed."""
+
+    configuration: str
+    dataset: str
+    reason: str
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The rules, prices and seed of the sweep."""
+
+    measure: str
+    sla_ms: float | None
+    budget: float | None
+    target: float | None
+    percentile: float
+    passages: int
+    slos_ms: tuple[float, ...]
+    jitter_ms: float
+    priced_on: str
+    prices: Mapping[str, float]
+    seed: int
+    resamples: int
+    efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One sweep. The first part is over all datasets where there are several."""
+
+    asked: Asked
+    measures: tuple[str, ...]
+    parts: tuple[Part, ...]
+    left: tuple[Left, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+def write_findings(path: Path, findings: Findings) -> None:
+    """Write `sweep.json` in one step."""
+    write_atomic(path, to_json(findings.as_dict(), indent=1) + "\n")
+
+
+def read_findings(path: Path) -> Findings:
+    """The record in a `sweep.json`; DataError if it holds none, or one of another schema."""
+    try:
+        state = path.stat()
+    except OSError:
+        return _read(path, 0, 0)
+    return _read(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _written: int, _size: int) -> Findings:
+    """Once for the same file: several pages of a report are made from it."""
+    mend = "Run `embassay rag sweep` again with this --out."
+    return read_record(path, Findings, schema=SCHEMA, what="the sweep", mend=mend)

@@ -1,0 +1,32 @@
+"""SAGE: human preference, robustness, sensitivity, clustering and retrieval under corruption.
+
+Goel, Lee, Ramchandran, "SAGE: A Realistic Benchmark for Semantic Understanding", NeurIPS 2025 workshop.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embassay.protocols.sage.options import SageOptions
+    from embassay.protocols.sage.plan import make_plan
+    from embassay.protocols.sage.request import Request
+    from embassay.protocols.sage.session import run
+    from embassay.protocols.sage.tasks import TASKS
+
+__all__ = ["TASKS", "Request", "SageOptions", "make_plan", "run"]
+
+_HOMES = {
+    "TASKS": "tasks",
+    "Request": "request",
+    "SageOptions": "options",
+    "make_plan": "plan",
+    "run": "session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,100 @@
+"""The edits of tasks 2, 3 and 5, and the texts they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from embassay.contracts import Tokenizer
+from embassay.errors import UsageError
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.options import ALL
+from embassay.records import Documents
+from embassay.text import (
+    PERTURBATIONS,
+    SEMANTIC,
+    SUPERFICIAL,
+    insertion_variants,
+    perturb_all,
+    removal_variants,
+    retrieval_variants,
+)
+
+POSITIONS = 3
+"""Start, middle and end: variants of one size stand together."""
+INSERTED = (0.15, 0.5, 1.0)
+REMOVED = (0.15, 0.5, 0.9)
+EDITS = (*SUPERFICIAL, *SEMANTIC)
+INSERTIONS = insertion_variants(INSERTED)
+REMOVALS = removal_variants(REMOVED)
+RETRIEVAL_EDITS = retrieval_variants()
+"""The 18 perturbed versions of every document in task 5 (spec section 8)."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit as a run does it: its spec string, and what it depends on."""
+
+    name: str
+    tokenizer: Tokenizer
+    seed: int
+
+    def __call__(self, texts: Sequence[str], ids: Sequence[str]) -> list[str]:
+        """The texts edited."""
+        perturbation = PERTURBATIONS.build(self.name, tokenizer=self.tokenizer)
+        return perturb_all(perturbation, texts, ids, self.seed)
+
+
+def edited(variant: str, documents: Documents, context: Context) -> list[str]:
+    """Every document under one edit; options of the run that change an edit are applied here."""
+    return with_options(variant, context)(documents.texts, documents.ids)
+
+
+def with_options(variant: str, context: Context) -> Edit:
+    """The edit as the options of the run have it."""
+    if variant == "numerize" and context.options.numerize_both_cases:
+        variant = "numerize:both_cases=true"
+    if variant == "delete10" and context.options.delete_next_if_space:
+        variant = "delete10:spaces=next"
+    return Edit(variant, context.tokenizer, context.seed)
+
+
+def retrieval_edits(context: Context) -> tuple[str, ...]:
+    """The edits whose corpora task 5 searches."""
+    named = context.options.retrieval_edits
+    return RETRIEVAL_EDITS if named == ALL else chosen_edits(named)
+
+
+def chosen_edits(names: str) -> tuple[str, ...]:
+    """The edits of a list such as `capitalize,insertion:p=0.15,q=0`, each once, in the order of the paper; `insertion`
+    and `removal` alone are their six. UsageError for an empty list and a name that is none of the 18.
+
+    >>> chosen_edits("removal:p=0.5,q=1, capitalize")
+    ('capitalize', 'removal:p=0.5,q=1')
+    """
+    chosen: set[str] = set()
+    # A comma stands before the next edit, or before the next parameter of the same.
+    for name in re.split(r",(?!\s*[pq]\s*=)", names):
+        found = [edit for edit in RETRIEVAL_EDITS if name.strip() in (edit, edit.partition(":")[0])]
+        if not found:
+            near = get_close_matches(name.strip(), RETRIEVAL_EDITS, n=1)
+            raise UsageError(
+                f"There is no edit {name.strip()!r} of retrieval corpora.",
+                mend=(f"Did you mean {near[0]}? " if near else "")
+                + f"Known are {', '.join(RETRIEVAL_EDITS)}.",
+            )
+        chosen.update(found)
+    return tuple(edit for edit in RETRIEVAL_EDITS if edit in chosen)
+
+
+def corpora_length(context: Context) -> float:
+    """The tokens of all versions of a document in task 5 together, in units of the original's."""
+    return 1.0 + sum(map(_length, retrieval_edits(context)))
+
+
+def _length(edit: str) -> float:
+    kind, _, parameters = edit.partition(":")
+    share = float(parameters.partition(",")[0].removeprefix("p=") or 0)
+    return {"insertion": 1 + share, "removal": 1 - share}.get(kind, 1.0)

@@ -1,0 +1,70 @@
+"""What a SAGE run can be told; every default is the one spec/sage decides."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from embassay.protocols.options import check_options, option
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class SageOptions:
+    """Options of the five tasks. `[An]` is the ambiguity of the paper each one settles (docs/sage.md)."""
+
+    preference_ties: Literal["second", "half"] = option(
+        "second", "Where a tie in a comparison goes [A9]: to summary 2, or half a point."
+    )
+    positive: Literal["second", "first"] = option(
+        "second", "The positive class of precision and recall [A10]."
+    )
+    robustness_edits: Literal["all", "mean"] = option(
+        "all", "Compare with the extreme edit of each kind, or with their average [A14]."
+    )
+    numerize_both_cases: bool = option(False, "Numerize capital letters too.")
+    delete_next_if_space: bool = option(
+        False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
+    )
+    curve: Literal["hyperbolic", "linear"] = option(
+        "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."
+    )
+    string_cap: int = option(
+        2_000, "Largest clustering set for classical metrics; larger ones are sampled, stratified by label."
+    )
+    embedding_cap: int = option(10_000, "The same for embedding models.")
+    retrieval_headline: Literal["augmented", "replaced"] = option(
+        "augmented", "Which corpus the headline keeps its share in [A19]."
+    )
+    ties: Literal["original", "worst"] = option(
+        "original", "Order of equal scores in an augmented corpus [A18]: the original first, or the copy."
+    )
+    dataset_mean: Literal["arithmetic", "harmonic"] = option(
+        "arithmetic", "Mean of the retrieval shares over datasets [A20]."
+    )
+    gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG [A21].")
+    resamples: int = option(2_000, "Bootstrap resamples behind every interval.")
+    retrieval_edits: str = option(
+        ALL,
+        "The edits that make the corpora of retrieval: capitalize,delete10. All 18 make the paper's score.",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.retrieval_edits != ALL:
+            object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest and in the keys of cells; retrieval's edits only where
+        they are not all, so that runs from before there was a choice go on."""
+        every = asdict(self)
+        return {name: value for name, value in every.items() if (name, value) != ("retrieval_edits", ALL)}
+
+
+def _spelled(names: str) -> str:
+    """A choice of edits in the one way it is written."""
+    from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
+
+    chosen = chosen_edits(names)
+    return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)

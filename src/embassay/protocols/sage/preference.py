@@ -1,0 +1,191 @@
+"""SAGE task 1: does similarity(source, summary) follow what people prefer? (SAGE section 2.1, tables 2 and 3)
+
+Comparisons: the more similar of two summaries is predicted to be the chosen one; accuracy, precision, recall, F1.
+Ratings: Pearson correlation of similarity and rating on each axis, mapped to [0, 1] by (r + 1) / 2.
+The headline is the mean of the mean over the four figures of each kind (established by recomputing table 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.protocols.context import Columns
+from embassay.protocols.estimates import Estimate, Items, Statistic, combine, estimate, undefined
+from embassay.protocols.groups import groups_of, words
+from embassay.protocols.lost import Lost
+from embassay.protocols.sage.context import Context
+from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
+
+HEADLINE = "human_preference"
+CHOICES = ("accuracy", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What a dataset knows of people's preferences: choices, ratings or both."""
+
+    comparisons: Comparisons | None
+    ratings: Ratings | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One half of the task: its rows, and its mean as a component (value None when undefined)."""
+
+    scores: tuple[Score, ...]
+    component: Component
+    whole: Estimate | None
+    skipped: tuple[Skipped, ...] = ()
+
+
+def evaluate(system: Similarity, data: Preferences, context: Context) -> TaskOutcome:
+    """Score one system on one dataset's comparisons, ratings or both."""
+    items = Items()
+    parts: dict[str, _Part] = {}
+    if data.comparisons is not None and len(data.comparisons):
+        parts["comparisons"] = _compare(system, data.comparisons, context, items)
+    if data.ratings is not None and len(data.ratings):
+        parts["ratings"] = _rate(system, data.ratings, context, items)
+    return TaskOutcome(
+        scores=(_headline(parts), *(score for part in parts.values() for score in part.scores)),
+        components={name: part.component for name, part in parts.items()},
+        items=items.columns,
+        skipped=tuple(skip for part in parts.values() for skip in part.skipped),
+        counts={name: part.component.n for name, part in parts.items()},
+    )
+
+
+def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Accuracy, precision, recall, F1 from the means of (correct, true positive, predicted, actual): (..., 4).
+
+    Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
+    """
+    correct, hit, predicted, actual = np.moveaxis(means, -1, 0)
+    precision = _ratio(hit, predicted)
+    recall = _ratio(hit, actual)
+    return np.stack([correct, precision, recall, _ratio(2 * hit, predicted + actual)], axis=-1)
+
+
+def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
+    x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
+    spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
+    r = np.divide(xy - x * y, np.sqrt(spread), out=np.full_like(spread, np.nan), where=spread > 1e-24)
+    return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
+
+
+def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
+    similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
+    first, second = np.round(similarity.astype(np.float64), 6).reshape(2, len(data))
+    tied = (first == second).astype(np.float64)
+    predicted = (first <= second).astype(np.float64)
+    credit = (predicted == data.choice).astype(np.float64)
+    if context.options.preference_ties == "half":
+        predicted[tied == 1] = credit[tied == 1] = 0.5
+    lost = Lost(system, data.ids, "comparisons")
+    lost.see(first, data.sources, data.first)
+    lost.see(second, data.sources, data.second)
+    credit[lost.rows] = tied[lost.rows] = np.nan
+    items.add(data.ids, first, "similarity", "first")
+    items.add(data.ids, second, "similarity", "second")
+    items.add(data.ids, credit, "correct")
+    if lost.too_many:
+        return _no_part(CHOICES, lost, len(data))
+
+    actual = data.choice.astype(np.float64)
+    if context.options.positive == "first":
+        predicted, actual = 1 - predicted, 1 - actual
+    columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
+    groups = groups_of(data)
+    method = words("comparisons", Comparisons, groups)
+
+    def over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
+        return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
+
+    figures = [
+        over_comparisons(columns, partial(_figure, i), share=name == "accuracy")
+        for i, name in enumerate(CHOICES)
+    ]
+    whole = combine(figures, method)
+    ties = over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
+    rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
+    return _Part((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
+
+
+def _figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(choice_figures(means)[..., place])
+
+
+def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> _Part:
+    similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
+    items.add(data.ids, similarity, "similarity", "rating")
+    lost = Lost(system, data.ids, "rated summaries")
+    lost.see(similarity, data.sources, data.summaries)
+    if lost.too_many:
+        return _no_part(("score",), lost, len(data), *data.axes)
+    # Standardised first, so that sums of squares of values around 0.99 lose no digits.
+    standard = _standardised(similarity)
+    scores, axes, skipped, groups = [], [], [*lost.skipped], groups_of(data)
+    method = words("ratings", Ratings, groups)
+    for axis, ratings in data.axes.items():
+        known = np.isfinite(ratings)
+        items.add(data.ids, ratings, axis, "human")
+        if missing := int((~known).sum()):
+            skipped.append(Skipped(f"no rating on {axis}", missing))
+        x, y = standard[known], _standardised(ratings[known])
+        kept = ~np.isnan(x)
+        if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
+            reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
+            scores.append(undefined("score", int(kept.sum()), reason, variant=axis))
+            continue
+        columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
+        own = None if groups is None else np.unique(groups[known], return_inverse=True)[1]
+        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=own)
+        scores.append(figure.score("score", variant=axis))
+        axes.append(figure)
+    if len(axes) < len(data.axes):
+        reason = next(score.reason for score in scores if score.value is None)
+        return _Part(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
+    whole = combine(axes, method)
+    return _Part(tuple(scores), whole.component(), whole, tuple(skipped))
+
+
+def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _Part:
+    """A half that lost too many of its rows."""
+    reason, left = lost.too_many, n - len(lost.rows)
+    rows = [
+        undefined(one, left, reason, variant=variant) for one in measures for variant in variants or ("",)
+    ]
+    return _Part(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
+
+
+def _headline(parts: dict[str, _Part]) -> Score:
+    n = sum(part.component.n for part in parts.values())
+    if not parts:
+        return undefined(HEADLINE, 0, "no usable comparison or rating")
+    for name, part in parts.items():
+        if part.whole is None:
+            return undefined(HEADLINE, n, f"{name}: {part.component.reason}")
+    whole = combine([part.whole for part in parts.values() if part.whole], f"mean over {' and '.join(parts)}")
+    score = whole.score(HEADLINE)
+    return Score(HEADLINE, score.value, n, score.ci_low, score.ci_high, method=whole.method)
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return values
+    centred = values - known.mean()
+    deviation = (known - known.mean()).std()
+    return centred / deviation if deviation > 1e-7 else np.where(np.isnan(values), np.nan, 0.0)
+
+
+def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

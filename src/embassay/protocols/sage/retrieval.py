@@ -1,0 +1,228 @@
+"""SAGE task 5: how much of nDCG@10 survives 18 perturbations of every document? (SAGE A.6)
+
+`augmented` (the default headline [A19]): the corpus holds every document and its perturbed copies (18, unless fewer are
+chosen), which are judged not relevant; the score is the share of the clean nDCG@10 that is kept. `replaced`: for each
+perturbation the corpus holds its versions alone; their shares and the harmonic mean of these, from the same scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ranked, Similarity
+from embassay.protocols.estimates import Estimate, Items, Statistic, estimate, undefined
+from embassay.protocols.groups import groups_of, words
+from embassay.protocols.lost import Lost
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.corpora import Corpora
+from embassay.protocols.sage.edits import RETRIEVAL_EDITS
+from embassay.protocols.sage.retrieved import K, gains_of, ideal_gains, merged, ndcg, rankings
+from embassay.records import Component, RetrievalSet, Skipped, TaskOutcome
+from embassay.search import merge
+
+HEADLINE = "retention"
+
+
+def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+    """Score one system on one retrieval dataset.
+
+    A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
+    a judged document left, of the means.
+    """
+    corpora, items = Corpora(data.corpus, context), Items()
+    over = _OverQueries(context, groups_of(data), corpora.edits)
+    # One deeper than the cut, to see whether its border is a tie.
+    ranked = _searched(system, data, corpora, K + 1, context)
+    documents, queries = _lost(system, data, corpora)
+    for lost in (documents, queries):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    if not (documents or queries):
+        return _scored(ranked, data, queries.mask, items, over)
+    clean = ndcg(gains_of(data), ranked[0].indices[:, :K], ideal_gains(data), context)
+    clean[queries.mask] = np.nan
+    whole = over.mean(clean)
+    rest, orphans = _remaining(data, documents)
+    if documents:
+        # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
+        deeper = _searched(system, data, corpora, K + 1 + len(documents.rows), context)
+        ranked = [_without(one, documents.rows) for one in deeper]
+    outcome = _scored(ranked, rest, queries.mask | orphans, items, over)
+    left_out = [*documents.skipped, *queries.skipped]
+    if orphans.any():
+        ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
+        left_out.append(Skipped("query whose relevant documents are all left out", len(ids), ids[:5]))
+    scores = (*outcome.scores, whole.score(f"ndcg@{K}", variant="original:all"))
+    return replace(outcome, scores=scores, skipped=tuple(left_out))
+
+
+def _searched(
+    system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: Context
+) -> list[Ranked]:
+    """The best k of every version of the corpus, each merged as its shards come in."""
+    search, queries = system.search_shards, data.queries.texts
+    # A system of another package may not know of machines to spread over.
+    spreads = "spread" in signature(search).parameters
+    found = search(queries, corpora, k, spread=context.spread) if spreads else search(queries, corpora, k)
+    shards = iter(found)
+    return [_merged(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)]
+
+
+def _merged(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
+    """The best k of a corpus from those of its shards; what there is of them at once is two."""
+    best: Ranked | None = None
+    for one, offset in zip(shards, offsets, strict=True):
+        best = one if best is None else merge([best, one], [0, offset], k)
+    assert best is not None  # a corpus of nothing is a shard too
+    return best
+
+
+def _lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
+    """Documents of which the system lost a version, and queries that it lost."""
+    documents = Lost(system, data.corpus.ids, "documents")
+    queries = Lost(system, data.queries.ids, "queries")
+    # Versions are made again only where there is something to look for.
+    for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
+        documents.see_texts(texts, corpora.offsets[place % corpora.shards])
+    queries.see_texts(data.queries.texts)
+    return documents, queries
+
+
+def _remaining(data: RetrievalSet, lost: Lost) -> tuple[RetrievalSet, NDArray[np.bool_]]:
+    """The data without judgements of lost documents, and the queries that have no relevant one left."""
+    gone = {data.corpus.ids[row] for row in lost.rows}
+    qrels = {
+        query: {doc: gain for doc, gain in judged.items() if doc not in gone}
+        for query, judged in data.qrels.items()
+    }
+    had, has = (
+        [any(gain > 0 for gain in judged[query].values()) for query in data.queries.ids]
+        for judged in (data.qrels, qrels)
+    )
+    return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
+
+
+def _without(ranked: Ranked, documents: Sequence[int]) -> Ranked:
+    """The ranking without these documents, K + 1 deep."""
+    out = np.isin(ranked.indices, documents)
+    rest = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
+    return merge([rest], [0], K + 1)
+
+
+@dataclass(frozen=True)
+class _OverQueries:
+    """Estimates over the queries, drawn by `groups` of those that share a relevant document."""
+
+    context: Context
+    groups: NDArray[np.int64] | None
+    edits: tuple[str, ...]
+
+    @property
+    def of_edits(self) -> str:
+        """Which edits a number rests on, where they are not all."""
+        return "" if self.edits == RETRIEVAL_EDITS else f"{len(self.edits)} of {len(RETRIEVAL_EDITS)} edits, "
+
+    def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
+        """`statistic` of the means of columns (queries, m)."""
+        method = prefix + words("queries", RetrievalSet, self.groups)
+        return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
+
+    def mean(self, values: NDArray[np.float64], prefix: str = "") -> Estimate:
+        """The mean of values (queries,)."""
+        return self.share(values[:, None], lambda means: means[..., 0], prefix)
+
+
+def _scored(
+    ranked: Sequence[Ranked], data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
+) -> TaskOutcome:
+    """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
+    context = over.context
+    gains = gains_of(data)
+    ideal = ideal_gains(data)
+    versions = np.stack([ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
+    shard, index, score = merged(ranked, K + 1, copies_first=context.options.ties == "worst")
+    augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
+    tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1).astype(np.float64)
+    versions[lost] = augmented[lost] = tied[lost] = np.nan
+
+    names = ("", *(f"replaced:{edit}" for edit in over.edits), "augmented")
+    columns = np.column_stack([versions, augmented])
+    for name, column in zip(names, columns.T, strict=True):
+        items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
+    found = rankings(
+        data,
+        over.edits,
+        gains,
+        "original",
+        np.zeros_like(ranked[0].indices),
+        ranked[0].indices,
+        ranked[0].scores,
+    )
+    copies = rankings(data, over.edits, gains, "augmented", shard, index, score)
+    counts = {"queries": len(data), "documents": len(data.corpus), "texts": len(ranked) * len(data.corpus)}
+    outcome = _outcome(columns, tied, items, over, counts)
+    return replace(outcome, rankings={name: found[name] + copies[name] for name in found})
+
+
+def retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of the clean nDCG kept, from the means of (perturbed, clean): (..., 2) -> (...); NaN if clean is 0."""
+    kept, clean = means[..., 0], means[..., 1]
+    return np.divide(kept, clean, out=np.full_like(clean, np.nan), where=clean > 0)
+
+
+def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Harmonic mean of the shares kept under each perturbation, from means of (perturbed ..., clean); 0 if one is 0."""
+    clean = means[..., -1:]
+    shares = np.divide(means[..., :-1], clean, out=np.full_like(means[..., :-1], np.nan), where=clean > 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(shares.shape[-1] / (1 / shares).sum(axis=-1))
+
+
+def _outcome(
+    columns: NDArray[np.float64],
+    tied: NDArray[np.float64],
+    items: Items,
+    over: _OverQueries,
+    counts: dict[str, int],
+) -> TaskOutcome:
+    clean, augmented = columns[:, [0]], columns[:, [-1]]
+    original = over.mean(columns[:, 0])
+    rows = [
+        original.score(f"ndcg@{K}", variant="original"),
+        over.mean(columns[:, -1], over.of_edits).score(f"ndcg@{K}", variant="augmented"),
+        over.mean(tied, over.of_edits).score("tie_share", variant="augmented"),
+    ]
+    if original.value == 0:
+        reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
+        headline = undefined(HEADLINE, len(columns), reason)
+        return TaskOutcome(
+            (headline, *rows),
+            {HEADLINE: Component(None, len(columns), reason=reason)},
+            items.columns,
+            counts=counts,
+        )
+    kept = {"augmented": over.share(np.column_stack([augmented, clean]), retention, over.of_edits)}
+    kept["replaced"] = over.share(
+        np.column_stack([columns[:, 1:-1], clean]),
+        harmonic_retention,
+        f"{over.of_edits}harmonic mean of {len(over.edits)} shares, ",
+    )
+    rows += [part.score(HEADLINE, variant=name) for name, part in kept.items()]
+    for i, edit in enumerate(over.edits, start=1):
+        one = over.share(np.column_stack([columns[:, i], clean]), retention)
+        rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
+    whole = _clipped(kept[over.context.options.retrieval_headline])
+    return TaskOutcome(
+        (whole.score(HEADLINE), *rows), {HEADLINE: whole.component()}, items.columns, counts=counts
+    )
+
+
+def _clipped(share: Estimate) -> Estimate:
+    """The headline is clipped to 1; the rows beside it are not."""
+    return replace(share, value=min(share.value, 1.0), replicates=np.minimum(share.replicates, 1.0))

@@ -1,0 +1,93 @@
+"""SAGE task 2: superficial noise > summary > meaning-changing edit? (SAGE section 2.2 and A.3, table 4)
+
+Three relations per document, each a strict comparison of similarities to the original; the score is the mean of the
+three shares [A13]. It saturates at 1/3 for systems that only see that noise keeps more of the text than a summary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.protocols.estimates import Items, estimate
+from embassay.protocols.lost import Lost
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.edits import EDITS, edited
+from embassay.records import Documents, Score, TaskOutcome
+from embassay.text import SEMANTIC, SUPERFICIAL
+
+HEADLINE = "robustness"
+RELATIONS = ("summary_over_semantic", "superficial_over_summary", "superficial_over_semantic")
+JOINT = "all_three"
+
+
+def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
+    """Score one system on one dataset's documents and their summaries; a document that lost a version is left out."""
+    if data.summaries is None:
+        raise ValueError("robustness needs summaries")
+    variants = {"original": tuple(data.texts), "summary": tuple(data.summaries)}
+    variants |= {name: tuple(edited(name, data, context)) for name in EDITS}
+    # One call, so that a batch-normalised metric compares all eight on one scale.
+    flat = system.pairs(variants["original"] * len(variants), sum(variants.values(), ()))
+    # Float noise (a cosine of 1.0000001) must not decide a strict comparison.
+    rounded = np.asarray(flat, dtype=np.float64).round(6).reshape(len(variants), len(data))
+    similarity = dict(zip(variants, rounded, strict=True))
+    items, lost = Items(), Lost(system, data.ids, "documents")
+    for name, texts in variants.items():
+        lost.see(similarity[name], data.texts, texts)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
+
+    holds = relations(similarity, extremes=context.options.robustness_edits == "all")
+    joint = holds.all(axis=1)
+    columns = np.column_stack(
+        [holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()]
+    ).astype(np.float64)
+    columns[lost.rows] = np.nan
+    names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
+    names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
+
+    for (measure, variant), column in zip(names, columns.T, strict=True):
+        items.add(data.ids, column, measure, variant)
+    not_shares = (HEADLINE, "similarity")
+    estimates = [
+        estimate(
+            columns[:, [i]], lambda means: means[..., 0], context, "documents", share=name not in not_shares
+        )
+        for i, (name, _) in enumerate(names)
+    ]
+    scores: list[Score] = [
+        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+    ]
+    return TaskOutcome(
+        tuple(scores),
+        {HEADLINE: estimates[0].component()},
+        items.columns,
+        lost.skipped,
+        counts={"documents": estimates[0].n, "pairs": len(flat)},
+    )
+
+
+def relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:
+    """The three relations per document, (n, 3), all strict: an unchanged text equals the original and beats nothing.
+
+    With `extremes` the least similar superficial and the most similar semantic edit count [A14], else the averages.
+    """
+    superficial = np.stack([similarity[name] for name in SUPERFICIAL])
+    semantic = np.stack([similarity[name] for name in SEMANTIC])
+    summary = similarity["summary"]
+    low = superficial.min(axis=0) if extremes else superficial.mean(axis=0)
+    high = semantic.max(axis=0) if extremes else semantic.mean(axis=0)
+    return np.stack([summary > high, low > summary, low > high], axis=1)
+
+
+def _per_edit(similarity: dict[str, NDArray[np.float64]]) -> list[NDArray[np.bool_]]:
+    """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
+    summary = similarity["summary"]
+    above = [similarity[name] > summary for name in SUPERFICIAL]
+    return above + [summary > similarity[name] for name in SEMANTIC]
+
+
+def _edit_measure(name: str) -> str:
+    return "above_summary" if name in SUPERFICIAL else "below_summary"

@@ -1,0 +1,141 @@
+"""SAGE task 3: does similarity fall on the expected curve as text is added or removed? (SAGE A.4, tables 5 and 6)
+
+The score is 1 - mean |similarity - expected|. It is not 0 for an insensitive metric: one that always answers 1
+scores 0.683. So the mean similarity per size, the share of documents whose similarity falls at every step, and the
+score after the best monotone rescaling stand beside it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.protocols.estimates import Estimate, Items, combine, estimate
+from embassay.protocols.lost import Lost
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.edits import INSERTED, INSERTIONS, POSITIONS, REMOVALS, REMOVED, edited
+from embassay.randomness import generator
+from embassay.records import Documents, Score, Skipped, TaskOutcome
+
+HEADLINE = "sensitivity"
+METHOD = "bootstrap over documents"
+
+
+class _Kind(NamedTuple):
+    name: str
+    variants: tuple[str, ...]
+    sizes: tuple[float, ...]
+
+
+KINDS = (
+    _Kind("insertion", INSERTIONS, INSERTED),
+    _Kind("removal", REMOVALS, REMOVED),
+)
+
+
+def expected(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:
+    """Expected similarity when a share `size` of the tokens is inserted or removed: 1/(1+p), or 1-p [A15]."""
+    p = np.asarray(size, dtype=np.float64)
+    return 1 - p if curve == "linear" else 1 / (1 + p)
+
+
+def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
+    """Score one system on one dataset's documents.
+
+    Those of under two tokens, and those that lost a version, are skipped and counted.
+    """
+    documents, skipped = _long_enough(data, context)
+    items, scores, wholes = Items(), [], []
+    lost = Lost(system, documents.ids, "documents")
+    found = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
+    for kind, similarity in found.items():
+        for variant, column in zip(kind.variants, similarity.T, strict=True):
+            items.add(documents.ids, column, "similarity", variant)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items, skipped)
+    for kind, similarity in found.items():
+        similarity[lost.rows] = np.nan
+        whole, rows = _score(kind, similarity, context)
+        wholes.append(whole)
+        scores += rows
+    both = combine(wholes, METHOD)
+    return TaskOutcome(
+        (both.score(HEADLINE), *scores),
+        {kind.name: whole.component() for kind, whole in zip(KINDS, wholes, strict=True)},
+        items.columns,
+        skipped=(*skipped, *lost.skipped),
+        counts={"documents": both.n, "pairs": 18 * len(documents)},
+    )
+
+
+def _similarity(
+    system: Similarity, kind: _Kind, documents: Documents, lost: Lost, context: Context
+) -> NDArray[np.float64]:
+    """Similarity of every document and its versions of one kind: (documents, variants)."""
+    columns = []
+    for variant in kind.variants:
+        texts = edited(variant, documents, context)
+        # A call per variant: for a batch-normalised metric one dataset and one setting are one batch [A3].
+        columns.append(system.pairs(documents.texts, texts).astype(np.float64))
+        lost.see(columns[-1], documents.texts, texts)
+    return np.stack(columns, axis=1)
+
+
+FALLS = 1
+"""Which of its columns is a share of the documents."""
+
+
+def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tuple[Estimate, list[Score]]:
+    """The score of one kind and its rows, from similarities (documents, variants)."""
+    target = np.repeat(expected(np.array(kind.sizes), context.options.curve), POSITIONS)
+    closeness = 1 - np.abs(similarity - target)
+    by_size = similarity.reshape(len(similarity), len(kind.sizes), POSITIONS).mean(axis=2)
+    falls = (np.diff(np.round(by_size, 6), axis=1) < 0).all(axis=1)
+    columns = np.column_stack([closeness.mean(axis=1), falls, closeness, similarity, by_size])
+    columns[np.isnan(similarity).any(axis=1)] = np.nan
+    names = [(HEADLINE, kind.name), ("falls_at_every_step", kind.name)]
+    names += [(HEADLINE, variant) for variant in kind.variants]
+    names += [("similarity", variant) for variant in kind.variants]
+    names += [("similarity", f"{kind.name}:p={size:g}") for size in kind.sizes]
+    estimates = [
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS)
+        for i in range(len(names))
+    ]
+    rows = [
+        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+    ]
+    if estimates[0].n >= 4:
+        close = 1 - np.abs(_calibrated(similarity, target, context) - target)
+        one = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
+        rows.append(one.score("sensitivity_calibrated", variant=kind.name))
+    return estimates[0], rows
+
+
+def _calibrated(
+    similarity: NDArray[np.float64], target: NDArray[np.float64], context: Context
+) -> NDArray[np.float64]:
+    """Similarities after the monotone map that fits the curve best, fitted on the other half of the documents."""
+    from sklearn.isotonic import IsotonicRegression
+
+    order = generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
+    order = order[~np.isnan(similarity[order, 0])]
+    halves = order[::2], order[1::2]
+    mapped = np.full_like(similarity, np.nan)
+    for fitted, held_out in (halves, halves[::-1]):
+        isotonic = IsotonicRegression(out_of_bounds="clip")
+        isotonic.fit(similarity[fitted].ravel(), np.tile(target, len(fitted)))
+        mapped[held_out] = isotonic.predict(similarity[held_out].ravel()).reshape(len(held_out), -1)
+    return mapped
+
+
+def _long_enough(data: Documents, context: Context) -> tuple[Documents, tuple[Skipped, ...]]:
+    keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]
+    if all(keep):
+        return data, ()
+    short = [data.ids[i] for i, kept in enumerate(keep) if not kept]
+    rows = [i for i, kept in enumerate(keep) if kept]
+    kept_documents = Documents(tuple(data.ids[i] for i in rows), tuple(data.texts[i] for i in rows))
+    return kept_documents, (Skipped("under two tokens", len(short), tuple(short[:5])),)

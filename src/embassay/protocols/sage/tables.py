@@ -1,0 +1,218 @@
+"""The paper's tables 1-6 and ours beside them, from the rows of a run. Values are exact; rounding is for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from embassay.contracts import Kind
+from embassay.protocols.sage.edits import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
+from embassay.protocols.sage.preference import CHOICES
+from embassay.protocols.sage.robustness import JOINT, RELATIONS
+from embassay.protocols.tables import csv_text
+from embassay.records import Result
+
+GROUPS: tuple[tuple[Kind, str], ...] = (
+    ("embedding", "Embedding models"),
+    ("classical", "Classical metrics"),
+    ("reference", "Reference rows, not ranked"),
+)
+TABLE_1 = (
+    ("Clustering", "clustering"),
+    ("Human Pref.", "preference"),
+    ("Robustness", "robustness"),
+    ("Sensitivity", "sensitivity"),
+    ("Retrieval", "retrieval"),
+    ("Overall", "overall"),
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of values: one row per system, grouped by kind; None where there is no value."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Kind, str, tuple[float | None, ...]], ...]
+
+    def as_csv(self) -> str:
+        """Full precision, empty where there is no value."""
+        return csv_text(
+            [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
+        )
+
+    def as_markdown(self) -> str:
+        """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
+        lines = [f"**{self.title}**", "", f"| Model/Metric | {' | '.join(self.columns)} |"]
+        lines.append("|---|" + "---:|" * len(self.columns))
+        for kind, heading in GROUPS:
+            of_kind = [(system, values) for row_kind, system, values in self.rows if row_kind == kind]
+            if of_kind:
+                lines.append(f"| *{heading}* |" + " |" * len(self.columns))
+            for system, values in of_kind:
+                cells = ("n/a" if value is None else f"{value:.3f}" for value in values)
+                lines.append(f"| {system.replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
+        return "\n".join(lines) + "\n"
+
+
+class _Rows:
+    """Rows of a run by what identifies them."""
+
+    def __init__(self, rows: Sequence[Result]) -> None:
+        self._values = {
+            (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value
+            for row in rows
+        }
+        self.axes = list(
+            dict.fromkeys(row.variant for row in rows if row.task == "preference" and row.measure == "score")
+        )
+        self.side_of_summary = {
+            row.variant: row.measure for row in rows if row.measure in ("above_summary", "below_summary")
+        }
+        # In the order of the run; a dict keeps each dataset once.
+        self._datasets: dict[tuple[str, str, str | None], dict[str, None]] = {}
+        for row in rows:
+            for variant in (None, row.variant) if row.dataset else ():
+                self._datasets.setdefault((row.task, row.measure, variant), {})[row.dataset] = None
+
+    def value(
+        self, system: str, task: str, measure: str, dataset: str = "", variant: str = ""
+    ) -> float | None:
+        return self._values.get((task, dataset, variant, "", system, measure))
+
+    def datasets(self, task: str, measure: str, variant: str | None = None) -> list[str]:
+        """Datasets with a row of the measure, in the order of the run."""
+        return list(self._datasets.get((task, measure, variant), ()))
+
+    def mean(self, system: str, task: str, measure: str, variant: str = "") -> float | None:
+        """Mean over the datasets that have the row; None if any of them has no value."""
+        names = self.datasets(task, measure, variant)
+        values = [self.value(system, task, measure, name, variant) for name in names]
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+Cell = Callable[[str], float | None]
+
+
+def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
+    """All tables that the rows can fill; `kinds` gives the systems in display order."""
+    look = _Rows(rows)
+    tasks = {row.task for row in rows}
+
+    def table(name: str, title: str, columns: Sequence[tuple[str, Cell]]) -> Table:
+        body = tuple(
+            (kind, system, tuple(cell(system) for _, cell in columns)) for system, kind in kinds.items()
+        )
+        return Table(name, title, tuple(heading for heading, _ in columns), body)
+
+    headlines = {
+        row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"
+    }
+    yield table(
+        "sage_table1",
+        "SAGE table 1: overall",
+        [(title, _headline(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
+    )
+    if "preference" in tasks:
+        yield from _preference(look, table)
+    if "robustness" in tasks:
+        yield from _robustness(look, table)
+    if "sensitivity" in tasks:
+        yield from _sensitivity(look, table)
+    if "clustering" in tasks:
+        names = look.datasets("clustering", "v_measure")
+        columns = [(name, _on(look, "clustering", "v_measure", name)) for name in names]
+        yield table("clustering_by_dataset", "V-measure by dataset", columns)
+    if "retrieval" in tasks:
+        yield from _retrieval(look, table)
+
+
+Make = Callable[[str, str, Sequence[tuple[str, Cell]]], Table]
+
+
+def _preference(look: _Rows, table: Make) -> Iterator[Table]:
+    if look.datasets("preference", "accuracy"):
+        columns = [(name.capitalize(), _mean(look, "preference", name)) for name in CHOICES]
+        yield table("sage_table2", "SAGE table 2: comparisons", columns)
+    if look.axes:
+        columns = [(axis.capitalize(), _mean(look, "preference", "score", axis)) for axis in look.axes]
+        yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
+
+
+def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
+    names = look.datasets("robustness", "robustness")
+    yield table(
+        "sage_table4",
+        "SAGE table 4: robustness",
+        [(name, _on(look, "robustness", "robustness", name)) for name in names],
+    )
+    shares = [(name, _mean(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
+    yield table("robustness_shares", "Share of documents for which each relation holds", shares)
+    edits = ("original", *EDITS, "summary")
+    yield table(
+        "robustness_by_edit",
+        "Mean similarity to the original, by edit",
+        [(name, _mean(look, "robustness", "similarity", name)) for name in edits],
+    )
+    measure_of = look.side_of_summary
+    columns = [
+        (f"{edit} {measure_of[edit].replace('_', ' ')}", _mean(look, "robustness", measure_of[edit], edit))
+        for edit in EDITS
+        if edit in measure_of
+    ]
+    yield table(
+        "robustness_against_summary", "Share of documents with the edit on its side of the summary", columns
+    )
+
+
+def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
+    for number, kind in ((5, "insertion"), (6, "removal")):
+        names = look.datasets("sensitivity", "sensitivity", kind)
+        yield table(
+            f"sage_table{number}",
+            f"SAGE table {number}: sensitivity to {kind}",
+            [(name, _on(look, "sensitivity", "sensitivity", name, kind)) for name in names],
+        )
+    variants = (*INSERTIONS, *REMOVALS)
+    for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
+        columns = [(variant, _mean(look, "sensitivity", measure, variant)) for variant in variants]
+        yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
+    extra = [
+        (f"{kind}: {measure.replace('_', ' ')}", _mean(look, "sensitivity", measure, kind))
+        for measure in ("falls_at_every_step", "sensitivity_calibrated")
+        for kind in ("insertion", "removal")
+    ]
+    yield table(
+        "sensitivity_monotone", "Falls at every step, and score after the best monotone rescaling", extra
+    )
+
+
+def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
+    names = look.datasets("retrieval", "retention")
+    for variant, title in (
+        ("augmented", "augmented corpus"),
+        ("replaced", "replaced corpora, harmonic mean"),
+    ):
+        columns = [(name, _on(look, "retrieval", "retention", name, variant)) for name in names]
+        yield table(f"retrieval_{variant}", f"Share of nDCG@10 kept: {title}", columns)
+    yield table(
+        "retrieval_ndcg",
+        "nDCG@10 on the clean corpus",
+        [(name, _on(look, "retrieval", "ndcg@10", name, "original")) for name in names],
+    )
+    columns = [(edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in RETRIEVAL_EDITS]
+    yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
+
+
+def _headline(look: _Rows, task: str, measure: str) -> Cell:
+    return lambda system: look.value(system, task, measure)
+
+
+def _on(look: _Rows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
+    return lambda system: look.value(system, task, measure, dataset, variant)
+
+
+def _mean(look: _Rows, task: str, measure: str, variant: str = "") -> Cell:
+    return lambda system: look.mean(system, task, measure, variant)

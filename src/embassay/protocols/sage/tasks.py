@@ -1,0 +1,143 @@
+"""The five SAGE tasks: what each needs, how it is evaluated and what its headline is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from embassay.contracts import Similarity
+from embassay.records import Loaded, TaskOutcome
+from embassay.registry import Registry
+
+if TYPE_CHECKING:
+    from embassay.data import Dataset
+    from embassay.protocols.sage.context import Context
+
+Evaluate = Callable[[Similarity, Any, "Context"], TaskOutcome]
+Fields = dict[str, tuple[Sequence[str], Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task. A dataset joins when it has all columns of at least one of the `shapes`.
+
+    `texts_per_item` is how many texts a system sees for one item, for plans and progress; `fields` are the texts
+    kept beside the items, as field name -> (ids, texts).
+    """
+
+    name: str
+    title: str
+    shapes: tuple[str, ...]
+    headline: str
+    texts_per_item: int
+    evaluate: Evaluate
+    load: Callable[[Dataset, int | None, int], Loaded[Any]]
+    fields: Callable[[Any], Fields]
+    size: Callable[[Any], int] = len
+
+
+def preference() -> Task:
+    """Does similarity follow human choices and ratings?"""
+    from embassay.protocols.sage.preference import HEADLINE, Preferences, evaluate
+
+    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+        halves = [
+            dataset.load(shape, limit=limit, seed=seed) if not dataset.missing(shape) else None
+            for shape in ("comparisons", "ratings")
+        ]
+        present = [half for half in halves if half is not None]
+        data = Preferences(*(half.data if half else None for half in halves))
+        return replace(
+            present[0],
+            data=data,
+            skipped=tuple(skip for half in present for skip in half.skipped),
+            warnings=tuple(dict.fromkeys(warning for half in present for warning in half.warnings)),
+        )
+
+    def fields(data: Preferences) -> Fields:
+        kept: Fields = {}
+        if data.comparisons is not None:
+            rows = data.comparisons
+            kept |= {
+                "source": (rows.ids, rows.sources),
+                "first": (rows.ids, rows.first),
+                "second": (rows.ids, rows.second),
+            }
+        if data.ratings is not None:
+            rated = data.ratings
+            ids, sources = kept.get("source", ((), ()))
+            kept |= {
+                "source": ((*ids, *rated.ids), (*sources, *rated.sources)),
+                "summary": (rated.ids, rated.summaries),
+            }
+        return kept
+
+    def size(data: Preferences) -> int:
+        return len(data.comparisons or ()) + len(data.ratings or ())
+
+    return Task(
+        "preference",
+        "Human preference",
+        ("comparisons", "ratings"),
+        HEADLINE,
+        2,
+        evaluate,
+        load,
+        fields,
+        size,
+    )
+
+
+def robustness() -> Task:
+    """Superficial noise over summary over meaning-changing edit?"""
+    from embassay.protocols.sage.robustness import HEADLINE, evaluate
+
+    return Task(
+        "robustness", "Transformation robustness", ("summarised",), HEADLINE, 8, evaluate, _loader("summarised"),
+        lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)},
+    )  # fmt: skip
+
+
+def sensitivity() -> Task:
+    """Does similarity fall on the expected curve as text is added or removed?"""
+    from embassay.protocols.sage.sensitivity import HEADLINE, evaluate
+
+    return Task(
+        "sensitivity", "Information sensitivity", ("documents",), HEADLINE, 19, evaluate, _loader("documents"),
+        lambda data: {"text": (data.ids, data.texts)},
+    )  # fmt: skip
+
+
+def clustering() -> Task:
+    """V-measure of complete-linkage clusters."""
+    from embassay.protocols.sage.clustering import HEADLINE, evaluate
+
+    return Task(
+        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate, _loader("labelled"),
+        lambda data: {"text": (data.ids, data.texts), "label": (data.ids, data.labels), "set": (data.ids, data.sets)},
+    )  # fmt: skip
+
+
+def retrieval() -> Task:
+    """How much of nDCG@10 survives 18 perturbations of every document?"""
+    from embassay.protocols.sage.retrieval import HEADLINE, evaluate
+
+    return Task(
+        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate, _loader("retrieval"),
+        lambda data: {
+            "query": (data.queries.ids, data.queries.texts),
+            "document": (data.corpus.ids, data.corpus.texts),
+        },
+        lambda data: len(data.corpus),
+    )  # fmt: skip
+
+
+def _loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
+    return lambda dataset, limit, seed: dataset.load(shape, limit=limit, seed=seed)
+
+
+TASKS: Registry[Task] = Registry("task")
+for _factory in (preference, robustness, sensitivity, clustering, retrieval):
+    TASKS.register(_factory.__name__)(_factory)
+TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")

@@ -1,0 +1,290 @@
+"""One generic registry: a name to a factory, found lazily, with near names suggested for a wrong one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass, replace
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
+
+from embassay.errors import EmbassayError, UsageError
+from embassay.spec import QUERY, Spec, Style, Value, format_value
+
+T = TypeVar("T")
+C = TypeVar("C")
+Factory = Callable[..., T]
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """One registered thing: how to make it, and what `embassay list` says of it."""
+
+    name: str
+    factory: Factory[T] | str
+    summary: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    package: str = ""
+    """The package whose entry point it is; empty for what is registered by code."""
+
+    @property
+    def module(self) -> str:
+        """Where the factory is defined."""
+        if isinstance(self.factory, str):
+            return self.factory.partition(":")[0]
+        return str(getattr(self.factory, "__module__", ""))
+
+    def load(self) -> Factory[T]:
+        """The factory itself; a lazy `"module:attribute"` is imported now. UsageError for one of another package
+        that cannot be."""
+        if not isinstance(self.factory, str):
+            return self.factory
+        module, _, attribute = self.factory.partition(":")
+        with self.blamed("loading it"):
+            made = getattr(import_module(module), attribute)
+            if not callable(made):
+                raise TypeError(
+                    f"{self.factory} is no class or function, but of the type {type(made).__name__}"
+                )
+            inspect.signature(made)  # a few built-in types have none, and parameters could not be checked
+        return made  # type: ignore[no-any-return]
+
+    @contextmanager
+    def blamed(self, doing: str) -> Iterator[None]:
+        """Tell what goes wrong inside in one line that names the package, if it is another's."""
+        try:
+            yield
+        except EmbassayError:
+            raise
+        except Exception as error:
+            if not self.package:
+                raise
+            raise UsageError(
+                f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
+                f"{type(error).__name__}: {error}.",
+                mend=f"Mend or uninstall {self.package!r}; with --debug, the traceback is shown.",
+            ) from error
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing. Other packages join through an entry-point group, by default `embassay.<plural>`."""
+
+    def __init__(
+        self, kind: str, style: Style = QUERY, makes: Iterable[Iterable[str]] = (), *, group: str = ""
+    ) -> None:
+        """`makes` are the attributes of what factories make, in one or more variants."""
+        self.kind, self.plural = kind, f"{kind}es" if kind.endswith("x") else f"{kind}s"
+        self.group = group or f"embassay.{self.plural}"
+        self.style = style
+        self.makes = tuple(map(tuple, makes))
+        self._entries: dict[str, Entry[T]] = {}
+        self._plugins_loaded = False
+
+    def add(self, name: str, factory: Factory[T] | str, summary: str = "", **facts: str) -> None:
+        """Register `factory` (or a lazy `"module:attribute"`) under `name`; a taken name is an error.
+
+        What an entry point has named may be registered once more by its own module, with more to say of it.
+        """
+        entry = Entry(name, factory, summary, tuple(facts.items()))
+        if name in self._entries and not _same(self._entries[name], entry):
+            raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
+        package = self._entries[name].package if name in self._entries else ""
+        self._entries[name] = replace(entry, package=package)
+
+    def register(self, name: str, summary: str = "", **facts: str) -> Callable[[Factory[T]], Factory[T]]:
+        """`add` as a decorator; the summary defaults to the factory's first docstring line."""
+
+        def decorate(factory: Factory[T]) -> Factory[T]:
+            first_line = (inspect.getdoc(factory) or "").partition("\n")[0]
+            self.add(name, factory, summary or first_line, **facts)
+            return factory
+
+        return decorate
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        self._load_plugins()
+        return iter(self._entries.values())
+
+    def __contains__(self, name: str) -> bool:
+        if name not in self._entries:
+            self._load_plugins()
+        return name in self._entries
+
+    def get(self, name: str) -> Entry[T]:
+        """The entry called `name`; UsageError with the nearest known names otherwise."""
+        if name not in self:
+            known = {one.lower(): one for one in self._entries}
+            near = [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
+            hint = f"Did you mean {' or '.join(near)}? " if near else ""
+            raise UsageError(
+                f"There is no {self.kind} called {name!r}.",
+                mend=f"{hint}`embassay list {self.plural}` shows all.",
+            )
+        return self._entries[name]
+
+    def parse(self, text: str) -> Spec:
+        """The spec of `text`, its name checked against the registry."""
+        spec = self.style.parse(text)
+        self.get(spec.name)
+        return spec
+
+    def format(self, spec: Spec) -> str:
+        """The canonical text of `spec`; `parse(format(spec)) == spec`."""
+        return self.style.format(spec)
+
+    def split(self, spec: Spec, common: Callable[..., C]) -> tuple[Spec, C]:
+        """`spec` without the parameters of `common`, and what `common` makes of them.
+
+        For parameters that everything of a kind can be given; one that the factory has itself stays with it.
+        """
+        own = inspect.signature(self._load(spec.name)).parameters
+        known = inspect.signature(common, eval_str=True).parameters
+        taken = {key: value for key, value in spec.params.items() if key in known and key not in own}
+        rest = {key: value for key, value in spec.params.items() if key not in taken}
+        converted = {
+            key: _convert(self.kind, spec.name, key, value, known[key].annotation)
+            for key, value in taken.items()
+        }
+        return replace(spec, params=rest), common(**converted)
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """What a spec string of `name` may set."""
+        return tuple(_parameters(self._load(name))[0])
+
+    def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
+        """Make the thing that `spec` names.
+
+        The factory gets the spec's target and cutoff if it takes them ("" and None where the spec has none
+        and the factory no default), its parameters converted to the types of the factory's signature (as they
+        are where only its `**parameters` take them), and of `context` what it asks for by name. A parameter
+        whose default is a dataclass gets that with the fields that are given. `also` are parameters that the
+        caller sees to; they are named beside the factory's where one is wrong.
+        """
+        spec = self.parse(spec) if isinstance(spec, str) else spec
+        factory = self._load(spec.name)
+        known, records = _parameters(factory)
+        arguments = self._head(spec, known) | {key: value for key, value in context.items() if key in known}
+        passes_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+        for key, value in spec.params.items():
+            if passes_on and key not in known:
+                arguments[key] = value
+                continue
+            if key in ("target", "cutoff") or key not in known:
+                settable = [*(name for name in known if name not in ("target", "cutoff", *context)), *also]
+                near = get_close_matches(key, settable, n=1, cutoff=0.7)
+                raise UsageError(
+                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
+                    mend=(f"Did you mean {near[0]}? " if near else "")
+                    + f"It takes {', '.join(settable) or 'none'}.",
+                )
+            arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
+        for name, record in records.items():
+            fields = [key for key in inspect.signature(type(record)).parameters if key in arguments]
+            arguments[name] = replace(record, **{key: arguments.pop(key) for key in fields})
+        entry = self._entries[spec.name]
+        with entry.blamed("making it"):
+            made = factory(**arguments)
+        self._check(entry, made)
+        return made
+
+    def _load(self, name: str) -> Factory[T]:
+        """The factory called `name`: where its module registers it itself when it is imported, that one."""
+        entry = self.get(name)
+        factory = entry.load()
+        registered = self._entries[name]
+        return factory if registered is entry else registered.load()
+
+    def _check(self, entry: Entry[T], made: T) -> None:
+        """UsageError if `made` lacks what a thing of this kind has."""
+        lacking = [[one for one in names if not hasattr(made, one)] for names in self.makes]
+        if lacking and all(lacking):
+            article = "An" if self.kind[0] in "aeiou" else "A"
+            whose = f"The package {entry.package!r}" if entry.package else f"The factory of {entry.name!r}"
+            raise UsageError(
+                f"{whose} makes the {self.kind} {entry.name!r} of the type {type(made).__name__}, which has no "
+                f"{min(lacking, key=len)[0]}.",
+                mend=f"{article} {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
+            )
+
+    def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+        head: dict[str, Any] = {}
+        for key, sign, value in (("target", ":", spec.target), ("cutoff", "@", spec.cutoff)):
+            given = value not in ("", None)
+            if given and key not in known:
+                raise UsageError(
+                    f"The {self.kind} {spec.name!r} takes nothing after {sign!r}, found {value!r}.",
+                    mend=f"Write {spec.name!r}.",
+                )
+            if given or (key in known and known[key].default is inspect.Parameter.empty):
+                head[key] = value
+        return head
+
+    def _load_plugins(self) -> None:
+        if self._plugins_loaded:
+            return
+        self._plugins_loaded = True
+        for point in entry_points(group=self.group):
+            package = point.dist.name if point.dist else "?"
+            entry: Entry[T] = Entry(point.name, point.value, f"from the package {package}", package=package)
+            taken = self._entries.get(point.name)
+            if taken is not None and not _same(taken, entry):
+                raise UsageError(
+                    f"The package {package!r} brings the {self.kind} {point.name!r}, a name that is taken"
+                    + (f" by the package {taken.package!r}." if taken.package else "."),
+                    mend=f"Uninstall {package!r}, or ask its authors for another name.",
+                )
+            self._entries[point.name] = replace(taken, package=package) if taken else entry
+
+
+def _same(one: Entry[T], other: Entry[T]) -> bool:
+    """Whether one is an entry point and the other the same thing: equal names of one module."""
+    return bool(one.package or other.package) and one.module == other.module
+
+
+def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
+    """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
+    known: dict[str, inspect.Parameter] = {}
+    records: dict[str, Any] = {}
+    for name, parameter in inspect.signature(factory, eval_str=True).parameters.items():
+        if is_dataclass(parameter.default) and not isinstance(parameter.default, type):
+            records[name] = parameter.default
+            known |= inspect.signature(type(parameter.default), eval_str=True).parameters
+        else:
+            known[name] = parameter
+    return known, records
+
+
+def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+    """`value` as the annotated type; int widens to float, int and bool to str, anything else is an error."""
+    if get_origin(annotation) is Literal:
+        return _choice(kind, name, key, value, get_args(annotation))
+    accepted = getattr(annotation, "__args__", (annotation,))
+    if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
+        return value
+    if type(value) in accepted:
+        return value
+    if float in accepted and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if str in accepted and isinstance(value, int):
+        return format_value(value)
+    wanted = " or ".join(t.__name__ for t in accepted if t is not type(None))
+    # A float is no string: `1.10` would come back as `1.1`.
+    mend = f"Put it in quotes: {key}='...'." if str in accepted else ""
+    raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.", mend=mend)
+
+
+def _choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
+    # By text, so that a choice spelled like a literal (`none`, `1`) can be a string.
+    choices = {_text(one): one for one in allowed}
+    if _text(value) not in choices:
+        raise UsageError(
+            f"The {kind} {name!r} has no {key} {_text(value)!r}.", mend=f"Use one of {', '.join(choices)}."
+        )
+    return choices[_text(value)]
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else format_value(value)

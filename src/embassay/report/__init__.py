@@ -1,0 +1,41 @@
+"""What runs say, for people: one HTML file (`write_report`) and the terminal (`terminal.render_run`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+__all__ = ["write_report"]
+
+Tell = Callable[[str], None]
+
+
+def _quiet(_: str) -> None:
+    """Nobody listens."""
+
+
+def write_report(run: Path | Sequence[Path], *, out: Path | None = None, tell: Tell = _quiet) -> Path:
+    """Write one report of a run folder, or of several, as one self-contained HTML file and return its path.
+
+    A folder without a run of its own stands for all the runs in it, at any depth. `out` defaults to `report.html` in
+    the folder; of several folders, in the one that holds them all. Unfinished runs give a report of what is there.
+    `tell` gets a line per folder that is left out: one that cannot be read beside others that can, or that holds the
+    same results as another. Raises DataError when a folder holds no run, or one of another schema.
+    """
+    from embassay.report.gathered import read_runs
+    from embassay.report.html import write
+
+    folders = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
+    runs = read_runs(folders)
+    for one in runs[0].left:
+        tell(f"Left out: {one.path} ({one.reason}).")
+    return write(runs, Path(out) if out is not None else _place(folders) / "report.html")
+
+
+def _place(folders: Sequence[Path]) -> Path:
+    """The folder itself, or the one that several lie in."""
+    import os
+
+    if len(folders) == 1:
+        return folders[0]
+    return Path(os.path.commonpath([folder.absolute() for folder in folders]))

@@ -1,0 +1,176 @@
+"""A system beside people on the same items, pair by pair, from a HUME run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from embassay.protocols import numbers
+from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
+from embassay.report.cards.findings import Finding, finding
+from embassay.report.gathered import Run
+from embassay.report.hume.words import (
+    POINTS,
+    agreed,
+    answerers,
+    interval,
+    named,
+    pair_names,
+    percent,
+    points,
+    scored,
+)
+from embassay.report.sources import summary_of
+from embassay.report.verdict import listed, plain
+
+MOST = 30
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """A pair: people and the system on its items. `difference` is system less people on the same items, `among` its
+    place among the annotators, `ceiling` what one annotator scores against the others."""
+
+    name: str
+    family: str
+    human: str
+    system: str
+    share: str
+    difference: str
+    among: str
+    ceiling: str
+    agreement: str
+
+
+@dataclass(frozen=True)
+class AgainstPeople:
+    """What one HUME run says: a sentence on all pairs, one per family, and the pairs. `who` answered."""
+
+    run: str
+    page: str
+    who: str
+    sentences: tuple[str, ...]
+    lines: tuple[PairLine, ...]
+    more: int
+
+
+Found = Sequence[tuple[PairRecord, SystemScore]]
+
+
+def against_people(run: Run, system: str) -> AgainstPeople | None:
+    """Where a system stands beside people; None where the run does not have it."""
+    summary = summary_of(run)
+    found = [] if summary is None else _scored(summary, system)
+    if summary is None or not found:
+        return None
+    who = answerers(summary)
+    sentences = (*_places(summary, system, who), *_sides(found, who), *_families(found, who))
+    lines = tuple(_line(pair, score) for pair, score in found[:MOST])
+    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(found) - MOST))
+
+
+def good(run: Run, system: str) -> Iterator[Finding]:
+    """The pairs on which it lies above the interval of people, with what is known of their agreement."""
+    yield from _found(run, system, above=True)
+
+
+def bad(run: Run, system: str) -> Iterator[Finding]:
+    """The pairs on which it lies below the interval of people."""
+    yield from _found(run, system, above=False)
+
+
+def _found(run: Run, system: str, *, above: bool) -> Iterator[Finding]:
+    summary = summary_of(run)
+    if summary is None:
+        return
+    sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
+    own = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
+    if not own:
+        return
+    pair, score = max(own, key=lambda one: abs(_gap(*one)))
+    where = "above" if above else "below"
+    clause = f"is {where} {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
+    clause += f", most on {pair.name}: {points(score.score)} beside {scored(pair.human)}"
+    clause += f", agreement {agreed(pair)}" if above else ""
+    yield finding(run, clause, weight=3, place="hume-pairs")
+
+
+def _scored(summary: Summary, system: str) -> Found:
+    return [
+        (pair, one)
+        for pair in summary.pairs
+        for one in (*pair.models, *pair.llms)
+        if one.system == system and one.score.value is not None and pair.human.value is not None
+    ]
+
+
+def _gap(pair: PairRecord, score: SystemScore) -> float:
+    return (score.score.value or 0.0) - (pair.human.value or 0.0)
+
+
+def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
+    own = next((one for one in summary.places if one.system == system), None)
+    human = next((one for one in summary.places if one.kind == "human"), None)
+    if own is None or own.mean.value is None or human is None or human.mean.value is None:
+        return
+    pairs = numbers.counted(len(summary.pairs), "pair")
+    if own.rank is None or human.rank is None:
+        yield f"Mean over its pairs {points(own.mean)}; it has no place ({own.mean.reason or 'a pair is missing'})."
+        return
+    ranked = sum(one.rank is not None for one in summary.places)
+    yield (
+        f"By the mean over {pairs} {points(own.mean)}, place {own.rank} of {ranked}; {who} {points(human.mean)}, place "
+        f"{human.rank}. Places by a mean are no test."
+    )
+
+
+def _sides(found: Found, who: str) -> Iterator[str]:
+    known = [(pair, score) for pair, score in found if score.outside is not None]
+    above = [pair for pair, score in known if score.outside and _gap(pair, score) > 0]
+    below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
+    of = numbers.counted(len(known), "pair")
+    if not known:
+        yield f"No interval for {who}: it cannot be set against them."
+        return
+    said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
+    said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
+    inside = len(known) - len(above) - len(below)
+    said += [f"inside on {inside}"] if inside else []
+    yield f"Of {of}: {plain(listed(said))}."
+
+
+def _with_agreement(pairs: Sequence[PairRecord]) -> str:
+    """The pairs by name with the word for their agreement: no model is above people without it."""
+    named_pairs = [f"{pair.name}, agreement {agreed(pair)}" for pair in pairs[:3]]
+    return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
+
+
+def _families(found: Found, who: str) -> Iterator[str]:
+    families = list(dict.fromkeys(pair.family for pair, _ in found))
+    if len(families) < 2:
+        return
+    parts = []
+    for family in families:
+        own = [(pair, score) for pair, score in found if pair.family == family]
+        of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
+        of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
+        parts.append(f"{named(family)} {POINTS.text(of_system)} beside {POINTS.text(of_people)}")
+    yield f"Means over pairs, it beside {who}: {plain(listed(parts))}."
+
+
+def _line(pair: PairRecord, score: SystemScore) -> PairLine:
+    difference = score.difference
+    return PairLine(
+        name=pair.name, family=named(pair.family), human=scored(pair.human), system=points(score.score),
+        share=percent(score.percent_of_human), difference=_difference(difference),
+        among="" if score.among_people is None else numbers.percent(score.among_people),
+        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else points(pair.ceiling),
+        agreement=agreed(pair),
+    )  # fmt: skip
+
+
+def _difference(bar: Bar | None) -> str:
+    if bar is None or bar.value is None:
+        return ""
+    ends = interval(bar)
+    return POINTS.change(bar.value) + (f" ({ends})" if ends else "")

@@ -1,0 +1,194 @@
+"""What can be looked at item by item: for each task its measures, and where their values are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.parquet import read_parquet
+from embassay.report.record import Record, System
+from embassay.report.sage.curves import expected, is_linear
+from embassay.report.sage.page import EDIT_WORDS, POSITIONS, SEMANTIC, SIZES, SUPERFICIAL
+from embassay.runs.folder import RunFolder
+
+Values = NDArray[np.float64]
+POSITION_WORDS = {"0": "at the start", "0.5": "in the middle", "1": "at the end"}
+SPANS = tuple(
+    (f"{kind}:p={p},q={q}", kind, float(p), q) for kind in SIZES for p in SIZES[kind] for q in POSITIONS
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A value per item. `key` is its (measure, variant) in the items files; `edit` the edit it belongs to."""
+
+    key: tuple[str, str]
+    title: str
+    edit: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of item: comparisons and ratings of a task are two. `noun` counts them."""
+
+    name: str
+    task: str
+    title: str
+    noun: str
+    measures: tuple[Measure, ...]
+
+
+def edit_words(edit: str) -> str:
+    """An edit in words.
+
+    >>> edit_words("negate"), edit_words("removal:p=0.15,q=0.5")
+    ('negated', '15% removed in the middle')
+    """
+    span = next((one for one in SPANS if one[0] == edit), None)
+    if span is None:
+        return EDIT_WORDS.get(edit, edit)
+    _, kind, size, position = span
+    done = "inserted" if kind == "insertion" else "removed"
+    return f"{100 * size:.0f}% {done} {POSITION_WORDS[position]}"
+
+
+def _similarities(edits: tuple[str, ...]) -> tuple[Measure, ...]:
+    return tuple(Measure(("similarity", edit), f"similarity, {edit_words(edit)}", edit) for edit in edits)
+
+
+REPLACED = (*SUPERFICIAL, *SEMANTIC, *(one[0] for one in SPANS if one[2] < 0.9))
+KINDS = (
+    Kind("comparisons", "preference", "Preference: comparisons", "comparison", (
+        Measure(("correct", ""), "follows the human choice"),
+        Measure(("similarity", "first"), "similarity of summary 1"),
+        Measure(("similarity", "second"), "similarity of summary 2"),
+    )),
+    Kind("ratings", "preference", "Preference: ratings", "rated summary", (
+        Measure(("similarity", "rating"), "similarity of source and summary"),
+    )),
+    Kind("robustness", "robustness", "Robustness", "document", (
+        Measure(("robustness", ""), "robustness"),
+        *_similarities(("summary", *SUPERFICIAL, *SEMANTIC)),
+    )),
+    Kind("sensitivity", "sensitivity", "Sensitivity", "document", (
+        Measure(("sensitivity", ""), "sensitivity"),
+        *_similarities(tuple(one[0] for one in SPANS)),
+    )),
+    Kind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
+    Kind("retrieval", "retrieval", "Retrieval", "query", (
+        Measure(("ndcg@10", "augmented"), "nDCG@10, with all copies"),
+        Measure(("ndcg@10", "original"), "nDCG@10, clean corpus"),
+        *(Measure(("ndcg@10", f"replaced:{edit}"), f"nDCG@10, {edit_words(edit)}", edit)
+          for edit in REPLACED),
+    )),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Group:
+    """The items of one kind on one dataset: ids, and values (measures, systems, items), NaN where missing."""
+
+    kind: Kind
+    dataset: str
+    lang: str
+    ids: tuple[str, ...]
+    systems: tuple[System, ...]
+    measures: tuple[Measure, ...]
+    values: Values
+
+    @cached_property
+    def means(self) -> Values:
+        """The mean over systems of each measure and item, (measures, items); NaN where none has a value."""
+        known = np.isfinite(self.values)
+        total = np.where(known, self.values, 0.0).sum(axis=1)
+        counts = known.sum(axis=1)
+        return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
+
+
+def read_groups(record: Record) -> tuple[Group, ...]:
+    """Every kind of item on every dataset that a ranked system has values for."""
+    if record.kind == "pteb":
+        from embassay.report.items.reworded import pteb_groups
+
+        return pteb_groups(record)
+    if record.kind in ("score", "names", "noise", "hume"):
+        from embassay.report.items.measured import measured_groups
+
+        return tuple(measured_groups(record))
+    if record.kind != "sage":
+        return ()
+    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    found = (
+        read_values(record, kind, dataset, langs.get(dataset, ""))
+        for kind in KINDS
+        for dataset in record.datasets(kind.task)
+    )
+    return tuple(group for group in found if group is not None)
+
+
+Columns = dict[tuple[str, str], tuple[list[str], Values]]
+
+
+def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
+    """The values of a kind of item on a dataset; None where no system has any of its measures."""
+    folder = RunFolder(record.path)
+    offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
+    if kind.name == "sensitivity":
+        for _, read in offered:
+            _add_sensitivity(read or {}, linear=is_linear(record))
+    systems = tuple(system for system, read in offered if read is not None)
+    columns = [read for _, read in offered if read is not None]
+    measures = tuple(one for one in kind.measures if any(one.key in read for read in columns))
+    if not measures:
+        return None
+    ids = next(read[measures[0].key][0] for read in columns if measures[0].key in read)
+    place = {identifier: i for i, identifier in enumerate(ids)}
+    values = np.full((len(measures), len(columns), len(ids)), np.nan)
+    for s, read in enumerate(columns):
+        for m, measure in enumerate(measures):
+            if measure.key in read:
+                values[m, s] = _aligned(*read[measure.key], ids, place)
+    return Group(kind, dataset, lang, tuple(ids), systems, measures, values)
+
+
+def _aligned(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
+    """The column in the order of `ids`; systems usually share that order."""
+    if names == ids:
+        return column
+    values = np.full(len(ids), np.nan)
+    for name, value in zip(names, column, strict=True):
+        if name in place:
+            values[place[name]] = value
+    return values
+
+
+def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Columns | None:
+    """The values of a system by measure and variant; None where it has no items on the dataset."""
+    import polars as pl
+
+    path = folder.items_path(kind.task, dataset, system.name)
+    if not path.exists():
+        return None
+    frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
+    frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
+    parts = frame.group_by("measure", "variant", maintain_order=True).agg("item_id", "value")
+    found: Columns = {
+        (measure, variant): (ids.to_list(), values.to_numpy())
+        for measure, variant, ids, values in zip(*parts.get_columns(), strict=True)
+    }
+    return found
+
+
+def _add_sensitivity(found: Columns, *, linear: bool) -> None:
+    """A document's own score: 1 - the mean distance from the expected curve over its variants."""
+    spans = [one for one in SPANS if ("similarity", one[0]) in found]
+    if not spans:
+        return
+    names = found["similarity", spans[0][0]][0]
+    close = [
+        1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
+    ]
+    found["sensitivity", ""] = (names, np.mean(close, axis=0))

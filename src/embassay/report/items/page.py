@@ -1,0 +1,181 @@
+"""The data of the explorer, one block of JSON, and the worst items as a table for readers without script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols import numbers
+from embassay.report.board import Board
+from embassay.report.gathered import Run
+from embassay.report.items.choice import LEAST, SHARED, SHORTEST, kept, rooms
+from embassay.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
+from embassay.report.items.parts import PARTS, Source
+from embassay.report.items.texts import Excerpts, Judged, shortened
+from embassay.report.record import Record
+from embassay.runs.folder import RunFolder
+
+SCALE = 10_000
+EXCERPT = 60
+FEW_MEASURES = 1
+"""Of every group in the table of worst items, in a report of several runs."""
+FIRST_FIELDS = ("query", "text", "test", "summary", "first", "source")
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The item on which the systems do worst by one measure: the mean of their values there."""
+
+    group: int
+    measure: int
+    title: str
+    measure_title: str
+    item: str
+    mean: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """The content of the page: what is left out, the worst items, and the data of the explorer."""
+
+    facts: tuple[str, ...]
+    left_out: tuple[str, ...]
+    worst: tuple[Worst, ...]
+    data: dict[str, Any]
+
+
+def item_page(record: Record, board: Board) -> ItemPage | None:
+    """The page of a record; None when the run kept no items."""
+    return items_of((Run(record, board),))
+
+
+def items_of(runs: Sequence[Run]) -> ItemPage | None:
+    """The page of all runs; None when none kept items."""
+    found = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
+    if not found:
+        return None
+    groups = [group for _, group in found]
+    seed = runs[0].record.arguments.get("seed") or 0
+    excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST)
+    needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
+    sizes = rooms(needs) if len(runs) == 1 else rooms(needs, SHARED, LEAST)
+    chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
+    made = [
+        _group(run, group, rows, excerpts, several=len(runs) > 1)
+        for (run, group), rows in zip(found, chosen, strict=True)
+    ]
+    worst = [
+        one
+        for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
+        for one in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
+    ]
+    total = sum(len(group.ids) for group in groups)
+    systems = {system.name for group in groups for system in group.systems}
+    return ItemPage(
+        facts=(numbers.counted(total, "item"), numbers.counted(len(systems), "system")),
+        left_out=tuple(_left_out(groups, chosen) if len(runs) == 1 else _left_out_of_several(groups, chosen)),
+        worst=tuple(worst),
+        data={
+            **excerpts.packed(),
+            "cut": excerpts.cut,
+            "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(one[0] for one in SPANS))},
+            "copies": ["", *REPLACED],
+            "groups": made,
+        },
+    )
+
+
+def _group(
+    run: Run, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
+) -> dict[str, Any]:
+    """A group as the script reads it."""
+    record = run.record
+    folder = RunFolder(record.path)
+    ids = [group.ids[row] for row in rows.tolist()]
+    judged = Judged(folder, group.kind.task, group.dataset)
+    return {
+        "kind": group.kind.name,
+        "title": (f"{run.title}: " if several else "") + f"{group.kind.title}, {group.dataset}",
+        "noun": group.kind.noun,
+        "lang": group.lang,
+        "total": len(group.ids),
+        "systems": [system.index for system in group.systems],
+        "measures": [{"title": one.title, "edit": one.edit} for one in group.measures],
+        "ids": ids,
+        "values": [
+            [_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
+        ],
+        **_part(group.kind.name)(Source(record, folder, group, ids, judged, excerpts)),
+    }
+
+
+def _part(name: str) -> Callable[[Source], dict[str, Any]]:
+    if name in PARTS:
+        return PARTS[name]
+    from embassay.report.items.measured import values
+    from embassay.report.items.reworded import reworded
+
+    return {"reworded": reworded, "values": values}[name]
+
+
+def _integers(column: Sequence[float]) -> list[int | None]:
+    """Ten-thousandths, None where missing."""
+    return [None if value != value else round(value * SCALE) for value in column]
+
+
+def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+    """Which groups are shown in part, and which part."""
+    return [
+        f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
+        f"{numbers.counted(len(group.ids), group.kind.noun)}, one half the worst by every measure, "
+        "the other half drawn with the seed. All are in items/."
+        for group, rows in zip(groups, chosen, strict=True)
+        if len(rows) < len(group.ids)
+    ]
+
+
+def _left_out_of_several(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+    """The same in one sentence."""
+    shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
+    if shown == total:
+        return []
+    return [
+        f"{numbers.count(shown)} of {numbers.counted(total, 'item')} are in this report of several runs: where not "
+        "all, one half the worst by every measure, the other half drawn with the seed. The report of each run has "
+        "more, its folder items/ all."
+    ]
+
+
+def _worst(
+    index: int,
+    group: Group,
+    rows: NDArray[np.int64],
+    made: dict[str, Any],
+    excerpts: Excerpts,
+    *,
+    most: int | None,
+) -> list[Worst]:
+    """For each of the first `most` measures the item with the lowest mean over systems."""
+    found = []
+    for m, measure in enumerate(group.measures[:most]):
+        means = group.means[m, rows]
+        if not np.isfinite(means).any():
+            continue
+        place = int(np.nanargmin(means))
+        found.append(
+            Worst(
+                index, m, made["title"], measure.title, made["ids"][place],
+                numbers.score(float(means[place])), _first_text(made, place, excerpts),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _first_text(made: dict[str, Any], place: int, excerpts: Excerpts) -> str:
+    field = next((name for name in FIRST_FIELDS if name in made["fields"]), None)
+    return "" if field is None else shortened(excerpts.texts[made["fields"][field][place]], EXCERPT)

@@ -1,0 +1,165 @@
+"""What a run says first of every system: one figure with its interval and rank, for the terminal, the overview and the
+cards alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from embassay.contracts import Kind
+from embassay.protocols import numbers
+from embassay.protocols.hume.summary.record import Summary
+from embassay.protocols.numbers import Unit
+from embassay.protocols.standings import read_standings
+from embassay.records import Result
+from embassay.report.board import Value, ends
+from embassay.report.gathered import Run
+from embassay.report.hume.words import POINTS as PEOPLE
+from embassay.report.hume.words import answerers
+from embassay.report.rag.matrices import TASK
+from embassay.report.rag.terminal import unit_of
+from embassay.report.record import APART, OVERALL, Record, System
+from embassay.report.scale import Scale, scale_of
+from embassay.report.sources import score_of, summary_of
+from embassay.report.tasks import PLACES
+
+KINDS = ("embedding", "classical", "llm", "reference")
+"""What systems are; the runs of a scoring are none of these."""
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A system's figure in one run. `rank` are the places that the run's own paired tests leave it among the systems
+    that one method scored, None without tests; `apart`: these are not the first of its fields. `note` stands beside a
+    figure that is missing."""
+
+    kind: Kind
+    value: Value
+    rank: tuple[int, int] | None = None
+    apart: bool = False
+    note: str = ""
+
+    @property
+    def placed(self) -> str:
+        """`1–2`; empty without a rank."""
+        return numbers.rank(*self.rank) if self.rank else ""
+
+
+@dataclass(frozen=True)
+class Leading:
+    """The figures of one run, systems in its order. `measure` is what they are; `people` says, in a study, what people
+    score and their place, which is by the mean: the tests are of systems, people are none."""
+
+    run: str
+    measure: str
+    unit: Unit
+    leaders: Mapping[str, Leader]
+    people: str = ""
+
+    @property
+    def scale(self) -> Scale:
+        """Of the run's column, in its unit."""
+        return scale_of(ends(one.value for one in self.leaders.values()), factor=self.unit.factor)
+
+    @property
+    def has_points(self) -> bool:
+        """Whether the figures are a hundred times the measure."""
+        return self.unit.factor != 1
+
+
+def leading(run: Run) -> Leading | None:
+    """The record of a run; None where it ranks or places nothing."""
+    made = _board(run) if run.record.kind in PLACES else _score(run) or _hume(run)
+    return made if made is not None and made.leaders else None
+
+
+def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
+    """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
+    those in two or more. The others are left to the table of their run, unless no two runs share any."""
+    kinds: dict[str, list[Kind]] = {}
+    for one in every:
+        for name, leader in one.leaders.items():
+            kinds.setdefault(name, []).append(leader.kind)
+    least = min(2, max(map(len, kinds.values()), default=0))
+    first = every[0].leaders if every else {}
+    # A run of retrieval that bears a system's name is of that system's kind.
+    found = {
+        name: min(own, key=lambda kind: kind not in KINDS)
+        for name, own in kinds.items()
+        if name in first or len(own) >= least
+    }
+    return dict(sorted(found.items(), key=lambda one: one[1] == "reference"))
+
+
+def _board(run: Run) -> Leading:
+    """SAGE and PTEB: overall, or the only task; ranks are those of the board."""
+    board = run.board
+    what = "overall" if board.lead == OVERALL else board.lead_title
+    leaders = {
+        row.system.name: _ranked(run.record, board.lead, row.system, row.lead, row.note)
+        for row in board.rows
+        if row.system.ranked or row.lead.value is not None
+    }
+    return Leading(run.title, what, board.unit, leaders)
+
+
+def _score(run: Run) -> Leading | None:
+    """RAG: the measure that the scoring leads with; ranks are those of its paired bootstrap (specification 1.9)."""
+    score = score_of(run)
+    if score is None:
+        return None
+    record, unit, best = run.record, unit_of(score.headline), run.record.scope(TASK).best
+    leaders = {}
+    for one in record.systems:
+        row = record.find(TASK, one.name, score.headline, dataset=score.judgements.name)
+        if row is not None and row.value is not None:
+            leaders[one.name] = _ranked(record, TASK, one, Value("value", row, one.name in best, unit=unit))
+    return Leading(run.title, score.headline, unit, leaders)
+
+
+def _hume(run: Run) -> Leading | None:
+    """HUME: the mean over all pairs. Models are ranked by paired tests over the items, like everywhere; people stand
+    among them by the mean, as the study's table has it (specification 8)."""
+    summary = summary_of(run)
+    if summary is None:
+        return None
+    record, best = run.record, run.record.scope(OVERALL).best
+    behind = {one.system: one.headline for one in read_standings(record.path) if one.task == OVERALL}
+    leaders = {}
+    for place in summary.places:
+        bar = place.mean
+        if place.kind == "human" or bar.value is None:
+            continue
+        ends_of = bar.low, bar.high
+        if bar.low is None and place.system in behind:
+            # With few pairs the mean has no interval over pairs: that over items, which ranks come from, stands for it.
+            ends_of = behind[place.system].interval
+        row = Result(
+            "hume", OVERALL, "", "", "", "", place.system, OVERALL, bar.value, bar.n, *ends_of, bar.method,
+            summary.seed or 0, "",
+        )  # fmt: skip
+        value = Value("value", row, place.system in best, unit=PEOPLE)
+        leaders[place.system] = _ranked(record, OVERALL, System(0, place.system, place.kind), value)
+    measure = f"mean of {numbers.counted(len(summary.pairs), 'pair')}"
+    return Leading(run.title, measure, PEOPLE, leaders, _people(summary))
+
+
+def _people(summary: Summary) -> str:
+    human = next((one for one in summary.places if one.kind == "human"), None)
+    if human is None or human.mean.value is None:
+        return ""
+    ranked = sum(one.rank is not None for one in summary.places)
+    place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
+    return f"{answerers(summary)} {PEOPLE.text(human.mean.value)}{place}"
+
+
+def _ranked(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:
+    rank = record.placed(scope, system.name) if value.value is not None and system.ranked else None
+    main = record.scope(scope)
+    apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
+    return Leader(system.kind, value, rank, apart, note)
+
+
+def leading_of(runs: Sequence[Run]) -> Iterator[Leading]:
+    """Those of the runs that have one."""
+    yield from (made for run in runs if (made := leading(run)) is not None)

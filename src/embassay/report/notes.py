@@ -1,0 +1,278 @@
+"""What to know before trusting a number: failures, cuts, gaps, small samples, each with its count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from embassay.protocols import numbers
+from embassay.report.board import leading_scope
+from embassay.report.gathered import Run
+from embassay.report.names import labels
+from embassay.report.record import FEW, OVERALL, Record
+from embassay.report.tasks import all_tasks
+
+SMALL = 30
+MOST_WARNINGS = 3
+"""Warnings of published tasks that are told one by one."""
+RAG = ("golden", "score", "sweep")
+"""Runs whose notes stand in a record of their own."""
+GRAVITY = ("simulated", "control", "left out", "failed", "not run", "partial", "lost", "truncated")
+"""The kinds of note that come first when those of several runs are put together."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing to know: what happened (with its count), what follows, and what mends it."""
+
+    kind: str
+    what: str
+    consequence: str = ""
+    mend: str = ""
+
+    @property
+    def plain(self) -> str:
+        """The note as one line."""
+        return " ".join(part for part in (self.what, self.consequence, self.mend) if part)
+
+
+def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:
+    """The notes of all runs, each with its run where there are several; the gravest first."""
+    found = [(run, note) for run in runs for note in notes_of(run.record)]
+    left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]
+    if len(runs) == 1:
+        return (*left, *(note for _, note in found))
+    named = [replace(note, what=f"{run.title}: {note.what}") for run, note in found]
+    return tuple(
+        sorted(
+            [*left, *named],
+            key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY),
+        )
+    )
+
+
+def notes_of(record: Record) -> tuple[Note, ...]:
+    """All notes, the gravest first."""
+    if record.kind in RAG:
+        from embassay.report.rag.notes import rag_notes
+
+        return tuple(Note(*parts) for parts in rag_notes(record))
+    if record.kind == "hume":
+        return tuple(_of_hume(record))
+    if record.kind == "mteb":
+        return tuple(_of_mteb(record))
+    return (
+        *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
+        *_truncated(record),
+        *_small(record),
+        *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
+    )  # fmt: skip
+
+
+def _of_mteb(record: Record) -> Iterator[Note]:
+    """What is known of published results: files that could not be read, tasks with several versions of their data."""
+    imported = record.manifest.get("imported") or {}
+    if faults := imported.get("faults"):
+        what = f"{numbers.counted(faults, 'file')} could not be read."
+        yield Note("lost", what, "Their scores are missing.", "`embassay import` names them.")
+    warned = [
+        f"{one['name']}: {warning}"
+        for one in record.manifest.get("datasets", ())
+        for facts in (one.get("tasks") or {}).values()
+        for warning in facts.get("warnings", ())
+    ]
+    if len(warned) > MOST_WARNINGS:
+        tasks = {warning.partition(":")[0] for warning in warned}
+        what = f"{len(tasks)} of {numbers.counted(len(record.manifest['datasets']), 'task')} have warnings, the first:"
+        yield Note("warning", f"{what} {warned[0]}.", "Scores on other versions of the data do not compare.")
+    yield from (
+        Note("warning", f"{warning}.") for warning in warned[: 0 if len(warned) > MOST_WARNINGS else None]
+    )
+    missing = [one.name for one in record.systems if record.value(OVERALL, one.name, OVERALL) is None]
+    if missing and len(missing) < len(record.systems):
+        what = f"{len(missing)} of {numbers.counted(len(record.systems), 'system')} lack a task."
+        yield Note("partial", what, "They have no mean over all tasks and stand last.")
+    for warning in record.manifest.get("warnings", ()):
+        yield Note("warning", str(warning))
+
+
+def _of_hume(record: Record) -> Iterator[Note]:
+    """Those of its record; what its datasets warn of is among them."""
+    from embassay.protocols.hume.summary.record import FILE, read_summary
+    from embassay.report.hume.notes import hume_notes
+
+    found = (
+        [Note(*parts) for parts in hume_notes(read_summary(record.path))]
+        if (record.path / FILE).exists()
+        else []
+    )
+    yield from (note for note in found if note.kind == "simulated")
+    yield from (*_failed(record), *_waiting(record))
+    yield from (note for note in found if note.kind != "simulated")
+    yield from _truncated(record)
+    yield from _cell_warnings(record)
+
+
+def _failed(record: Record) -> Iterator[Note]:
+    label = labels([system.name for system in record.systems])
+    failed = sorted((c for c in record.cells if c.status == "failed"), key=lambda c: (c.system, c.reason))
+    for (system, reason), group in groupby(failed, key=lambda cell: (cell.system, cell.reason)):
+        cells = list(group)
+        places = list(dict.fromkeys(f"{cell.task} on {cell.dataset}" for cell in cells))
+        where = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+        yield Note(
+            "failed",
+            f"{len(cells)} of {numbers.counted(len(record.cells), 'cell')} failed: "
+            f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
+            "The system is not ranked where a value is missing.",
+            "The same command tries again.",
+        )
+
+
+def _unwritten(record: Record) -> Iterator[Note]:
+    """Noisy questions that a rewriter of a probe made nothing of."""
+    for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
+        what = numbers.counted(failed["texts"], "noisy question")
+        yield Note(
+            "lost",
+            f"{what} could not be rewritten by {name} ({failed['first']}).",
+            "They are left out, before and after rewriting; over 5% there is no value.",
+            "The same command asks again.",
+        )
+
+
+def _waiting(record: Record) -> Iterator[Note]:
+    waiting = sum(cell.status == "not run" for cell in record.cells)
+    if waiting:
+        yield Note(
+            "not run",
+            f"{waiting} of {numbers.counted(len(record.cells), 'cell')} "
+            + ("has" if waiting == 1 else "have")
+            + " not run yet.",
+            "Scores over all datasets are missing where a cell is.",
+            "The same command continues.",
+        )
+
+
+def _no_overall(record: Record) -> Iterator[Note]:
+    absent = [task.name for task in all_tasks(record) if not record.datasets(task.name)]
+    if record.kind == "sage" and absent and leading_scope(record) != OVERALL:
+        verb = "was" if len(absent) == 1 else "were"
+        what = f"No overall score: {' and '.join(absent)} {verb} not part of the run."
+        yield Note("partial", what, "Overall is the mean of all five tasks.")
+
+
+def _of_protocol(record: Record) -> Iterator[Note]:
+    """What only this protocol has to say."""
+    if record.kind == "pteb":
+        from embassay.report.pteb.notes import pteb_notes
+
+        for kind, what, consequence, mend in pteb_notes(record):
+            yield Note(kind, what, consequence, mend)
+
+
+def _truncated(record: Record) -> Iterator[Note]:
+    label = labels([system.name for system in record.systems])
+    for system in record.ranked_systems:
+        cells = [cell for cell in record.cells if cell.system == system.name]
+        cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
+        if not cut:
+            continue
+        seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
+        tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
+        limit = system.facts.get("max_tokens")
+        how_many = numbers.share(cut / seen, seen) if seen >= cut else numbers.count(cut)
+        yield Note(
+            "truncated",
+            f"{how_many} texts were cut at the input limit of {label[system.name]}"
+            + (f", {numbers.count(limit)} tokens" if limit else "")
+            + f" ({tasks}).",
+            "What lies behind the limit does not count in its similarities.",
+        )
+
+
+def _small(record: Record) -> Iterator[Note]:
+    seen = set()
+    by_name = {task.name: task for task in all_tasks(record)}
+    for row in record.rows.values():
+        task = by_name.get(row.task)
+        is_headline = task is not None and row.measure == task.headline and not row.variant and not row.subset
+        if is_headline and row.dataset and row.value is not None and row.n < SMALL:
+            seen.add((row.task, row.dataset, row.n))
+    for task_name, dataset, n in sorted(seen):
+        few = "Its values are shown grey." if n < FEW else "Intervals are wide."
+        yield Note("small n", f"n = {n} on {dataset} ({task_name}).", few, "Use more items where you can.")
+
+
+def _few_sets(record: Record) -> Iterator[Note]:
+    """Clustering is resampled over sets: with few of them its intervals and tests are rough."""
+    counts = {
+        row.n
+        for system in record.ranked_systems
+        if (row := record.find("clustering", system.name, "v_measure")) is not None and row.value is not None
+    }
+    if counts and max(counts) < FEW:
+        what = f"Clustering intervals come from {numbers.counted(max(counts), 'set')}."
+        yield Note("small n", what, "They and its ranks are rough.", "More sets help, not more texts.")
+
+
+def _skipped(record: Record) -> Iterator[Note]:
+    lost: dict[tuple[str, str, str], int] = {}
+    for dataset in record.manifest.get("datasets", ()):
+        for task, facts in (dataset.get("tasks") or {}).items():
+            for skip in facts.get("skipped", ()):
+                lost[task, dataset["name"], skip["reason"]] = skip["count"]
+    of_systems = _skipped_by_systems(record)
+    for key, counts in of_systems.items():
+        done = [
+            cell for cell in record.cells if cell.status == "done" and (cell.task, cell.dataset) == key[:2]
+        ]
+        if {cell.system for cell in done} == set(counts):
+            lost[key] = max(lost.get(key, 0), *counts.values())
+    for (task_name, dataset, reason), count in lost.items():
+        yield Note(
+            "skipped", f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}: {reason}."
+        )
+    label = labels([system.name for system in record.systems])
+    for (task_name, dataset, reason), counts in of_systems.items():
+        for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
+            what = f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}"
+            yield Note("skipped", f"{what} for {label[system]} alone: {reason}.")
+
+
+def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, int]]:
+    """What cells left out: task, dataset and reason to system to count."""
+    found: dict[tuple[str, str, str], dict[str, int]] = {}
+    for cell in record.cells:
+        for skip in cell.skipped:
+            counts = found.setdefault((cell.task, cell.dataset, skip["reason"]), {})
+            counts[cell.system] = max(counts.get(cell.system, 0), skip["count"])
+    return found
+
+
+def _warnings(record: Record) -> Iterator[Note]:
+    for warning in record.manifest.get("warnings", ()):
+        yield Note("warning", str(warning))
+    where: dict[str, dict[str, None]] = {}
+    for dataset in record.manifest.get("datasets", ()):
+        for task, facts in (dataset.get("tasks") or {}).items():
+            for warning in facts.get("warnings", ()):
+                where.setdefault(warning, {})[f"{task} on {dataset['name']}"] = None
+    yield from _cell_warnings(record, where)
+
+
+def _cell_warnings(record: Record, where: dict[str, dict[str, None]] | None = None) -> Iterator[Note]:
+    """What cells warn of, after what is known already; each once with its places."""
+    where = {} if where is None else where
+    for cell in record.cells:
+        for warning in cell.warnings:
+            where.setdefault(warning, {})[f"{cell.task} on {cell.dataset}"] = None
+    for warning, places in where.items():
+        yield Note("warning", f"{warning.rstrip('.')} ({', '.join(places)}).")
+
+
+def _comparisons(record: Record) -> Iterator[Note]:
+    for name, scope in record.scopes.items():
+        if scope.reason and len(scope.systems) > 1:
+            yield Note("no ranks", f"No ranks on {name}: {scope.reason}.")

@@ -1,0 +1,182 @@
+"""The first page: what the run found, what to beware of, and every system on one board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from embassay.protocols import numbers
+from embassay.report.board import Board
+from embassay.report.comparison import Forest, forest_of
+from embassay.report.gathered import Run
+from embassay.report.notes import Note, gathered_notes
+from embassay.report.shown import Shown, shown
+from embassay.report.tasks import PLACES
+from embassay.report.together import Together, together
+from embassay.report.verdict import Sentence, Verdict, board_verdict, listed, plain
+
+QUESTIONS = {
+    "sage": ("Similarity under change", "embassay.report.sage.verdict:sage_verdict"),
+    "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.verdict:pteb_verdict"),
+    "judge": ("Language models that rate", "embassay.report.pteb.judges:judge_verdict"),
+    "paraphrasers": ("Language models that paraphrase", "embassay.report.pteb.selection:selection_verdict"),
+    "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
+    "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),
+    "score": ("Evidence among the first K", "embassay.report.rag.score:score_verdict"),
+    "sweep": ("Price, time and quality", "embassay.report.rag.sweep:sweep_verdict"),
+    "names": ("Names against impostors", "embassay.report.rag.probes.names:names_verdict"),
+    "noise": ("Small talk around questions", "embassay.report.rag.probes.noise:noise_verdict"),
+    "hume": ("People on the same items", "embassay.report.hume.verdict:hume_verdict"),
+    "mteb": ("Scores as published", "embassay.report.published:mteb_verdict"),
+}
+"""What each kind of run asks, and where its verdict is made."""
+MOST_NOTES = 3
+LEDE = 1
+"""Sentences of the first run in the overview of several."""
+THEN = (("pteb",), ("sweep", "score"), ("hume",))
+"""Whose finding follows: a run of each other protocol, of RAG a sweep before a scoring."""
+NAMED = 3
+"""Runs that are called by their names; more are counted."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a protocol says, in one sentence, with the way to its page; no `slug` where it has none yet."""
+
+    slug: str
+    title: str
+    question: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The content of the page: the first run's verdict and board, and what each run says."""
+
+    facts: tuple[str, ...]
+    verdict: Verdict
+    notes: tuple[Note, ...]
+    more_notes: int
+    names: tuple[str, ...]
+    together: Together | None
+    shown: Shown
+    cards: tuple[Card, ...]
+    forest: Forest | None
+    unrounded: bool
+    footer: tuple[str, ...]
+
+
+def overview(runs: Sequence[Run]) -> Overview:
+    """The page of a report."""
+    first = runs[0]
+    notes = gathered_notes(runs)
+    return Overview(
+        facts=_facts(runs),
+        verdict=_verdict(runs),
+        notes=notes[:MOST_NOTES],
+        more_notes=len(notes),
+        names=tuple(run.record.manifest.get("name", "") for run in runs) if len(runs) <= NAMED else (),
+        together=together(runs) if len(runs) > 1 else None,
+        shown=shown(first.board),
+        cards=tuple(card for run in runs for card in _cards(run, several=len(runs) > 1)),
+        forest=forest_of(first.record, first.board),
+        unrounded=_rounds_apart(first.board),
+        footer=_footer(runs),
+    )
+
+
+def _verdict(runs: Sequence[Run]) -> Verdict:
+    """That of the first run, which it names where there are several; then what the other protocols found."""
+    first = runs[0]
+    found = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
+    if len(runs) == 1:
+        return found
+    return Verdict((f"{first.title}: ", *found.heading), (*found.lede[:LEDE], *_others(runs[1:])))
+
+
+def _others(runs: Sequence[Run]) -> Iterator[Sentence]:
+    """What the first run of each other protocol found; a recommendation with the limits it was made for."""
+    for kinds in THEN:
+        run = next(
+            (one for kind in kinds for one in runs if one.record.kind == kind and one.record.rows), None
+        )
+        if run is not None:
+            found = _own_verdict(run)
+            yield (f"{run.title}: ", *_lower(found.heading), ".")
+            yield from found.lede[:1] if run.record.kind == "sweep" else ()
+
+
+def _lower(sentence: Sentence) -> Sentence:
+    """A heading inside a sentence: without a capital, where that is no name nor abbreviation."""
+    first = sentence[0] if sentence else ""
+    if not isinstance(first, str) or not first[:1].isupper() or first[1:2].isupper():
+        return sentence
+    return (first[:1].lower() + first[1:], *sentence[1:])
+
+
+def run_verdict(run: Run) -> Verdict:
+    """What a run says: of SAGE its ranking, of the others the verdict of their page."""
+    if run.record.kind == "sage" or run.record.kind not in QUESTIONS or not run.record.rows:
+        return board_verdict(run.record, run.board)
+    return _own_verdict(run)
+
+
+def _own_verdict(run: Run) -> Verdict:
+    module, _, name = QUESTIONS[run.record.kind][1].partition(":")
+    verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
+    return verdict
+
+
+def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
+    records = [run.record for run in runs]
+    systems = {one.name for record in records if record.kind in PLACES for one in record.ranked_systems}
+    datasets = list(
+        dict.fromkeys(one["name"] for record in records for one in record.manifest.get("datasets", ()))
+    )
+    named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
+    seeds = {record.arguments.get("seed") for record in records}
+    seed = next(iter(seeds)) if len(seeds) == 1 else None
+    scored = sum(len(record.systems) for record in records if record.kind == "score")
+    facts = (
+        numbers.counted(len(systems), "system") if systems else "",
+        numbers.counted(scored, "retrieval run") if scored else "",
+        plain(listed([run.title for run in runs])) if len(runs) > 1 else "",
+        named,
+        numbers.date(max(record.manifest.get("updated", "") for record in records)),
+        f"seed {seed}" if seed is not None else "",
+    )
+    return tuple(fact for fact in facts if fact)
+
+
+def _cards(run: Run, *, several: bool) -> list[Card]:
+    """The card of a run; its verdict is that of its page. One without results says so beside others."""
+    if run.record.kind not in QUESTIONS or not (run.record.rows or several):
+        return []
+    question = QUESTIONS[run.record.kind][0]
+    if not run.record.rows:
+        return [Card("", run.title, question, board_verdict(run.record, run.board))]
+    return [Card(run.slug, run.title, question, _own_verdict(run))]
+
+
+def _rounds_apart(board: Board) -> bool:
+    """Whether the printed difference of the first two is not the difference of their printed values."""
+    if len(board.ranked) < 2:
+        return False
+    a, b = (row.lead.value or 0.0 for row in board.ranked[:2])
+    places, factor = board.unit.prose, board.unit.factor
+    apart = round(a * factor, places) - round(b * factor, places)
+    return numbers.score((a - b) * factor, places) != numbers.score(apart, places)
+
+
+def _footer(runs: Sequence[Run]) -> tuple[str, ...]:
+    manifest = runs[0].record.manifest
+    sessions = [session for run in runs for session in run.record.manifest.get("sessions", ())]
+    texts = sum(session.get("texts_encoded", 0) for session in sessions)
+    seconds = sum(session.get("seconds") or 0 for session in sessions)
+    cores = manifest.get("hardware", {}).get("cores")
+    parts = [f"embassay {manifest.get('embassay', '')}"]
+    parts += [f"{numbers.count(texts)} texts encoded"] if texts else []
+    if seconds:
+        parts.append(numbers.duration(seconds) + (f" on {numbers.counted(cores, 'core')}" if cores else ""))
+    return tuple(parts)

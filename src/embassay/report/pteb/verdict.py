@@ -1,0 +1,156 @@
+"""What PTEB found, in words: the points that paraphrasing takes, who may be first, whether the order holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from embassay.protocols import numbers
+from embassay.protocols.numbers import POINTS
+from embassay.report.board import Board
+from embassay.report.pteb.losses import Loss, Losses, only_control
+from embassay.report.record import Record
+from embassay.report.verdict import Part, Sentence, Verdict, listed, name
+
+MOST_NAMES = 3
+TEXTS = {
+    "": ("when texts are paraphrased", "paraphrased texts"),
+    "permuted": ("when words change places", "texts with their words in another order"),
+    "copied": ("when texts stay as they are", "copied texts"),
+}
+"""A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
+
+
+def pteb_verdict(record: Record, board: Board) -> Verdict:
+    """The verdict of the PTEB page."""
+    losses = Losses(record, board)
+    ranked = (*board.ranked, *board.apart, *board.unranked)
+    found = [one for row in ranked if (one := losses.leading(row)).drop is not None]
+    if not found:
+        return _partly(losses, board)
+    lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
+    return Verdict(_heading(found, TEXTS[only_control(record)][0]), tuple(lede))
+
+
+def kind_of(loss: Loss) -> str:
+    """`loses`, `gains` or, where the interval of the change includes 0 or there is none, `changes`."""
+    row = loss.delta
+    assert row is not None
+    if row.ci_low is None or row.ci_high is None:
+        return "changes"
+    return "loses" if row.ci_high < 0 else "gains" if row.ci_low > 0 else "changes"
+
+
+def _heading(found: Sequence[Loss], when: str) -> Sentence:
+    kinds = [kind_of(one) for one in found]
+    lost = kinds.count("loses")
+    if len(found) == 1:
+        return _one(found[0], f" {when}")
+    if lost == len(found):
+        drops = sorted(-(one.drop or 0.0) for one in found)
+        every = "Both systems lose" if lost == 2 else "Every system loses"
+        span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
+        return (f"{every} points {when}: {span}",)
+    if not lost:
+        gained = kinds.count("gains")
+        more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
+        return (f"No system is sure to lose points {when}{more}",)
+    verb = "loses" if lost == 1 else "lose"
+    return (f"{lost} of {len(found)} systems {verb} points {when}",)
+
+
+def _one(loss: Loss, end: str = "") -> Sentence:
+    """`NAME loses 4.1 points (3.3–4.9)`, with an interval where it ends a sentence."""
+    drop, kind, row = loss.drop or 0.0, kind_of(loss), loss.delta
+    if kind == "changes":
+        return (name(loss.row), f" changes by {numbers.change(100 * drop, 1)} points{end}")
+    amount = POINTS.said(abs(drop))
+    if end or row is None or row.ci_low is None or row.ci_high is None:
+        return (name(loss.row), f" {kind} {amount} points{end}")
+    return (name(loss.row), f" {kind} {amount} points")
+
+
+def _amounts(found: Sequence[Loss]) -> Sentence:
+    """The first systems of the board with their drops and intervals; how far the others go."""
+    shown, rest = found[:MOST_NAMES], found[MOST_NAMES:]
+    parts: list[Part] = []
+    for i, one in enumerate(shown):
+        parts += [", " if i else "", *_one(one), f" ({_interval(one, first=i == 0)})"]
+    if rest:
+        drops = sorted(one.drop or 0.0 for one in rest)
+        ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
+        parts.append(f"; {numbers.in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
+    return (*parts, ".")
+
+
+def _interval(loss: Loss, *, first: bool) -> str:
+    row = loss.delta
+    if row is None or row.ci_low is None or row.ci_high is None:
+        return "no interval"
+    ends = (row.ci_low, row.ci_high) if kind_of(loss) != "loses" else (-row.ci_high, -row.ci_low)
+    return ("95% interval " if first else "") + POINTS.said_interval(*ends)
+
+
+def _first(record: Record, board: Board) -> list[Sentence]:
+    scope = record.scope(board.lead)
+    first = [board.row(system) for system in scope.first]
+    if not first or len(scope.systems) < 2:
+        return []
+    where = "of those ranked together " if board.apart else ""
+    texts = TEXTS[only_control(record)][1]
+    if len(first) > MOST_NAMES:
+        return [(f"{numbers.in_words(len(first)).capitalize()} systems may be first on {texts}.",)]
+    names: list[Part] = [name(row) for row in first]
+    only = "only " if len(first) == 1 else ""
+    return [(f"On {texts} ", where, only, *listed(names, "or"), " may be first.")]
+
+
+def _order(record: Record, board: Board) -> list[Sentence]:
+    """Whether the order of the systems is that on the original texts."""
+    held = record.compared.get("rank_stability", {}).get(record.scope(board.lead).name, {})
+    if held.get("tau_original") is None:
+        return []
+    tau = numbers.score(held["tau_original"], 2)
+    if held["original_rank"] == held["rank"]:
+        return [(f"Their order is that on the original texts (Kendall’s τ {tau}).",)]
+    moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
+    return [
+        (f"{moved} of {len(held['rank'])} change places against the original texts (Kendall’s τ {tau}).",)
+    ]
+
+
+def _largest(losses: Losses, board: Board) -> list[Sentence]:
+    """The largest drop of a ranked system on one dataset."""
+    cells = [
+        losses.on_dataset(row, task, dataset)
+        for row in (*board.ranked, *board.apart)
+        for task in board.tasks
+        for dataset in losses.record.datasets(task.name)
+    ]
+    lost = [one for one in cells if one.drop is not None and one.drop < 0]
+    if len(lost) < 2:
+        return []
+    most = min(lost, key=lambda one: one.drop or 0.0)
+    task = most.task.short if most.task else ""
+    amount = POINTS.said(-(most.drop or 0.0))
+    return [
+        (
+            "The largest loss on one dataset is that of ",
+            name(most.row),
+            f" on {most.dataset} ({task}): {amount}.",
+        )
+    ]
+
+
+def _partly(losses: Losses, board: Board) -> Verdict:
+    """No system has a drop at the leading level: what there is, or that there is nothing."""
+    ranked = [row for row in board.rows if row.system.ranked]
+    tasks = [
+        task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in ranked)
+    ]
+    if not tasks:
+        return Verdict(("PTEB: no system has a score on paraphrased texts yet",), ())
+    where = ", ".join(task.short for task in tasks)
+    return Verdict(
+        ("No system has a score on every task, so there is no overall drop",),
+        ((f"There are drops on {where}.",),),
+    )

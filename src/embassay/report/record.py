@@ -1,0 +1,294 @@
+"""The record that every page, verdict and table is made from: what a run folder says, read once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from embassay.bounded import read_bounded
+from embassay.contracts import Kind
+from embassay.errors import DataError
+from embassay.records import Result
+from embassay.runs.folder import RunFolder
+
+OVERALL = "overall"
+KINDS = (
+    "sage",
+    "pteb",
+    "judge",
+    "paraphrasers",
+    "validation",
+    "golden",
+    "score",
+    "sweep",
+    "names",
+    "noise",
+    "hume",
+    "mteb",
+)
+"""What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
+APART = ":classical"
+"""Ends the name of a scope of systems that were compared by another method than those of the scope itself."""
+FEW = 10
+"""Under so many items a value is shown grey and starts no sentence."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system of the run; `index` is its place in the manifest, which names it in the page's data."""
+
+    index: int
+    name: str
+    kind: Kind
+    identity: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ranked(self) -> bool:
+        """References are never ranked nor shown as contenders."""
+        return self.kind != "reference"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A paired comparison: `difference` = a - b with its 95% interval, p and p adjusted over the scope."""
+
+    a: str
+    b: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+
+    def turned(self) -> Pair:
+        """The same comparison as b - a."""
+        return Pair(self.b, self.a, -self.difference, -self.ci_high, -self.ci_low, self.p, self.p_adjusted)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Who can be told apart from whom on one task or overall; `reason` says why there are no comparisons."""
+
+    name: str
+    systems: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    best: frozenset[str] = frozenset()
+    pairs: tuple[Pair, ...] = ()
+    reason: str = ""
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The systems whose rank range includes 1, in the order of the ranking."""
+        return tuple(name for name in self.systems if self.ranges.get(name, (0, 0))[0] == 1)
+
+    @cached_property
+    def _by_names(self) -> dict[tuple[str, str], Pair]:
+        known = {(pair.a, pair.b): pair for pair in self.pairs}
+        return known | {(pair.b, pair.a): pair.turned() for pair in self.pairs}
+
+    def pair(self, a: str, b: str) -> Pair | None:
+        """The comparison a - b, whichever way round it is stored."""
+        return self._by_names.get((a, b))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One system on one dataset for one task: done, failed or not run."""
+
+    task: str
+    dataset: str
+    system: str
+    status: str
+    reason: str = ""
+    seconds: float | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    skipped: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+    variant: str = ""
+
+
+Key = tuple[str, str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run. `rows` are keyed by task, dataset, subset, variant, system and measure."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    systems: tuple[System, ...]
+    cells: tuple[Cell, ...]
+    rows: Mapping[Key, Result]
+    scopes: Mapping[str, Scope]
+    alpha: float = 0.05
+    correction: str = "holm"
+    test: str = ""
+    compared: Mapping[str, Any] = field(default_factory=dict)
+    """All of comparisons.json, for what only one protocol has."""
+
+    @property
+    def ranked_systems(self) -> tuple[System, ...]:
+        """All systems but the references."""
+        return tuple(system for system in self.systems if system.ranked)
+
+    @property
+    def references(self) -> tuple[System, ...]:
+        """`constant` and `random`."""
+        return tuple(system for system in self.systems if not system.ranked)
+
+    @cached_property
+    def by_name(self) -> dict[str, System]:
+        """The systems by name."""
+        return {system.name: system for system in self.systems}
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What the run was asked for."""
+        return dict(self.manifest.get("arguments", {}))
+
+    @cached_property
+    def protocols(self) -> tuple[str, ...]:
+        """The protocols with results, or the run's own when nothing is finished."""
+        found = dict.fromkeys(row.protocol for row in self.rows.values())
+        return tuple(found) or (self.manifest.get("protocol", ""),)
+
+    @cached_property
+    def kind(self) -> str:
+        """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
+        return kind_of({**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]})
+
+    def find(
+        self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""
+    ) -> Result | None:
+        """The row, or None where there is none."""
+        return self.rows.get((task, dataset, subset, variant, system, measure))
+
+    def value(
+        self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = ""
+    ) -> float | None:
+        """The row's value, or None."""
+        row = self.find(task, system, measure, dataset=dataset, variant=variant)
+        return None if row is None else row.value
+
+    @cached_property
+    def _datasets(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, dict[str, None]] = {}
+        for task, dataset in [(c.task, c.dataset) for c in self.cells] + [(k[0], k[1]) for k in self.rows]:
+            if dataset:
+                found.setdefault(task, {})[dataset] = None
+        return {task: tuple(names) for task, names in found.items()}
+
+    def datasets(self, task: str) -> tuple[str, ...]:
+        """The datasets of a task, in the order of the run."""
+        return self._datasets.get(task, ())
+
+    def scope(self, name: str) -> Scope:
+        """The comparisons of a task or `overall`; without any when there are none."""
+        found = self.scopes.get(name)
+        if found is None or not found.systems:
+            found = self.scopes.get(name + APART) or found
+        return found or Scope(name, reason="the run has no comparisons yet")
+
+    def placed(self, name: str, system: str) -> tuple[int, int] | None:
+        """The places that the tests allow a system: among all of the scope, or among those compared its way."""
+        for scope in (self.scope(name), self.scope(name + APART)):
+            if system in scope.ranges:
+                return scope.ranges[system]
+        return None
+
+    def cells_of(self, task: str, system: str) -> tuple[Cell, ...]:
+        """The cells of a system for a task, one per dataset."""
+        return self._cells_by.get((task, system), ())
+
+    @cached_property
+    def _cells_by(self) -> dict[tuple[str, str], tuple[Cell, ...]]:
+        found: dict[tuple[str, str], list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.task, cell.system), []).append(cell)
+        return {key: tuple(cells) for key, cells in found.items()}
+
+
+def kind_of(manifest: Mapping[str, Any]) -> str:
+    """The protocol, or for PTEB and RAG the command that made the run.
+
+    >>> kind_of({"protocol": "sage"}), kind_of({"protocol": "rag", "kind": "score"})
+    ('sage', 'score')
+    """
+    protocol = str(manifest["protocol"])
+    if protocol in ("hume", "mteb"):
+        return protocol
+    step = str(manifest.get("kind") or manifest.get("step") or "run")
+    return protocol if step == "run" else step
+
+
+def read_record(path: Path) -> Record:
+    """Read a run folder. DataError when it holds no run, a damaged one, or one of another schema."""
+    folder = RunFolder(path)
+    manifest = folder.read_manifest()
+    if manifest is None:
+        raise DataError(
+            "there is no run here", path=path, expected="a folder with a manifest.json",
+            mend="Name the folder that a run command wrote with --out.",
+        )  # fmt: skip
+    compared = _read_comparisons(path / "comparisons.json")
+    try:
+        return Record(
+            path=path,
+            manifest=manifest,
+            systems=tuple(
+                System(i, one["name"], one["kind"], one.get("identity", ""), one.get("facts") or {})
+                for i, one in enumerate(manifest["systems"])
+            ),
+            cells=tuple(_cell(one) for one in manifest["cells"]),
+            rows=keyed(folder.read_results()),
+            scopes={name: _scope(name, one) for name, one in compared.get("scopes", {}).items()},
+            alpha=compared.get("alpha", 0.05),
+            correction=compared.get("correction", "holm"),
+            test=compared.get("method", ""),
+            compared=compared,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            "the run's files do not fit together", path=path, found=f"{type(error).__name__}: {error}",
+            mend="Run the same command again: it rebuilds them from the finished cells.",
+        ) from error  # fmt: skip
+
+
+def keyed(rows: Iterable[Result]) -> dict[Key, Result]:
+    """Rows by their key; of two with the same key the later one holds."""
+    return {(r.task, r.dataset, r.subset, r.variant, r.system, r.measure): r for r in rows}
+
+
+def _read_comparisons(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(read_bounded(path).decode("utf-8")))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DataError(
+            "the comparisons cannot be read", path=path, found=str(error),
+            mend="Run the same command again: it rebuilds them from the finished cells.",
+        ) from error  # fmt: skip
+
+
+def _scope(name: str, plain: Mapping[str, Any]) -> Scope:
+    systems = tuple(plain["systems"])
+    ranges = {
+        system: (int(low), int(high))
+        for system, low, high in zip(systems, plain["rank_low"], plain["rank_high"], strict=False)
+    }
+    pairs = tuple(Pair(**pair) for pair in plain["pairs"])
+    return Scope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
+
+
+def _cell(plain: Mapping[str, Any]) -> Cell:
+    return Cell(
+        plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
+        plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
+        tuple(plain.get("warnings") or ()), plain.get("variant") or "",
+    )  # fmt: skip

@@ -1,0 +1,165 @@
+"""What the Method page says of each kind of run: its scores and intervals, and the options it could be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from typing import Any
+
+FILES = (
+    "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
+    "interval and n)"
+)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the page says of a protocol: how its overall score is made, its page of choices, its files."""
+
+    overall: str
+    intervals: str
+    pages: str
+    files: str = FILES
+
+
+WORDINGS = {
+    "sage": Wording(
+        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
+        "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
+        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; what is drawn together "
+        "is named in the results (documents, queries, comparisons, sets). Shares have Wilson’s. A dataset of one "
+        "clustering set has no interval and is held fixed.",
+        "docs/sage.md",
+    ),
+    "pteb": Wording(
+        "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
+        "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
+        "95%, corrected for bias and for few items. Score and drop of a dataset: bootstrap on two levels, items "
+        "(paired between the original and its paraphrases) and runs. The drop over datasets also has an interval from "
+        "a mixed model with dataset and run as random effects. A dataset of one clustering set has no interval over "
+        "sets.",
+        "docs/pteb.md",
+    ),
+}
+WORDINGS["mteb"] = Wording(
+    "The main score of each task as it was published. Nothing was run here, and there are no values of single items.",
+    "None: published results come without the items that an interval is drawn from.",
+    "docs/interchange.md",
+    "results.jsonl (every score) and the published files as they came",
+)
+WORDINGS |= {
+    "judge": replace(
+        WORDINGS["pteb"],
+        overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
+        "Error: mean distance of rating and gold on 0 to 5, pairs of all datasets together. A pair without a rating is "
+        "left out and counted; over 5% there is no score.",
+        intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and for few items.",
+    ),
+    "paraphrasers": replace(
+        WORDINGS["pteb"],
+        overall="Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, "
+        "over the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
+        "dataset, then over datasets. Over 5% without a paraphrase or rating there is no value.",
+        intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
+    ),
+    "validation": replace(
+        WORDINGS["pteb"],
+        overall="The mean rating of a language is over its pairs, a pair being the mean of its ratings; of all "
+        "languages the mean of their means. Alpha is Krippendorff’s, ordinal.",
+        intervals="95%, bootstrap over pairs; shares by Wilson.",
+    ),
+}
+WORDINGS["score"] = Wording(
+    "The mean over queries where a measure is defined; where it is not is counted. RA-nWG weighs grades 5, 4 and 3 by "
+    "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
+    "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
+    "of it is reached.",
+    "95%, percentile bootstrap over queries, the same resamples for every run.",
+    "docs/rag_score.md",
+    FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
+)
+WORDINGS["golden"] = replace(
+    WORDINGS["score"],
+    overall="S1 rewrites and embeds a question, S2 searches by vectors and by words, S3 merges both lists by "
+    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps the best whole grades, S6 has "
+    "the judge order what is kept, a few passages at a time. Claims are what the ranking engine expects of its own "
+    "order.",
+    intervals="95%, bootstrap over questions; of shares of repeated items over the items.",
+    pages="docs/golden.md",
+    files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
+    "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
+)
+WORDINGS["sweep"] = replace(
+    WORDINGS["score"],
+    overall="A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. Its "
+    "quality is a mean over queries, over several datasets a mean of their means. p50: of each query the median over "
+    "sessions, then the median over queries; p95: over all samples. A stack is dominated where another one is no worse "
+    "in price, time and quality, and better in one. %PROC is the share of what the candidates allow, a ratio of means.",
+    intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
+    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn anew.",
+    pages="docs/sweep_findings.md",
+    files="sweep.json (all that this page shows), tables/, results.jsonl",
+)
+WORDINGS["names"] = replace(
+    WORDINGS["score"],
+    overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage less that to "
+    "the closer of two impostors on the topic; topic margin: less that to the author’s passage on another topic. Mean "
+    "over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of the "
+    "rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
+    intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
+    pages="docs/probes.md",
+    files=FILES.replace("comparisons.json, ", ""),
+)
+WORDINGS["noise"] = replace(
+    WORDINGS["names"],
+    overall="Small talk at five levels stands around a question that stays word for word. Drop: similarity to what is "
+    "meant (the need in plain words, or the best passage) of the clean question less that of the noisy one. Recovered: "
+    "the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
+)
+WORDINGS["hume"] = Wording(
+    "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
+    "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
+    "with ties as blocks (reranking). Models are scored on the same items; they get the "
+    "number of clusters and labelled examples, which people do not. Percent of human is 100 times one over the "
+    "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
+    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
+    "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside the interval is no test.",
+    "docs/hume.md",
+    "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
+    "and n)",
+)
+PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
+    "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
+    "positive": ("second", "the positive class of precision and recall [A10]"),
+    "robustness_edits": ("all", "the extreme edit of each kind, or their average [A14]"),
+    "numerize_both_cases": (False, "digits for capital letters too"),
+    "delete_next_if_space": (False, "what is deleted at a space [A11]"),
+    "curve": ("hyperbolic", "expected similarity at size p [A15]"),
+    "string_cap": (2000, "largest clustering set for classical metrics"),
+    "embedding_cap": (10000, "largest clustering set for embedding models"),
+    "retrieval_headline": ("augmented", "the corpus of the retrieval headline [A19]"),
+    "ties": ("original", "order of equal scores in an augmented corpus [A18]"),
+    "dataset_mean": ("arithmetic", "mean of the retrieval shares over datasets [A20]"),
+    "gain": ("linear", "gain of nDCG [A21]"),
+    "resamples": (2000, "bootstrap resamples behind every interval"),
+}
+OPTIONS = {
+    "pteb": "embassay.protocols.pteb.options:PtebOptions",
+    "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.options:SelectionOptions",
+    "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
+}
+"""Where the options of the other commands say their defaults and what they decide."""
+
+
+def defaults_of(kind: str) -> Mapping[str, tuple[Any, str]]:
+    """Every option of a kind of run with its default and what it decides."""
+    if kind == "sage":
+        return PAPER_DEFAULTS
+    if kind not in OPTIONS:
+        return {}
+    module, _, name = OPTIONS[kind].partition(":")
+    return {
+        one.name: (one.default, one.metadata["help"]) for one in fields(getattr(import_module(module), name))
+    }

@@ -1,0 +1,203 @@
+"""A run on disk: manifest, results, cells, items and texts.
+
+A cell's items are written first and its record last, each in one step, so a record on disk means the cell is whole.
+`results.jsonl` grows by a line per result while a run goes on and is put in the order of the plan at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay.bounded import read_bounded
+from embassay.errors import DataError, UsageError
+from embassay.limits import WHOLE
+from embassay.records import Result
+from embassay.runs.cells import Cell, CellRecord, record_from_json, record_to_json
+from embassay.runs.files import slug, to_json, write_atomic
+from embassay.runs.manifest_shape import check_shape
+
+SCHEMA = 1
+_WORDS = (
+    "protocol", "task", "dataset", "subset", "lang", "variant", "system", "measure", "method", "reason",
+)  # fmt: skip
+_NUMBERS = ("value", "ci_low", "ci_high", "seed")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run under `path`."""
+
+    path: Path
+
+    @property
+    def results(self) -> Path:
+        """One Result per line."""
+        return self.path / "results.jsonl"
+
+    @property
+    def spending(self) -> Path:
+        """The journal of what the run has paid for; see `runs.spending`."""
+        return self.path / "spending.jsonl"
+
+    def read_manifest(self) -> dict[str, Any] | None:
+        """The manifest, or None if there is no run here yet; DataError if it is damaged or of another schema."""
+        path = self.path / "manifest.json"
+        if not path.exists():
+            return None
+        try:
+            manifest = dict(json.loads(read_bounded(path).decode("utf-8")))
+            schema = manifest["schema"]
+            if schema == SCHEMA:
+                check_shape(manifest)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(
+                "the manifest cannot be read",
+                path=path,
+                found=str(error),
+                mend="Choose another --out folder.",
+            ) from error
+        if schema != SCHEMA:
+            raise DataError(
+                "this run was written by another version of Embassay",
+                path=path,
+                expected=f"schema {SCHEMA}",
+                found=f"schema {schema}",
+                mend="Choose another --out folder, or use the version that wrote it.",
+            )
+        return manifest
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace the manifest."""
+        write_atomic(self.path / "manifest.json", to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for this process; UsageError if another one works on it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("a") as stream:
+            try:
+                import fcntl
+
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except ImportError:  # not POSIX: two runs into one folder are the user's to avoid
+                pass
+            except OSError as error:
+                raise UsageError(
+                    f"Another process is working on {self.path}.",
+                    mend="Wait for it, or choose another --out.",
+                ) from error
+            yield
+
+    def read_cell(self, cell: Cell) -> CellRecord | None:
+        """The record of a cell if it is there and whole, failed ones included."""
+        try:
+            return record_from_json(json.loads(read_bounded(self.cell_path(cell)).decode("utf-8")))
+        except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+
+    def write_cell(self, cell: Cell, record: CellRecord) -> None:
+        """Keep a cell's record: from here on it counts as done."""
+        write_atomic(self.cell_path(cell), to_json(record_to_json(record)) + "\n")
+
+    def cell_path(self, cell: Cell) -> Path:
+        """Where the record of a cell is."""
+        return self.path / "cells" / f"{cell.key}.json"
+
+    def items_path(
+        self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
+    ) -> Path:
+        """Where the per-item values of a cell are; those of a variant in a folder of the system."""
+        place = self.path / "items" / task / slug(dataset) / slug(system)
+        return (
+            place / f"{slug(variant)}{suffix}.parquet"
+            if variant
+            else place.with_name(f"{place.name}{suffix}.parquet")
+        )
+
+    def texts_path(self, task: str, dataset: str) -> Path:
+        """Where the texts that a task judged on a dataset are."""
+        return self.path / "texts" / task / f"{slug(dataset)}.parquet"
+
+    def keep_texts(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
+        """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
+        path = self.texts_path(task, dataset)
+        if not path.exists():
+            write_columns(path, columns())
+
+    def append_results(self, rows: Iterable[Result]) -> None:
+        """Add rows at the end of `results.jsonl`, in one write."""
+        data = "".join(to_json(row.as_dict()) + "\n" for row in rows).encode()
+        with self.results.open("ab") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def write_results(self, rows: Iterable[Result]) -> None:
+        """Replace `results.jsonl`."""
+        write_atomic(self.results, "".join(to_json(row.as_dict()) + "\n" for row in rows))
+
+    def read_results(self) -> list[Result]:
+        """All rows; DataError with the line for one that cannot be read."""
+        if not self.results.exists():
+            return []
+        rows = []
+        for number, line in enumerate(read_bounded(self.results, WHOLE).splitlines(), start=1):
+            try:
+                rows.append(_result(json.loads(line)))
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DataError(
+                    "this line is not a result", path=self.results, line=number,
+                    found=line[:80].decode("utf-8", "replace"),
+                    mend="Run the same command again: it rebuilds the file from the finished cells.",
+                ) from error  # fmt: skip
+        return rows
+
+    def write_log(self, cell: Cell, text: str) -> None:
+        """Keep the traceback of a failed cell."""
+        write_atomic(self.path / "logs" / f"{cell.key}.txt", text)
+
+
+def _result(plain: Any) -> Result:
+    """A row from its JSON; TypeError where a column is of another type than it should be, ValueError for half of a
+    surrogate pair, which no file could hold again."""
+    row = Result(**plain)
+    for name in _WORDS:
+        if not isinstance(getattr(row, name), str):
+            raise TypeError(f"{name} is no text")
+    "".join(getattr(row, name) for name in _WORDS).encode()
+    for name in _NUMBERS:
+        value = getattr(row, name)
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise TypeError(f"{name} is no number")
+    if isinstance(row.n, bool) or not isinstance(row.n, int):
+        raise TypeError("n is no whole number")
+    return row
+
+
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write equal-length columns as Parquet (texts as strings, numbers as float64), in one step."""
+    import io
+
+    import polars as pl
+
+    buffer = io.BytesIO()
+    pl.DataFrame(
+        {
+            name: pl.Series(name, values, dtype=_column_type(name), strict=False)
+            for name, values in columns.items()
+        }
+    ).write_parquet(buffer, compression="zstd", statistics=False)
+    write_atomic(path, buffer.getvalue())
+
+
+def _column_type(name: str) -> Any:
+    import polars as pl
+
+    numbers = {"value": pl.Float64, "score": pl.Float64, "gain": pl.Float64, "rank": pl.Int64}
+    return numbers.get(name, pl.String)

@@ -1,0 +1,256 @@
+"""What work will take, before it is done: texts, tokens, requests, money, time and disk.
+
+A protocol says which texts a system will be asked for, call by call; everything else is here. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+
+from embassay.contracts import Encoder, RemoteEncoder, Role, Tokenizer
+from embassay.runs.cached_encoder import CachedEncoder
+from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.promise import in_words as size_in_words
+from embassay.runs.promise import limit
+from embassay.runs.spending import dollars
+
+COUNTED, SAMPLED = 20_000, 200
+"""Texts of a call whose tokens are counted where they cost money, and where they do not; the rest goes by length."""
+ANSWER_SECONDS, AT_ONCE = 0.5, 16
+"""What is assumed of a server that nobody has measured."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One task on one dataset with one system.
+
+    `texts` are the distinct ones of every call, of which `cached` need no work; `tokens` are those of the rest,
+    counted with the system's own tokenizer and all of them where `exact`. `requests` is None for a system that sends
+    none, `usd` None where the price is not known. `seconds` are measured, or `assumed`, or None. `memory_bytes` are
+    what a process will hold at most while it does this; 0 where that was not estimated.
+    """
+
+    task: str
+    dataset: str
+    system: str
+    items: int
+    texts: int
+    tokens: int
+    cached: int = 0
+    requests: int | None = None
+    usd: float | None = 0.0
+    seconds: float | None = 0.0
+    disk_bytes: int = 0
+    exact: bool = False
+    assumed: bool = False
+    memory_bytes: int = 0
+
+
+def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
+    """The forecast of all of a system's cells together."""
+    total = Forecast("", "", system, 0, 0, 0, exact=True)
+    for cell in cells:
+        sent = None if cell.requests is None else cell.requests + (total.requests or 0)
+        total = replace(
+            total,
+            items=total.items + cell.items,
+            texts=total.texts + cell.texts,
+            tokens=total.tokens + cell.tokens,
+            cached=total.cached + cell.cached,
+            requests=sent,
+            usd=None if total.usd is None or cell.usd is None else total.usd + cell.usd,
+            seconds=None if total.seconds is None or cell.seconds is None else total.seconds + cell.seconds,
+            disk_bytes=total.disk_bytes + cell.disk_bytes,
+            memory_bytes=max(total.memory_bytes, cell.memory_bytes),
+            exact=total.exact and cell.exact,
+            assumed=total.assumed or cell.assumed,
+        )
+    return total
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """The forecast of a run."""
+
+    cells: tuple[Forecast, ...]
+
+    def by_system(self) -> tuple[Forecast, ...]:
+        """One sum per system, in the order of the run."""
+        names = dict.fromkeys(cell.system for cell in self.cells)
+        return tuple(summed(name, [cell for cell in self.cells if cell.system == name]) for name in names)
+
+    @property
+    def seconds(self) -> float:
+        """All cells one after another, as far as it is known."""
+        return sum(cell.seconds or 0.0 for cell in self.cells)
+
+    @property
+    def usd(self) -> float | None:
+        """All that is to be paid; None if a price is not known."""
+        return summed("", self.cells).usd
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json` and the manifest."""
+        systems = [asdict(one) for one in self.by_system()]
+        return {
+            "cells": [asdict(cell) for cell in self.cells],
+            "systems": [{k: v for k, v in one.items() if k not in ("task", "dataset")} for one in systems],
+            "seconds": self.seconds,
+            "usd": self.usd,
+        }
+
+
+@dataclass(frozen=True)
+class Need:
+    """What an encoder has to do: `texts` asked for, of which `cached` are kept already; for the others `tokens`
+    and `chunks`; `exact` where every token was counted with the encoder's own tokenizer."""
+
+    texts: int = 0
+    cached: int = 0
+    tokens: int = 0
+    chunks: int = 0
+    exact: bool = True
+
+    def __add__(self, other: Need) -> Need:
+        return Need(
+            self.texts + other.texts, self.cached + other.cached, self.tokens + other.tokens,
+            self.chunks + other.chunks, self.exact and other.exact,
+        )  # fmt: skip
+
+
+class Needs:
+    """Adds up what calls of one encoder will need, never the same chunk twice.
+
+    `tokenizer` counts where the encoder's own is not at hand. `seen` are the chunks planned so far; systems that
+    differ only in what is done to the same vectors share them when they share the set.
+    """
+
+    def __init__(
+        self, encoder: Encoder, cache: EmbeddingCache, tokenizer: Tokenizer, seen: set[bytes] | None = None
+    ) -> None:
+        own = getattr(encoder, "tokenizer", None)
+        # A library's own tokenizer object, under the same name, counts in another way.
+        own = own if hasattr(own, "identity") else None
+        self.encoder = encoder
+        self._tokenizer, self._own = own or tokenizer, own is not None
+        self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED
+        self._cached = CachedEncoder(encoder, cache)
+        self._seen = set() if seen is None else seen
+        self._so_far = Need()
+
+    @property
+    def chunk_size(self) -> int:
+        """Texts per chunk."""
+        return self._cached.chunk_size
+
+    def hear(self, texts: Sequence[str], role: Role | None) -> None:
+        """The encoder will be asked for these texts together."""
+        fresh: list[str] = []
+        chunks = 0
+        for key, chunk in self._cached.missing(texts, role=role):
+            if key not in self._seen:
+                self._seen.add(key)
+                fresh += chunk
+                chunks += any(chunk)
+        tokens, counted = tokens_of(fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample)
+        distinct = len(set(texts))
+        self._so_far += Need(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
+
+    def taken(self) -> Need:
+        """What was heard since the last time."""
+        need, self._so_far = self._so_far, Need()
+        return need
+
+
+def tokens_of(
+    texts: Sequence[str], tokenizer: Tokenizer, *, most: int | None = None, sample: int = SAMPLED
+) -> tuple[int, bool]:
+    """The tokens of the texts together, at most `most` of each, and whether all of them were counted: of more than
+    `sample` texts every so many is, and the others count by their characters."""
+    step = -(-len(texts) // sample) or 1
+    some = list(texts[::step])
+    counts = (len(ids) for ids in tokenizer.encode_batch(some))
+    counted = sum(min(count, most) if most else count for count in counts)
+    if step == 1:
+        return counted, True
+    share = sum(map(len, some)) / max(1, sum(map(len, texts)))
+    return round(counted / share) if share else counted, False
+
+
+def served(system: object) -> RemoteEncoder | None:
+    """The encoder behind a server that is inside `system`; None where all is done on this machine."""
+    part = getattr(system, "encoder", None)
+    while part is not None and not hasattr(part, "encode_chunks"):
+        part = getattr(part, "encoder", None)
+    return cast("RemoteEncoder | None", part)
+
+
+def remote_seconds(encoder: RemoteEncoder, requests: int, tokens: int) -> float:
+    """How long a server takes, by the declared limits and what is assumed of its answers."""
+    limits = ((requests, encoder.rpm), (tokens, encoder.tpm))
+    by_limits = (60 * amount / limit for amount, limit in limits if limit)
+    return max(requests * ANSWER_SECONDS / AT_ONCE, *by_limits, 0.0)
+
+
+def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
+    titles = [
+        "task",
+        "dataset",
+        "system",
+        "texts",
+        "tokens",
+        "cost",
+        "time",
+        "requests",
+        "kept",
+        "items",
+        "disk",
+        "memory",
+    ]
+    return titles, [
+        [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
+         ("" if cell.exact else "~") + f"{cell.tokens:,}", dollars(cell.usd),
+         "?" if cell.seconds is None else f"{cell.seconds:,.1f} s",
+         "" if cell.requests is None else f"{cell.requests:,}", f"{cell.cached:,}", f"{cell.items:,}",
+         f"{cell.disk_bytes / 1e6:,.1f} MB", size_in_words(cell.memory_bytes) if cell.memory_bytes else ""]
+        for cell in forecasts.cells
+    ]  # fmt: skip
+
+
+def in_words(forecasts: Forecasts) -> Iterator[str]:
+    """The sums, a line for each system that sends requests, and what they rest on."""
+    paid = [one for one in forecasts.by_system() if one.requests is not None]
+    for one in paid:
+        about = "" if one.exact else "about "
+        yield (
+            f"{one.system}: {one.requests or 0:,} requests, {about}{one.tokens:,} tokens, "
+            + (f"{about}{dollars(one.usd)}." if one.usd is not None else "price unknown: give price=.")
+        )
+    disk = sum(cell.disk_bytes for cell in forecasts.cells) / 1e6
+    money = "$0: every system runs here" if not paid else f"{dollars(forecasts.usd)} in all"
+    yield (
+        f"{len(forecasts.cells)} cells, about {forecasts.seconds:,.0f} s on one worker, at most {disk:,.0f} MB "
+        f"of embeddings, {money}."
+    )
+    if most := max((cell.memory_bytes for cell in forecasts.cells), default=0):
+        yield from _of_memory(most)
+    if paid:
+        yield (
+            f"Nothing was sent. Time of a server: its rpm and tpm where given, else {ANSWER_SECONDS} s a request, "
+            f"{AT_ONCE} at once, assumed. Retries come on top."
+        )
+
+
+def _of_memory(most: int) -> Iterator[str]:
+    """What a cell holds at most, and whether that is what was promised."""
+    promised = limit()
+    said = f"A cell holds {size_in_words(most)} of memory at most"
+    if promised is None:
+        yield f"{said}, by estimate."
+    elif most <= promised:
+        yield f"{said}, by estimate: within the {size_in_words(promised)} promised."
+    else:
+        yield f"{said}, by estimate: cells that would hold more than the {size_in_words(promised)} promised will fail."

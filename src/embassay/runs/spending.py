@@ -1,0 +1,238 @@
+"""What a run has paid for, kept so that neither a kill nor a resume forgets or doubles it.
+
+`spending.jsonl` in the run's folder gets a line before a request is sent and one when it has ended. A request
+that was in flight when its process died may have been charged or not: it counts as charged, with the most that
+it could cost. A session that ends in order leaves one line per account.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import RLock
+from time import sleep
+from types import NoneType
+from typing import Any
+
+from embassay.contracts import Usage
+from embassay.runs.files import to_json, write_atomic
+
+_PATIENCE = 40
+"""Times that the end of a session looks whether given-up requests are settled."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` (None
+    where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
+    side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept."""
+
+    requests: int = 0
+    retries: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    unsettled: int = 0
+    texts: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Spent(
+            self.requests + other.requests, self.retries + other.retries, self.failed + other.failed,
+            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd,
+            self.seconds + other.seconds, self.unsettled + other.unsettled,
+            self.texts + other.texts,
+        )  # fmt: skip
+
+    def since(self, before: Spent) -> Spent:
+        """What was spent after `before`, an earlier state of the same account."""
+        usd = None if self.usd is None or before.usd is None else self.usd - before.usd
+        return Spent(
+            self.requests - before.requests, self.retries - before.retries, self.failed - before.failed,
+            self.input_tokens - before.input_tokens, self.output_tokens - before.output_tokens, usd,
+            self.seconds - before.seconds, self.unsettled - before.unsettled,
+            self.texts - before.texts,
+        )  # fmt: skip
+
+
+Book = dict[tuple[str, str], Spent]
+"""What was spent by session and account."""
+
+
+class Spending:
+    """The journal of a run's ledger: see `contracts.Journal`.
+
+    `session` names this attempt at the run, by its start. Calls are charged to `account` (the system in work),
+    or to the model where there is none. Nothing is written before the first call.
+    """
+
+    def __init__(self, path: Path, session: str) -> None:
+        self.path, self.session = path, session
+        self.account = ""
+        self._book: Book = _folded(_read(path))
+        self._open: dict[int, str] = {}
+        self._file: int | None = None
+        self._begun = False
+        # Answers are settled in the thread of the calls, kept vectors counted in that of the work.
+        self._lock = RLock()
+
+    @property
+    def usd(self) -> float:
+        """Dollars spent by all sessions so far; what has no known price counts nothing."""
+        return sum(spent.usd or 0.0 for spent in list(self._book.values()))
+
+    def by_account(self, session: str | None = None) -> dict[str, Spent]:
+        """What each account has spent, in all sessions or in one."""
+        found: dict[str, Spent] = {}
+        for (of_session, account), spent in list(self._book.items()):
+            if session in (None, of_session):
+                found[account] = found.get(account, Spent()) + spent
+        return found
+
+    def reserved(self, number: int, model: str, usd: float) -> None:
+        """A request is about to be sent."""
+        self._open[number] = self.account or model
+        self._write({"open": number, "account": self._open[number], "usd": usd})
+
+    def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
+        """It was answered, or may have been."""
+        spent = Spent(
+            1, int(retry), 0, usage.input_tokens, usage.output_tokens, usage.usd, round(seconds, 4)
+        )  # fmt: skip
+        self._enter({"closed": number, "account": self._open.pop(number, model), **asdict(spent)})
+
+    def released(self, number: int) -> None:
+        """It was never sent."""
+        self._open.pop(number, None)
+        self._write({"closed": number})
+
+    def gave_up(self, model: str) -> None:
+        """A call has failed for good."""
+        self._enter({"account": self.account or model, "failed": 1})
+
+    def encoded(self, texts: int) -> None:
+        """So many texts have their vectors, and these are kept."""
+        self._enter({"account": self.account, "texts": texts})
+
+    def close(self) -> None:
+        """End the session: one line per session and account is left, unless a request is still in flight."""
+        # Requests that were given up are settled in their own thread, a moment later.
+        for _ in range(_PATIENCE if self._open else 0):
+            sleep(0.05)
+            if not self._open:
+                break
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+                if not self._open:
+                    self._compact()
+
+    def _compact(self) -> None:
+        rows = ({"session": session, "account": account, **asdict(spent)}
+                for (session, account), spent in self._book.items())  # fmt: skip
+        write_atomic(self.path, "".join(to_json(row) + "\n" for row in rows))
+
+    def _enter(self, line: dict[str, Any]) -> None:
+        key = self.session, line["account"]
+        with self._lock:
+            self._book[key] = self._book.get(key, Spent()) + _spent(line)
+            self._write(line)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        with self._lock:
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            if not self._begun:
+                self._begun = True
+                line = {"session": self.session, "begun": True, **line}
+            # In one write: a killed process leaves whole lines.
+            os.write(self._file, (to_json(line) + "\n").encode())
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_bytes().splitlines():
+        try:
+            row = json.loads(line)
+            whole = isinstance(row, dict) and _is_whole(row)
+        except (ValueError, RecursionError):  # the end of a full disk
+            continue
+        if whole:
+            yield row
+
+
+def _is_whole(line: Mapping[str, Any]) -> bool:
+    """Whether every field is of its kind, and the fields are there that belong to an open request."""
+    numbers = {"open", "closed", *asdict(Spent())}
+    for name, value in line.items():
+        kind: Any = (int, float, NoneType) if name == "usd" else (int, float) if name in numbers else object
+        if not isinstance(value, kind) or (name in ("session", "account") and not isinstance(value, str)):
+            return False
+    return "open" not in line or {"account", "usd"} <= line.keys()
+
+
+def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
+    """The book that the lines of dead sessions add up to."""
+    book: Book = {}
+    session, in_flight = "", dict[int, Mapping[str, Any]]()
+
+    def enter(account: str, spent: Spent) -> None:
+        book[session, account] = book.get((session, account), Spent()) + spent
+
+    def bury() -> None:
+        for line in in_flight.values():
+            enter(line["account"], Spent(requests=1, usd=line["usd"], unsettled=1))
+        in_flight.clear()
+
+    for line in lines:
+        if line.get("begun"):
+            bury()
+        session = line.get("session", session)
+        if "open" in line:
+            in_flight[line["open"]] = line
+            continue
+        in_flight.pop(line.get("closed", 0), None)
+        if "account" in line:
+            enter(line["account"], _spent(line))
+    bury()
+    return book
+
+
+def _spent(line: Mapping[str, Any]) -> Spent:
+    return Spent(**{name: line[name] for name in asdict(Spent()) if name in line})
+
+
+def in_one_line(spent: Mapping[str, Any]) -> str:
+    """What a manifest's `spent` comes to; empty where nothing was sent.
+
+    >>> in_one_line({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})
+    'Spent $0.0125 of $2.00, in 12 requests with 3,400 tokens.'
+    """
+    requests = sum(one["requests"] for one in spent["systems"].values())
+    if not requests:
+        return ""
+    tokens = sum(one["input_tokens"] + one.get("output_tokens", 0) for one in spent["systems"].values())
+    limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
+    unsettled = sum(one.get("unsettled", 0) for one in spent["systems"].values())
+    note = f" {unsettled} were in flight when a process died and count in full." if unsettled else ""
+    money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
+    return f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens.{note}"
+
+
+def dollars(usd: float | None) -> str:
+    """An amount of money, fine where it is small; `price unknown` for None.
+
+    >>> dollars(0.0), dollars(0.00123), dollars(12.5), dollars(None)
+    ('$0', '$0.0012', '$12.50', 'price unknown')
+    """
+    if usd is None:
+        return "price unknown"
+    return "$0" if usd == 0 else f"${usd:,.4f}" if usd < 1 else f"${usd:,.2f}"

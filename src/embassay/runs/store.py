@@ -1,0 +1,195 @@
+"""A SQLite file of the user's that runs and processes share, and that never stops the work.
+
+What cannot be read or written costs time, never the run: it warns once and the work goes on without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import warnings
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, ClassVar, Self
+
+from embassay.folders import cache_folder
+from embassay.runs.files import private_file, private_folder
+
+__all__ = ["Store", "cache_folder", "index_folder", "seal"]
+
+_BUSY_SECONDS = 60
+
+
+def index_folder() -> Path:
+    """Where built indexes are kept between runs."""
+    return cache_folder() / "indexes"
+
+
+def seal(key: bytes, content: bytes | memoryview) -> bytes:
+    """16 bytes that hold for this content under this key only."""
+    return hashlib.blake2b(content, digest_size=16, key=key).digest()
+
+
+class Store:
+    """One file, its first table the main one. Safe to share between threads, and between processes that open it
+    each. A subclass says what it is called, its file and its tables, and which column of the `main` one has the
+    identity of the model that a row is of (`owner`)."""
+
+    title: ClassVar[str]
+    file: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]]
+    main: ClassVar[str]
+    owner: ClassVar[str]
+
+    def __init__(self, path: Path, connection: sqlite3.Connection | None) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = Lock()
+        self._warned = False
+
+    @classmethod
+    def open(cls, path: Path | str | None = None) -> Self:
+        """The store in the file `path`, made when absent; by default in `cache_folder()`."""
+        file = Path(path) if path is not None else cache_folder() / cls.file
+        try:
+            private_folder(file.parent)
+            return cls(file, cls._connect(private_file(file)))
+        # SQLite words its complaint of a damaged file with what it found there, which need be no text.
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
+            store = cls(file, cls._connect_read_only(file))
+            store._warn("opened for writing", error)
+            return store
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, (type(self), self.path)
+
+    def drop(self, key: bytes) -> None:
+        """Forget what is kept under `key`."""
+        self._change(f"DELETE FROM {self.main} WHERE key = ?", key)
+
+    def has_any(self, owner: str) -> bool:
+        """Whether anything is kept of the model with this identity, or its beginning up to a colon."""
+        return self._first(f"SELECT 1 FROM {self.main} WHERE {self._of_owner()} LIMIT 1", owner) is not None
+
+    def clear(self, owner: str | None = None) -> int:
+        """Drop what is kept of the model with this identity, or its beginning up to a colon; or all. The bytes
+        freed on disk."""
+        before = self._size()
+        if owner is None:
+            self._change(f"DELETE FROM {self.main}")
+        else:
+            self._change(f"DELETE FROM {self.main} WHERE {self._of_owner()}", owner)
+        self._sweep()
+        return max(0, before - self._shrink())
+
+    @classmethod
+    def _of_owner(cls) -> str:
+        return f"({cls.owner} = ?1 OR substr({cls.owner}, 1, length(?1) + 1) = ?1 || ':')"
+
+    def _sweep(self) -> None:
+        """Drop what other tables say of rows of the main one that are gone."""
+
+    def close(self) -> None:
+        """Release the file; the store then holds nothing and keeps nothing."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _shrink(self) -> int:
+        """Give unused room back to the disk; the bytes of the file then."""
+        self._change("VACUUM")
+        self._all("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self._size()
+
+    def _size(self) -> int:
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def _first(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        rows = self._all(statement, *values)
+        return rows[0] if rows else None
+
+    def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The statement's rows; none, with a warning, when the file cannot be read."""
+        with self._lock:
+            if self._connection is None:
+                return []
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                self._warn("read", error)
+                return []
+
+    def _change(self, statement: str, *values: Any) -> None:
+        """Run the statement as one transaction of its own; only warn when the file cannot be written."""
+        with self._lock:
+            if self._connection is None:
+                return
+            try:
+                self._connection.execute(statement, values)
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                self._warn("written", error)
+
+    def _warn(self, what: str, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"The {self.title} {self.path} cannot be {what} ({error}); going on without it. "
+                "Free the disk, or set EMBASSAY_CACHE to a folder that can be written.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    @classmethod
+    def _connect(cls, file: Path) -> sqlite3.Connection:
+        deadline = monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                return cls._prepared(file)
+            except sqlite3.OperationalError as error:
+                # SQLite's own patience does not cover two processes that make the same file at once.
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                    raise
+                sleep(0.02)
+
+    @classmethod
+    def _prepared(cls, file: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            # Large pages suit rows of 100 kB and more; only a new file takes the setting.
+            connection.execute("PRAGMA page_size = 16384")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A power cut may lose the last rows, never damage the file; a killed process loses nothing.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            for table in cls.tables:
+                connection.execute(table)
+        except (sqlite3.Error, UnicodeDecodeError):
+            connection.close()
+            raise
+        return connection
+
+    @classmethod
+    def _connect_read_only(cls, file: Path) -> sqlite3.Connection | None:
+        """A file that cannot be changed is still read; None when it cannot be read either."""
+        try:
+            connection = sqlite3.connect(
+                f"{file.absolute().as_uri()}?mode=ro&immutable=1",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            connection.execute(f"SELECT 1 FROM {cls.main} LIMIT 1")
+        except (sqlite3.Error, UnicodeDecodeError):
+            return None
+        return connection
+
+
+@lru_cache(maxsize=4)
+def _opened(kind: type[Store], path: Path) -> Store:
+    """The store that was sent to this process as its path, opened once."""
+    return kind.open(path)

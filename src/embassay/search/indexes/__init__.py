@@ -1,0 +1,119 @@
+"""Vectors laid out for search by inner product, found by spec string."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embassay.contracts import Index
+from embassay.registry import Registry
+from embassay.spec import Spec
+
+if TYPE_CHECKING:
+    from embassay.search.indexes.vectors import Vectors
+
+__all__ = ["INDEXES", "open_index"]
+
+
+class _Indexes(Registry[Index]):
+    """Indexes by name; a spec string with a password in its address is refused before anybody writes it down."""
+
+    def parse(self, text: str) -> Spec:
+        """The spec of `text`. UsageError for a name that is none, and for a password."""
+        from embassay.search.indexes.servers.address import check_no_password
+
+        check_no_password(text)
+        return super().parse(text)
+
+
+INDEXES = _Indexes("index", makes=[["facts", "search", "close"]])
+"""Every kind of index by name; other packages join through the entry-point group `embassay.indexes`.
+
+A factory is called with what it asks for by name: `vectors`, `digest` (of the vectors, to keep what is built under),
+`folder` (where that may be kept; None keeps nothing), `memory` (bytes that it should hold at once; None sets no limit)
+and `name` (its canonical spec string). It checks neither shape nor values of the vectors.
+"""
+
+INDEXES.add(
+    "flat",
+    "embassay.search.indexes.flat:Flat",
+    "exact: every vector is compared; needs nothing",
+    kind="exact",
+)
+INDEXES.add(
+    "hnsw-f32",
+    "embassay.search.indexes.hnsw:hnsw_f32",
+    "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64",
+    kind="approximate",
+    needs="embassay[ann]",
+)
+INDEXES.add(
+    "hnsw-int8",
+    "embassay.search.indexes.hnsw:hnsw_int8",
+    "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64",
+    kind="approximate",
+    needs="embassay[ann]",
+)
+INDEXES.add(
+    "pq",
+    "embassay.search.indexes.product:pq",
+    "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=16384",
+    kind="approximate",
+    needs="embassay[ann]",
+)
+INDEXES.add(
+    "opq",
+    "embassay.search.indexes.product:opq",
+    "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
+    kind="approximate",
+    needs="embassay[ann]",
+)
+INDEXES.add(
+    "pgvector",
+    "embassay.search.indexes.servers.pgvector:PgVector",
+    "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or the NAME of a variable",
+    kind="server",
+    needs="embassay[pg], EMBASSAY_POSTGRES",
+)
+INDEXES.add(
+    "elasticsearch",
+    "embassay.search.indexes.servers.elasticsearch:ElasticSearch",
+    "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or the NAME of a variable",
+    kind="server",
+    needs="embassay[elastic], EMBASSAY_ELASTICSEARCH",
+)
+
+
+def open_index(
+    text: str,
+    vectors: Vectors,
+    *,
+    folder: Path | str | None = None,
+    digest: str = "",
+    memory: int | None = None,
+) -> Index:
+    """The index of `vectors` that a spec string names (`flat`, `hnsw-f32?m=32`), called by its canonical spec string.
+
+    `vectors` are float32 (n, d), in memory or a memory map, or a sequence of such shards that are searched as if they
+    were stacked; they need not be of unit length. What takes time to build is kept in `folder` and found there when the
+    same vectors are asked for in the same way. `digest` is that of the vectors (`digest_of`), computed when it is not
+    given: hand it over to open several indexes of the same vectors. `memory` is a limit in bytes on what `flat` holds
+    of vectors and products at once; what is approximate has to be in memory as a whole.
+
+    UsageError for unknown names and parameters and for vectors that are none, ModelError for values that are not
+    finite, a library that is missing and a server that does not answer.
+    """
+    from embassay.search.indexes.vectors import checked, digest_of
+
+    spec = INDEXES.parse(text)
+    vectors = checked(vectors)
+    if not digest and "digest" in INDEXES.parameters(spec.name):
+        digest = digest_of(vectors)
+    return INDEXES.build(
+        spec,
+        vectors=vectors,
+        digest=digest,
+        folder=None if folder is None else Path(folder),
+        memory=memory,
+        name=INDEXES.format(spec),
+    )

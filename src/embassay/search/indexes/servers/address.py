@@ -1,0 +1,89 @@
+"""Where a server is, without a password in a spec string, a name, a message or a log."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from embassay.errors import ModelError, UsageError
+
+_VARIABLE = re.compile(r"\$?([A-Z_][A-Z0-9_]*)")
+_PASSWORD = re.compile("://[^/]*:[^/]+@")
+_SECRET = re.compile("password|passphrase|key|token|secret", re.IGNORECASE)
+_HIDDEN = "[secret]"
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """A server's URL, which may hold a password and is never shown, and where it came from (`origin`, for mends).
+
+    `secrets` are the parts of it that no message may hold.
+    """
+
+    url: str = field(repr=False)
+    origin: str
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def redacted(self, text: object) -> str:
+        """The first line of `text` without a secret."""
+        shown = (str(text).strip() or type(text).__name__).splitlines()[0].strip()
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            shown = shown.replace(secret, _HIDDEN)
+        return shown.rstrip(".")
+
+
+def find_address(index: str, target: str, *, schemes: Sequence[str], variable: str) -> ServerAddress:
+    """The address that stands after `index:` in a spec string: a URL, or the NAME of an environment variable that holds
+    one (`variable` where nothing stands there).
+
+    UsageError for what is neither, and for a URL with a password. ModelError when the variable is not set. Neither
+    repeats what it was given, as that may be a secret.
+    """
+    example = f"{schemes[0]}://localhost"
+    named = _VARIABLE.fullmatch(target or variable)
+    if named:
+        url = os.environ.get(named[1], "").strip()
+        if not url:
+            raise ModelError(
+                f"{index} needs a server, and {named[1]} is not set.",
+                mend=f"export {named[1]}={example}..., or write {index}:{example}...",
+            )
+        return _read(index, url, named[1], schemes)
+    check_no_password(f"{index}:{target}")
+    return _read(index, target, f"what stands after {index}:", schemes)
+
+
+def check_no_password(text: str) -> None:
+    """UsageError where a spec string of an index holds a password: spec strings are written into results. Its text is
+    not repeated, and need not be well formed."""
+    index, _, rest = text.partition(":")
+    address = unquote(rest.partition("?")[0])
+    if _PASSWORD.search(unquote(rest)) or _secrets(address):
+        raise UsageError(
+            f"The address after {index}: holds a password, and spec strings are written into results.",
+            mend=f"Put the address into an environment variable, export MY_SERVER=..., and write {index}:MY_SERVER.",
+        )
+
+
+def _read(index: str, url: str, origin: str, schemes: Sequence[str]) -> ServerAddress:
+    if not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+        raise UsageError(
+            f"{origin[0].upper()}{origin[1:]} is not the address of a server for {index}.",
+            mend=f"Write it like {schemes[0]}://localhost, or name an environment variable in capitals.",
+        )
+    # As it is written, and as it is meant.
+    found = dict.fromkeys(one for secret in _secrets(url) for one in (secret, unquote(secret)))
+    return ServerAddress(url, origin, tuple(found))
+
+
+def _secrets(url: str) -> list[str]:
+    """Passwords and keys in a URL, also in one that is not well formed."""
+    _, _, rest = url.partition("://")
+    authority, _, query = rest.partition("?")
+    user, at, _ = authority.rpartition("@")
+    password = user.partition(":")[2] if at else ""
+    pairs = (part.partition("=") for part in query.split("&"))
+    return [one for one in (password, *(value for name, _, value in pairs if _SECRET.search(name))) if one]

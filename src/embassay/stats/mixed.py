@@ -1,0 +1,174 @@
+"""The mean of a table whose rows and columns are both samples: how far it holds for other rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from embassay.errors import UsageError
+from embassay.stats.estimate import Estimate, check_confidence, sample
+
+Floats = NDArray[np.float64]
+
+# Relative to the largest value: what sums in another order may differ by.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class MixedMean(Estimate):
+    """A mean with its interval, the standard deviations it comes from, and the degrees of freedom of its t.
+
+    `sd_rows`, `sd_columns` and `sd_residual` are in the unit of the values: 0 where the data show no such effect, NaN
+    where they cannot (one row, one column, or nothing left to tell it from the residual).
+    """
+
+    sd_rows: float
+    sd_columns: float
+    sd_residual: float
+    df: float
+
+
+def mixed_mean(
+    y: ArrayLike,
+    rows: Sequence[Hashable],
+    columns: Sequence[Hashable],
+    *,
+    weights: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> MixedMean:
+    """Mean of `y` (n,) with an interval for new rows and new columns, as datasets and runs are.
+
+    The model is y = mean + row + column + residual, all three normal and independent; `rows` and `columns` (n,) label
+    the values, with at most one value for a pair, and pairs may be missing. The estimate is the sum of `weights` (n,)
+    times `y`; they sum to 1 and are, when left out, those of the unweighted mean over the rows of each row's mean.
+
+    Variance components by the fitting-constants method (Henderson 1953, method 3; in a full table the mean squares of
+    the two-way analysis of variance). A component that comes out negative is taken out of the model and the rest fitted
+    again. The interval is t with Satterthwaite's degrees of freedom (1946) for the estimated variance; undefined (NaN)
+    for one value. In the unit of `y`.
+    Raises UsageError for no values, values that are not finite, labels or weights that do not fit, or a pair twice.
+
+    >>> drops = [-0.05, -0.06, -0.05, -0.02, -0.02, -0.03, -0.08, -0.09, -0.08]
+    >>> mean = mixed_mean(drops, [d for d in "abc" for _ in range(3)], [1, 2, 3] * 3)
+    >>> round(mean.estimate, 4), round(mean.low, 3), round(mean.high, 3), round(mean.df, 1)
+    (-0.0533, -0.128, 0.021, 2.0)
+    """
+    check_confidence(confidence)
+    values = sample(y, "y")
+    design = {"rows": _indicators(rows, len(values)), "columns": _indicators(columns, len(values))}
+    _check_once(rows, columns)
+    shares = _weights(weights, design["rows"])
+    estimate = float(shares @ values)
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
+        values = np.full_like(values, estimate)
+    if len(values) == 1:
+        nan = float("nan")
+        return MixedMean(estimate, nan, nan, 1, "no interval from one value", nan, nan, nan, nan)
+    fit = _fitted(values - estimate, design)  # no form depends on the mean
+    low, high, df = _interval(estimate, fit, shares, confidence)
+    method = f"mixed effects of row and column, t with {df:.1f} degrees of freedom (Satterthwaite)"
+    if not fit.variances.any():
+        method = "mixed effects of row and column: no variation"
+    spread = {name: float(np.sqrt(variance)) for name, variance in zip(fit.names, fit.variances, strict=True)}
+    spread = fit.absent | spread
+    return MixedMean(
+        estimate, low, high, len(values), method, spread["rows"], spread["columns"], spread["residual"], df
+    )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Variances (k,) of the effects in the model, the last being the residual. `covariances` (k, n, n) are those of the
+    values per unit of each, `forms` (k, n, n) the quadratic forms that estimate them: variance = y' form y."""
+
+    names: tuple[str, ...]
+    variances: Floats
+    covariances: Floats
+    forms: Floats
+    absent: dict[str, float]
+
+
+def _fitted(values: Floats, design: dict[str, Floats]) -> _Fit:
+    """The largest model whose components can be estimated and are not negative."""
+    absent: dict[str, float] = {}
+    names = ["rows", "columns"]
+    while True:
+        forms, covariances = _forms([design[name] for name in names], len(values))
+        freedom = np.trace(forms, axis1=1, axis2=2)
+        # What has no degree of freedom of its own cannot be estimated; without any left for the residual, the columns
+        # (runs) are what it cannot be told from.
+        unknown = [name for name, df in zip([*names, *names[-1:]], freedom, strict=False) if df < 0.5]
+        if unknown:
+            names.remove(unknown[0])
+            absent[unknown[0]] = float("nan")
+            continue
+        expected = np.einsum("kij,lji->kl", forms, covariances)
+        solved = np.tensordot(np.linalg.inv(expected), forms, axes=1)
+        variances = np.einsum("i,kij,j->k", values, solved, values)
+        smallest = int(np.argmin(variances[:-1])) if names else -1
+        if smallest < 0 or variances[smallest] >= 0:
+            break
+        absent[names.pop(smallest)] = 0.0
+    return _Fit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
+
+
+def _forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
+    """The sums of squares of each effect, adjusted for the others, and of the residual, as matrices (k, n, n); and the
+    covariance of the values per unit of each variance, (k, n, n)."""
+    everything = _projection(effects, n)
+    adjusted = [everything - _projection(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))]
+    identity = np.eye(n)
+    return np.stack([*adjusted, identity - everything]), np.stack([*(z @ z.T for z in effects), identity])
+
+
+def _projection(effects: list[Floats], n: int) -> Floats:
+    """Onto the space of the mean and the effects, (n, n)."""
+    left, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
+    basis = left[:, sizes > 1e-9 * sizes[0]]
+    return np.asarray(basis @ basis.T)
+
+
+def _interval(estimate: float, fit: _Fit, shares: Floats, confidence: float) -> tuple[float, float, float]:
+    """Lower and upper end, and Satterthwaite's degrees of freedom 2 V^2 / var(V) of V = var(shares y)."""
+    from scipy.stats import t
+
+    loads = np.einsum("i,kij,j->k", shares, fit.covariances, shares)
+    variance = float(loads @ fit.variances)
+    if variance <= 0:
+        return estimate, estimate, float("nan")
+    estimator = np.tensordot(loads, fit.forms, axes=1) @ np.tensordot(fit.variances, fit.covariances, axes=1)
+    df = variance**2 / float((estimator * estimator.T).sum())
+    reach = float(t.ppf(0.5 + confidence / 2, df)) * variance**0.5
+    return estimate - reach, estimate + reach, df
+
+
+def _indicators(labels: Sequence[Hashable], n: int) -> Floats:
+    if len(labels) != n:
+        raise UsageError(f"There are {n} values and {len(labels)} labels.", mend="Give one label per value.")
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    indicators = np.zeros((n, len(places)))
+    indicators[np.arange(n), [places[label] for label in labels]] = 1
+    return indicators
+
+
+def _check_once(rows: Sequence[Hashable], columns: Sequence[Hashable]) -> None:
+    seen = set()
+    for pair in zip(rows, columns, strict=True):
+        if pair in seen:
+            raise UsageError(f"There are two values for {pair}.", mend="Average them first.")
+        seen.add(pair)
+
+
+def _weights(weights: ArrayLike | None, rows: Floats) -> Floats:
+    if weights is None:
+        return np.asarray((rows / rows.sum(axis=0)).sum(axis=1) / rows.shape[1])
+    shares = sample(weights, "weights")
+    if len(shares) != len(rows) or abs(shares.sum() - 1) > 1e-9:
+        raise UsageError(
+            f"{len(shares)} weights for {len(rows)} values sum to {shares.sum():g}.",
+            mend="Give one per value; they sum to 1.",
+        )
+    return shares

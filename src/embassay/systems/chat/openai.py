@@ -1,0 +1,149 @@
+"""OpenAI's chat models, and those of any server that speaks like it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from embassay.contracts import Message, Sampling, Usage
+from embassay.systems.chat.served import Reply, ServedChat
+from embassay.systems.chat.structured import is_strict, with_schema
+from embassay.systems.remote import Answer, Ledger, Malformed, Price
+from embassay.systems.remote.clients import OPENAI, OpenAIClient, openai_address
+from embassay.systems.remote.failures import format_refused
+from embassay.systems.remote.vendors import Server
+
+_WAYS = ("json_schema", "json_object", "words")
+_SETTABLE = ("temperature", "top_p", "seed")
+_WORDINGS = len(_WAYS) + len(_SETTABLE)
+"""How often a request may be put in another way: two more for the schema, one for the longest answer, and one for
+every part of the sampling that a model does not take."""
+
+
+class OpenAIChat(ServedChat):
+    """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server that speaks like it.
+
+    `effort` is how much a reasoning model may think (`minimal`, `low` ...); `server` says where, with which
+    key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `Server`.
+
+    A server that does not take a JSON schema is told it in words, and one that wants `max_tokens` by another
+    name gets that; each is found out once. So is what of the sampling a model does not take (reasoning models draw
+    as they please): it is `left_out` from then on, with a warning.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        name: str = "",
+        ledger: Ledger | None = None,
+        effort: str | None = None,
+        price_output: float | None = None,
+        server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
+    ) -> None:
+        address = openai_address(server.base_url)
+        identity = f"openai:{target}:{address.place}" + (f":effort={effort}" if effort else "")
+        super().__init__(
+            name or f"openai:{target}",
+            identity,
+            f"openai:{target}",
+            price=Price.of_chat(target, server.price, price_output),
+            ledger=ledger,
+            limits=server.limits,
+        )
+        self._client = OpenAIClient(address, key=server.key)
+        self._target, self._effort = target, effort
+        self._way = 0
+        self.left_out: tuple[str, ...] = ()
+        self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"
+
+    async def request(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """One chat completion."""
+        for _ in range(_WORDINGS):
+            way, longest, left_out = self._way, self._longest, self.left_out
+            try:
+                return _answer(await self._create(messages, sampling, schema))
+            except Exception as error:
+                if self._left_out(error, sampling, left_out):
+                    continue
+                if not self._adapted(error, way, longest, asked=schema is not None):
+                    raise
+        return _answer(await self._create(messages, sampling, schema))
+
+    def _adapted(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
+        """Whether the server minds something that can be said in another way, which is then remembered.
+
+        Several calls may find out at once: what another has changed already needs only another attempt.
+        """
+        if asked and way < len(_WAYS) - 1 and format_refused(error, "response_format", "json_schema"):
+            self._way = max(self._way, way + 1)
+            return True
+        other = "max_tokens" if longest == "max_completion_tokens" else "max_completion_tokens"
+        if format_refused(error, longest) and format_refused(error, other):
+            self._longest = other
+            return True
+        return False
+
+    def _left_out(self, error: Exception, sampling: Sampling, before: tuple[str, ...]) -> bool:
+        """Whether the model does not take a part of the sampling that was sent, which is then left out."""
+        if not format_refused(error, "nsupported", "not support"):
+            return False
+        sent = [name for name in _SETTABLE if getattr(sampling, name) is not None and name not in before]
+        minded = next((name for name in sent if format_refused(error, f"'{name}'", f"`{name}`")), None)
+        if minded is not None and minded not in self.left_out:
+            self.left_out = (*self.left_out, minded)
+            warnings.warn(
+                f"{self.model} does not take {minded}; it is asked without.", RuntimeWarning, stacklevel=2
+            )
+        return minded is not None
+
+    async def _create(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Any:
+        wanted: dict[str, Any] = {
+            **{name: getattr(sampling, name) for name in _SETTABLE if name not in self.left_out},
+            self._longest: sampling.max_tokens,
+            "reasoning_effort": self._effort,
+        }
+        if schema is not None:
+            wanted["response_format"] = _format(_WAYS[self._way], schema)
+            messages = messages if self._way == 0 else with_schema(messages, schema)
+        body = {
+            "model": self._target,
+            "messages": [{"role": one.role, "content": one.content} for one in messages],
+            **{name: value for name, value in wanted.items() if value is not None},
+        }
+        # Not through `chat.completions.create`, whose checks of types take a third of a call's time.
+        return await self._client().post("/chat/completions", cast_to=object, body=body)
+
+
+def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    if way == "words":
+        return None
+    if way == "json_object":
+        return {"type": way}
+    shape = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+    return {"type": way, "json_schema": shape}
+
+
+def _answer(found: Any) -> Answer[Reply]:
+    """The reply in the server's answer; Malformed when there is none."""
+    try:
+        choice = found["choices"][0]
+        message = choice["message"]
+        reply = Reply(
+            text=message.get("content") or "",
+            model=found.get("model") or "",
+            finish=choice.get("finish_reason") or "stop",
+            refusal=message.get("refusal") or "",
+        )
+        used = found.get("usage") or {}
+        usage = Usage(int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0), 1)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise Malformed("an answer without a message") from None
+    if not isinstance(reply.text, str):
+        raise Malformed("an answer that is no text")
+    return Answer(reply, usage)

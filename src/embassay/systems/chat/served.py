@@ -1,0 +1,150 @@
+"""What all chat models behind a server share: paced calls, thinking taken off, JSON checked and repaired."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from embassay.contracts import Completion, Message, Sampling, Usage
+from embassay.errors import TextRefused, Unanswered, Why
+from embassay.systems.chat.structured import NeverFits, Unfit, asking_again, checked, found_json, json_schema
+from embassay.systems.chat.thinking import without_thinking
+from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
+from embassay.systems.remote.tokens import count_tokens
+
+_USUAL_ANSWER = 1024
+"""Tokens put aside for an answer that nothing limits."""
+_PER_MESSAGE = 8
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answered: `text` as it came, `model` as it names itself, why it stopped (`stop`, `length`,
+    `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field
+    for them."""
+
+    text: str
+    model: str
+    finish: str
+    refusal: str = ""
+    thought: bool = False
+    """Whether there was any text before its thinking was taken off."""
+
+
+class ServedChat(ABC):
+    """A chat model whose subclass only asks the server: `request` sends messages and reads the reply.
+
+    An answer that was cut (`length`), filtered, refused, empty, or that does not fit the schema even when asked
+    for once more, is a TextRefused with the reason (Unanswered, or NeverFits for the schema): the failure of this
+    call, not of the model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        identity: str,
+        model: str,
+        *,
+        price: Price | None,
+        ledger: Ledger | None,
+        limits: Limits,
+    ) -> None:
+        self.name, self.identity, self.model = name, identity, model
+        self.rpm, self.tpm = limits.rpm, limits.tpm
+        self.price = price
+        self._calls = Calls(model, ledger, limits)
+
+    @abstractmethod
+    async def request(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands;
+        the usage it gives need not say dollars."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        schema: Any = None,
+    ) -> Completion:
+        """One answer; with `schema`, a pydantic model class, its `text` is the JSON and `parsed` the object.
+
+        ModelError, with the reason, when the call fails for good (TextRefused for reasons of its own).
+        """
+        shape = json_schema(schema) if schema is not None else None
+        first = await self._asked(messages, sampling, shape)
+        if schema is None:
+            return _completion(first, first.value.text, None)
+        try:
+            return _fitting(first, schema)
+        except Unfit as wrong:
+            again = asking_again(messages, first.value.text, wrong)
+        second = await self._asked(again, sampling, shape)
+        second = Answer(second.value, _both(first.usage, second.usage))
+        try:
+            return _fitting(second, schema)
+        except Unfit as wrong:
+            raise NeverFits(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
+
+    async def _asked(
+        self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
+        tokens = sum(count_tokens([m.content for m in messages], None)) + _PER_MESSAGE * len(messages)
+        most = sampling.max_tokens or _USUAL_ANSWER
+
+        async def send() -> Answer[Reply]:
+            answer = await self.request(messages, sampling, shape)
+            usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
+            said = answer.value.text.strip()
+            reply = replace(answer.value, text=without_thinking(said), thought=bool(said))
+            # With a seed, the server would say nothing once more.
+            if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
+                raise Malformed("an empty answer", of_texts=True)
+            return replace(answer, value=reply, usage=replace(answer.usage, requests=1, usd=usd))
+
+        answer = await self._calls.ask(send, tokens=tokens + most, usd=self._usd(tokens, most))
+        self._check(answer.value)
+        return answer
+
+    def _usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        return None if self.price is None else self.price.usd(input_tokens, output_tokens)
+
+    def _check(self, reply: Reply) -> None:
+        if reply.refusal:
+            raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
+        if reply.finish == "length":
+            raise Unanswered(f"{self.model}: the answer was cut at its longest (max_tokens).", "cut")
+        if reply.finish == "content_filter":
+            raise Unanswered(
+                f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
+            )
+        if reply.finish == "context":
+            raise TextRefused(f"{self.model}: the messages fill its context (num_ctx), so they were cut.")
+        if not reply.text:
+            why: Why = "thinking" if reply.thought else "empty"
+            what = "nothing but thinking" if reply.thought else "an empty answer"
+            raise Unanswered(f"{self.model}: {what} (finish: {reply.finish}).", why)
+
+
+def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
+    text = found_json(answer.value.text)
+    return _completion(answer, text, checked(text, schema))
+
+
+def _completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
+    return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)
+
+
+def _both(a: Usage, b: Usage) -> Usage:
+    usd = None if a.usd is None or b.usd is None else a.usd + b.usd
+    return Usage(
+        a.input_tokens + b.input_tokens,
+        a.output_tokens + b.output_tokens,
+        a.requests + b.requests,
+        usd,
+        a.seconds + b.seconds,
+    )

@@ -1,0 +1,182 @@
+"""Cosine similarity of an encoder's vectors: what makes an embedding model a similarity."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Encoder, Ranked, Role, Spread
+from embassay.errors import UsageError
+from embassay.search import exact_search
+from embassay.search.sharding import over_shards
+from embassay.systems.transforms import unit
+
+_BLOCK = 256
+
+
+class Cosine:
+    """The cosine of two texts' vectors, in [-1, 1]; higher is more similar.
+
+    Equal texts have exactly 1, two empty ones too; an empty text, or one whose vector is zero, has 0 with
+    every other (SAGE spec, section 2). `pairs`, `between` and `distances` give the encoder no role, `search` tells it
+    queries from documents.
+
+    A text among `failures` has NaN with every text, itself too; as a document it is never found, as a query it
+    finds nothing.
+    """
+
+    kind: Literal["embedding"] = "embedding"
+
+    def __init__(self, encoder: Encoder, *, name: str | None = None) -> None:
+        self.encoder = encoder
+        self.name = name or encoder.name
+        self.identity = f"cosine({encoder.identity})"
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
+        part = _part_with("failures", self.encoder)
+        failed: Mapping[str, str] = {} if part is None else part.failures
+        return {text: reason for text, reason in failed.items() if text}
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
+        if len(a) != len(b):
+            raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
+        # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
+        left, right = self._unit(a), self._unit(b)
+        equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
+        return _cosines(left, right, np.arange(len(a)), np.arange(len(b)), equal)
+
+    def between(
+        self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Cosine of `texts[left[i]]` and `texts[right[i]]`, shape (n,), as `pairs` has it; each of the texts, which
+        are distinct, is encoded once, however many pairs it is in."""
+        vectors = self._unit(texts)
+        return _cosines(vectors, vectors, left, right, left == right)
+
+    def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """The texts' vectors as the encoder gives them, (n, dim), not normalised: what a classifier learns from. Zeros
+        for an empty text, NaN for one among `failures`."""
+        vectors = np.array(self.encoder.encode(texts, role=role), dtype=np.float32)
+        vectors[np.array([not text for text in texts], dtype=bool)] = 0
+        return vectors
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - cosine of every two texts, in [0, 2], condensed; equal texts have exactly 0.
+
+        Written block by block into the result: beside it only the vectors and a few hundred rows are held.
+        """
+        vectors = self._unit(texts)
+        n = len(vectors)
+        distances = np.empty(n * (n - 1) // 2, dtype=np.float32)
+        for start in range(0, n, _BLOCK):
+            block = np.clip(1 - vectors[start : start + _BLOCK] @ vectors[start:].T, 0, 2)
+            for row, values in enumerate(block, start):
+                first = _condensed_row(row, n)
+                distances[first : first + n - 1 - row] = values[row - start + 1 :]
+        for rows in _equal_rows(texts):
+            if np.isnan(vectors[rows[0], 0]):
+                continue
+            for position, row in enumerate(rows[:-1]):
+                distances[_condensed_row(int(row), n) + rows[position + 1 :] - row - 1] = 0
+        return distances
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k corpus texts of the highest cosine for each query; see `exact_search` for ties."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
+        memory at a time."""
+        work = _ShardSearch(self, self._unit(queries, "query"), k)
+        accounts = _part_with("accept", self.encoder)
+        for ranked, account in over_shards(work, shards, spread):
+            if account is not None and accounts is not None:
+                accounts.accept(account)
+            yield ranked
+
+    def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
+        vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
+        found = unit(vectors)
+        found[np.array([not text for text in texts], dtype=bool)] = 0
+        return found
+
+
+@dataclass(frozen=True)
+class _ShardSearch:
+    """Encode a shard and search it for the `queries` (q, dim): what is done where the shard is."""
+
+    system: Cosine
+    queries: NDArray[np.float32]
+    k: int
+
+    def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
+        """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
+        found = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
+        accounts = _part_with("accept", self.system.encoder)
+        return found, None if accounts is None else accounts.account()
+
+
+def _part_with(name: str, encoder: Any) -> Any:
+    """The outermost part of an encoder that has an attribute called `name`; None where no part has."""
+    while encoder is not None and not hasattr(encoder, name):
+        encoder = getattr(encoder, "encoder", None)
+    return encoder
+
+
+def _cosines(
+    left: NDArray[np.float32],
+    right: NDArray[np.float32],
+    rows_left: NDArray[np.int64],
+    rows_right: NDArray[np.int64],
+    equal: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Products of these rows of unit vectors, (n,), block by block; 1 where the texts are equal and have a vector."""
+    similarity = np.empty(len(rows_left), dtype=np.float32)
+    for start in range(0, len(similarity), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        similarity[part] = (left[rows_left[part]] * right[rows_right[part]]).sum(axis=1)
+    np.clip(similarity, -1, 1, out=similarity)
+    similarity[equal & ~np.isnan(similarity)] = 1
+    return similarity
+
+
+def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> Ranked:
+    """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
+    asked, known = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
+    if len(asked) == len(queries) and len(known) == len(corpus):
+        return exact_search(queries, corpus, k)
+    found = exact_search(queries[asked], corpus[known], k)
+    indices = np.full((len(queries), k), -1, dtype=np.int64)
+    scores = np.full((len(queries), k), -np.inf)
+    indices[asked] = np.append(known, -1)[found.indices]
+    scores[asked] = found.scores
+    return Ranked(indices, scores)
+
+
+def _condensed_row(row: int, n: int) -> int:
+    """Where the distances of `row` to the rows after it begin in the condensed order."""
+    return row * (2 * n - row - 1) // 2
+
+
+def _equal_rows(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    """The rows of each text that occurs more than once, ascending."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, text in enumerate(texts):
+        rows[text].append(row)
+    return [np.array(equal, dtype=np.int64) for equal in rows.values() if len(equal) > 1]

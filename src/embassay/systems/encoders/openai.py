@@ -1,0 +1,109 @@
+"""OpenAI's embedding models, and those of any server that speaks like it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from embassay.contracts import Role, Usage
+from embassay.systems.encoders.served import ServedEncoder, ServedModel, Vectors
+from embassay.systems.models import known_model
+from embassay.systems.remote import Answer, Ledger, Malformed, Price
+from embassay.systems.remote.clients import OpenAIClient, openai_address
+from embassay.systems.remote.failures import format_refused
+from embassay.systems.remote.tokens import own_tokenizer
+from embassay.systems.remote.vendors import Server
+
+
+class OpenAIEncoder(ServedEncoder):
+    """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
+
+    `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server that speaks like
+    OpenAI), with which key, how fast and at what price, see `Server`. Prompts that the model is known to need
+    (e5, bge ... behind a compatible server) go before the texts.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        name: str = "",
+        ledger: Ledger | None = None,
+        dimensions: int | None = None,
+        server: Server = Server(),  # noqa: B008 - frozen
+    ) -> None:
+        address = openai_address(server.base_url)
+        known = known_model(target)
+        prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
+        served = ServedModel(
+            name=name or f"openai:{target}",
+            identity=_identity(target, dimensions, address.place, prompts),
+            model=f"openai:{target}",
+            dim=dimensions or (known.dims if known else None),
+            max_tokens=known.context if known else None,
+            price=Price.of(target, server.price),
+            tokenizer=own_tokenizer(target),
+            prompts=prompts,
+        )
+        super().__init__(served, ledger, server.limits)
+        self.uses_roles = bool(prompts)
+        self._client = OpenAIClient(address, key=server.key)
+        self._target, self._dimensions = target, dimensions
+        self._format: Literal["base64", "float"] = "base64"
+
+    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:  # noqa: ARG002
+        """One call of /embeddings."""
+        try:
+            answer = await self._create(texts)
+        except Exception as error:
+            if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
+                raise
+            self._format = "float"
+            answer = await self._create(texts)
+        used = getattr(answer.usage, "prompt_tokens", None) or 0
+        price = self.served.price
+        return Answer(
+            _vectors(answer, len(texts)), Usage(used, 0, 1, price.usd(used) if price is not None else None)
+        )
+
+    async def _create(self, texts: Sequence[str]) -> Any:
+        shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
+        return await self._client().embeddings.create(
+            model=self._target, input=list(texts), encoding_format=self._format, **shorter
+        )
+
+
+_ROLES: tuple[Role | None, ...] = ("query", "document", None)
+
+
+def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role | None, str]) -> str:
+    parts = [f"openai:{model}", place]
+    if dimensions is not None:
+        parts.append(f"dimensions={dimensions}")
+    parts += [f"{role or 'text'}={prompt!r}" for role, prompt in prompts.items()]
+    return ":".join(parts)
+
+
+def _vectors(answer: Any, n: int) -> Vectors:
+    """The vectors in the order of the texts; Malformed when the answer does not hold n of one length."""
+    data = getattr(answer, "data", None)
+    if not isinstance(data, list) or len(data) != n:
+        raise Malformed(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
+    try:
+        if sorted(one.index for one in data) != list(range(n)):
+            raise Malformed("vectors with wrong numbers")
+        rows = [_row(one.embedding) for one in sorted(data, key=lambda one: int(one.index))]
+        return np.stack(rows)
+    except (AttributeError, TypeError, ValueError, binascii.Error):
+        raise Malformed("vectors that cannot be read") from None
+
+
+def _row(embedding: Any) -> Vectors:
+    """A vector, sent as numbers or as their bytes in base64."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+    return np.asarray(embedding, dtype=np.float32)

@@ -1,0 +1,254 @@
+"""Models of sentence-transformers, from the hub or a folder, in torch (or ONNX and OpenVINO through optimum)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.accelerator import asked_device
+from embassay.contracts import Role
+from embassay.errors import ModelError, UsageError
+from embassay.systems.encoders.batches import Batch, of_similar_length, on_all_cores
+from embassay.systems.encoders.on_torch import OnTorch, is_out_of_memory
+from embassay.systems.encoders.prompts import Prompts, choose_prompts
+from embassay.systems.encoders.token_states import TokenStates
+from embassay.systems.encoders.truncation import TokenLimit
+from embassay.systems.libraries import first_line, model_library
+from embassay.systems.models import known_model
+from embassay.systems.pickled import PICKLED, SAFE_WEIGHTS, is_pickle
+from embassay.systems.weights import Weights, find_weights, foreign_code, is_pinned
+
+_BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
+_CHUNK = 256
+_BATCH, _CARD_BATCH = 32, 256
+
+
+@dataclass(eq=False)
+class SentenceTransformer:
+    """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
+
+    Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts that are neither
+    (see `choose_prompts` for what they default to). `truncate_dim` keeps the first dimensions, `max_length` is in
+    tokens, `device` is torch's name for one, by default $EMBASSAY_DEVICE or the best there is. Code that comes with a
+    model runs only with `trust_remote_code` and a `revision` that is a commit; of a folder it is part of the checksum.
+    Code that the model takes from another repository needs a `code_revision` that is one.
+
+    On a CPU each batch runs on one thread, so the vectors do not depend on the number of cores. On a CUDA card batches
+    of several chunks are done together (`encode_together`), where that does not change them. `batch_size` is by default
+    32, on a card 256; it decides which texts are filled up to one length, and so the last digit of their vectors.
+    UsageError for parameters that cannot be, ModelError when the model or a package is missing or fails.
+    """
+
+    target: str
+    name: str = "st"
+    revision: str | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    prompt: str | None = None
+    truncate_dim: int | None = None
+    max_length: int | None = None
+    batch_size: int | None = None
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    device: str | None = None
+    backend: Literal["torch", "onnx", "openvino"] = "torch"
+    trust_remote_code: bool = False
+    code_revision: str | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+        library = _library()
+        weights = find_weights(self.target, self.revision, system="st")
+        self._check_code(weights)
+        self._model = self._load(library, weights)
+        self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"
+        self._batch = self.batch_size or (_CARD_BATCH if self.joins_chunks else _BATCH)
+        self._set_max_length()
+        self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
+        self.max_tokens = self._limit.tokens
+        self.prompts = self._prompts(weights)
+        # The first call also fixes how the tokenizer cuts and pads, which threads must not do at the same time.
+        width = self._vectors([""], "").shape[1]
+        if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
+            raise UsageError(
+                f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} cannot be had."
+            )
+        self.dim = self.truncate_dim or width
+        self.uses_roles = self.prompts.by_role
+        self.chunk_size = max(_CHUNK, self._batch)
+        self.identity = self._identity(library, weights)
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
+        """Vectors as the model gives them, (n, dim); longer texts are cut at `max_tokens`, prompt included."""
+        if self.joins_chunks and texts:
+            return next(self.encode_together([texts], role=role))[1]
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        prompt = self.prompts.of(role)
+
+        def fill(rows: Batch) -> None:
+            vectors[rows] = self._vectors([texts[row] for row in rows], prompt)[:, : self.dim]
+
+        self._in_batches(fill, texts)
+        return vectors
+
+    def encode_together(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """`encode` of every chunk by its position, bit by bit, with more texts on the card at once than a chunk has."""
+        for position, vectors in self._on_torch.chunks(chunks, self.prompts.of(role)):
+            yield position, vectors[:, : self.dim]
+
+    @cached_property
+    def _on_torch(self) -> OnTorch:
+        return OnTorch(self._model, self._batch, self.name)
+
+    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+        """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
+        tokenizer does not say where a token stands."""
+        prompt = self.prompts.of(role)
+        places = self._token_states.places(texts, prompt)
+        tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
+
+        def fill(rows: Batch) -> None:
+            part = [texts[row] for row in rows], [places[row] for row in rows]
+            for row, found in zip(rows, self._token_states.read(*part, prompt, self._batch), strict=True):
+                tokens[row] = found
+
+        self._in_batches(fill, texts)
+        return tokens
+
+    @cached_property
+    def _token_states(self) -> TokenStates:
+        return TokenStates(self._model)
+
+    def _in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
+        batches = of_similar_length(texts, self._batch)
+        if self.backend == "torch" and self._model.device.type == "cpu":
+            import torch
+
+            on_all_cores(fill, batches, start=partial(torch.set_num_threads, 1))
+        else:
+            for batch in batches:
+                fill(batch)
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
+        return self._limit.exceeded(texts, self.prompts.longest)
+
+    def _check(self) -> None:
+        if self.backend != "torch":
+            if self.dtype != "float32":
+                raise UsageError(f"The backend {self.backend} takes no dtype.", mend="Leave dtype out.")
+            _need_backend(self.backend)
+        pinned = is_pinned(self.revision) or Path(self.target).expanduser().is_dir()
+        if self.trust_remote_code and not pinned:
+            raise UsageError(
+                f"Code from the hub runs only at a pinned commit, and none is given for {self.target}.",
+                mend="Read the code, then add revision=COMMIT with all 40 characters.",
+            )
+        if self.batch_size is not None and self.batch_size < 1:
+            raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
+
+    def _check_code(self, weights: Weights) -> None:
+        foreign = foreign_code(weights) if self.trust_remote_code else ()
+        if foreign and not is_pinned(self.code_revision):
+            raise UsageError(
+                f"{self.target} takes code from {' and '.join(foreign)}, which no commit pins.",
+                mend="Read that code too, then add code_revision=COMMIT with all 40 characters.",
+            )
+
+    def _load(self, library: Any, weights: Weights) -> Any:
+        code = {} if self.code_revision is None else {"code_revision": self.code_revision}
+        try:
+            model = library.SentenceTransformer(
+                weights.location, revision=weights.commit, local_files_only=weights.cached,
+                device=self.device or asked_device(), backend=self.backend, trust_remote_code=self.trust_remote_code,
+                model_kwargs={**code}, config_kwargs={**code},
+            )  # fmt: skip
+            if self.backend == "torch":
+                import torch
+
+                model.to(getattr(torch, self.dtype))
+        except Exception as error:  # hub, safetensors, transformers and torch have no root in common
+            mend = "Check that it is a sentence-transformers model and that its files are complete."
+            if "trust_remote_code" in str(error) and not self.trust_remote_code:
+                mend = "It comes with its own code: read that, then add trust_remote_code=true and revision=COMMIT."
+            if is_pickle(error):
+                raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
+            raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
+        return model
+
+    def _prompts(self, weights: Weights) -> Prompts:
+        return choose_prompts(
+            {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt},
+            own=self._model.prompts or {},
+            default=self._model.default_prompt_name,
+            known=known_model(weights.location) if weights.folder is None else None,
+        )
+
+    def _set_max_length(self) -> None:
+        if self.max_length is None:
+            return
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
+        most = getattr(config, "max_position_embeddings", None)
+        if self.max_length < 1 or (most is not None and self.max_length > most):
+            raise UsageError(
+                f"max_length={self.max_length} cannot be: {self.name!r} reads 1 to {most or 'any number of'} tokens."
+            )
+        self._model.max_seq_length = self.max_length
+
+    def _vectors(self, texts: list[str], prompt: str) -> NDArray[np.float32]:
+        try:
+            found = self._model.encode(
+                texts,
+                prompt=prompt,
+                batch_size=self._batch,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+        except Exception as error:
+            mend = "Try a smaller batch_size or max_length." if is_out_of_memory(error) else ""
+            raise ModelError(
+                f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
+            ) from error
+        return np.asarray(found, dtype=np.float32)
+
+    def _identity(self, library: Any, weights: Weights) -> str:
+        import torch
+        import transformers
+
+        depends = {
+            "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
+            "max_length": self.max_tokens, "dims": self.dim, "batch": self._batch, "dtype": self.dtype,
+            "device": self._model.device.type, "backend": self.backend, "code": self.code_revision,
+            "versions": [library.__version__, transformers.__version__, torch.__version__],
+        }  # fmt: skip
+        return f"st:{weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
+
+
+def _library() -> Any:
+    return model_library(
+        "sentence_transformers",
+        what="sentence-transformers models",
+        mend="Install it: pip install 'embassay[torch]'; or use onnx:./folder, which needs no torch.",
+    )
+
+
+def _need_backend(backend: str) -> None:
+    package = _BACKENDS[backend]
+    try:
+        found = find_spec(package) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise ModelError(
+            f"The backend {backend} needs the package {package}, which is not installed.",
+            mend=f"Install it: pip install 'sentence-transformers[{backend}]'; or leave backend out.",
+        )

@@ -1,0 +1,154 @@
+"""BM25 over token ids, as a batch-normalised similarity and as a search engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Kind, Ranked, Spread, Tokenizer
+from embassay.errors import UsageError
+from embassay.search.blockwise import condensed_blocks, cores
+from embassay.systems.lexical.bags import Bags, unigrams
+from embassay.systems.lexical.bm25_mutual import MutualScores
+from embassay.systems.lexical.bm25_shards import Reading, search_shards
+from embassay.systems.lexical.bm25_weights import Collection, Weighting
+from embassay.systems.lexical.index import accumulate_pairs
+from embassay.systems.lexical.kernels import pair_products
+from embassay.systems.lexical.tokens import Rows, check_pairs, tokenise
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25:
+    """BM25+ over token ids; higher is more similar. The numbers are those of rank_bm25.
+
+    score(q, d) = sum over the tokens of q, with repetition, of
+    idf (delta + tf (k1 + 1) / (tf + k1 (1 - b + b |d| / mean |d|))), idf = ln((N + 1) / df); tokens in no
+    document contribute nothing. `variant="okapi"` leaves delta out and takes idf = ln((N - df + 0.5) / (df +
+    0.5)), negative ones replaced by a quarter of the mean idf.
+
+    `search` gives raw scores; `pairs` and `distances` are in [0, 1], see there. Raises UsageError for
+    parameters out of range. Source: SAGE, A.7 (BM25 Score), spec [A2], [A3].
+    """
+
+    tokenizer: Tokenizer
+    name: str = "bm25"
+    k1: float = 1.5
+    b: float = 0.75
+    delta: float = 1.0
+    variant: str = "plus"
+    normalise: str = "minmax"
+
+    def __post_init__(self) -> None:
+        _check_choice("variant", self.variant, ("plus", "okapi"))
+        _check_choice("normalise", self.normalise, ("minmax", "self"))
+        if not (self.k1 >= 0 and 0 <= self.b <= 1 and self.delta >= 0):
+            raise UsageError(
+                f"BM25 cannot use k1={self.k1:g}, b={self.b:g}, delta={self.delta:g}.",
+                mend="k1 and delta are at least 0, b is in [0, 1].",
+            )
+
+    @property
+    def identity(self) -> str:
+        """All parameters and the tokenizer."""
+        delta = f" delta={self.delta!r}" if self.variant == "plus" else ""
+        return (
+            f"bm25/1 variant={self.variant} k1={self.k1!r} b={self.b!r}{delta} normalise={self.normalise} "
+            f"tokenizer={self.tokenizer.identity}"
+        )
+
+    @property
+    def kind(self) -> Kind:
+        """A classical metric."""
+        return "classical"
+
+    @property
+    def _weighting(self) -> Weighting:
+        okapi = self.variant == "okapi"
+        return Weighting(k1=self.k1, b=self.b, delta=0.0 if okapi else self.delta, okapi=okapi)
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """The normalised score of `b[i]` for the query `a[i]`, shape (n,); all of `b` are the collection.
+
+        "minmax" maps the batch to [0, 1], and a batch of one single score to 1. "self" divides by the score
+        that `a[i]` would have as a document beside the same collection, clipped to [0, 1]; 0 where that is
+        not positive, 1 for equal texts. Pairs of two empty texts have 1, of one empty text 0, and stay out of
+        the batch's range. Raises UsageError for unequal lengths.
+        """
+        check_pairs(a, b)
+        tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
+        bags = unigrams(tokens)
+        copies = np.bincount(rows_b, minlength=len(bags))
+        collection = Collection.of(self._weighting, bags, copies, tokens.vocabulary)
+        scores = _scores(collection, bags, rows_a, rows_b)
+        empty_a, empty_b = bags.sizes[rows_a] == 0, bags.sizes[rows_b] == 0
+        if self.normalise == "minmax":
+            similar = _minmax(scores, ~(empty_a | empty_b))
+        else:
+            own = _scores(collection, bags, rows_a, rows_a)
+            similar = np.clip(scores / np.where(own > 0, own, np.inf), 0, 1)
+            similar[rows_a == rows_b] = 1
+        similar[empty_a | empty_b] = (empty_a & empty_b)[empty_a | empty_b]
+        return similar.astype(np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, condensed, whatever `normalise` says.
+
+        Similarity is the mean of the scores of either text for the other, all texts being the collection,
+        mapped to [0, 1] by the lowest and highest such mean; 1 for all where those are equal. Two empty texts
+        have distance 0, one empty text 1, and stay out of that range. Source: SAGE spec, section 7.
+        """
+        tokens, (rows,) = tokenise(self.tokenizer, texts)
+        mutual = MutualScores.build(self._weighting, unigrams(tokens.take(rows)), tokens.vocabulary)
+        low, high = mutual.bounds()
+        empty = mutual.bags.sizes == 0
+
+        def block(part: slice) -> NDArray[np.float64]:
+            distances = (high - mutual.scores(part)) / (high - low or 1.0)
+            either = empty[part, None] | empty[None, part.start :]
+            return np.where(either, empty[part, None] != empty[None, part.start :], distances)
+
+        return condensed_blocks(block, len(texts), threads=cores())
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k corpus texts with the highest raw score for each query."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order, with the statistics of all shards together."""
+        reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        return search_shards(reading, self._weighting, shards, k, spread)
+
+
+def _scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) -> NDArray[np.float64]:
+    """The score of row `documents[i]` of `bags` for row `queries[i]`."""
+    weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
+    floors = collection.floors(bags, weights[0])[queries]
+    return np.asarray(floors + accumulate_pairs(pair_products, bags, weights, queries, documents))
+
+
+def _minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Scores mapped so that the counted ones span [0, 1]; all 1 where they are equal."""
+    if not counted.any():
+        return np.ones_like(scores)
+    low, high = scores[counted].min(), scores[counted].max()
+    return (scores - low) / (high - low) if high > low else np.ones_like(scores)
+
+
+def _check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        near = get_close_matches(value, known, n=1)
+        raise UsageError(
+            f"BM25 has no {what} {value!r}.",
+            mend=f"Did you mean {near[0]!r}?" if near else f"Known are {' and '.join(known)}.",
+        )

@@ -1,0 +1,209 @@
+"""BM25 over shards in two passes: what each holds of the queries' terms, then its scores with the statistics of all.
+
+Of a shard the first pass keeps what the second needs: how often each document has each term of the queries, and how
+long it is. Frequencies, lengths and counts of documents are whole numbers, so their sums over the shards are exact and
+every score is that of one collection. What is kept lies in a scratch file once it is more than a few megabytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ranked, Spread, Tokenizer
+from embassay.search import blockwise
+from embassay.search.blockwise import blocks, cores, ranked_blocks
+from embassay.search.ranking import merge
+from embassay.search.sharding import over_shards
+from embassay.systems.lexical.bags import Bags, unigrams
+from embassay.systems.lexical.bm25_weights import Collection, Weighting
+from embassay.systems.lexical.index import Sparse, accumulate, invert, weigh
+from embassay.systems.lexical.kernels import add_products
+from embassay.systems.lexical.scratch import Kept, Scratch
+from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, tokenise
+
+Whole = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Postings:
+    """Up to a block of documents: term t of the queries is in the documents `rows[starts[t]:starts[t + 1]]`, so many
+    times each as `counts` says; `sizes` (documents,) are their tokens. Integers as narrow as they can be."""
+
+    starts: NDArray[np.int64]
+    rows: Whole
+    counts: Whole
+    sizes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, bags: Bags, terms: NDArray[np.int64]) -> Postings:
+        """The postings of these bags for the `terms`, ascending."""
+        table = invert(bags, bags.counts, terms)
+        return cls(
+            table.starts, _narrowed(table.places), _narrowed(table.weights), bags.sizes.astype(np.int32)
+        )
+
+    def index(self, collection: Collection) -> Sparse:
+        """The weights of the terms in the documents."""
+        rows = self.rows.astype(np.int32)
+        weights = collection.document_weights(self.counts, self.sizes[rows])
+        # What was read from the file cannot be written, for which the kernel would be compiled once more.
+        return Sparse(self.starts.copy(), rows, weights, len(self.sizes))
+
+
+@dataclass(frozen=True)
+class ShardFacts:
+    """What one shard adds to the collection: its documents and tokens, the documents with each token (`ids` are the
+    tokenizer's, ascending), and its postings, a block each."""
+
+    documents: int
+    tokens: int
+    ids: NDArray[np.int64]
+    frequency: NDArray[np.int64]
+    postings: list[Postings]
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The queries as both passes need them: the terms they have, ascending, with the tokenizer's id of each."""
+
+    rows: Sparse
+    bags: Bags
+    terms: NDArray[np.int64]
+    ids: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, tokens: Tokens, rows: Rows, numbers: Numbers) -> Queries:
+        bags = unigrams(tokens).take(rows)
+        weighted, terms = weigh(bags, bags.counts)
+        ids = np.fromiter(numbers, np.int64, len(numbers))
+        return cls(weighted, bags, terms, ids[terms])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The first pass. With `all_terms` the frequencies of all tokens are counted, else those of the queries."""
+
+    tokenizer: Tokenizer
+    queries: Sequence[str]
+    all_terms: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reading, (self.tokenizer, self.queries, self.all_terms)
+
+    def __call__(self, shard: Sequence[str]) -> ShardFacts:
+        numbers = self.numbers.copy()
+        tokens, (rows,) = tokenise(self.tokenizer, shard, numbers=numbers)
+        bags = unigrams(tokens)
+        copies = np.bincount(rows, minlength=len(bags))
+        frequency = np.bincount(
+            bags.terms, weights=copies[bags.rows].astype(np.float64), minlength=len(numbers)
+        ).astype(np.int64)
+        counted = slice(None) if self.all_terms else slice(len(self.numbers))
+        ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
+        order = np.argsort(ids)
+        terms = self.asked.terms
+        parts = list(blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
+        postings = [Postings.of(bags.take(rows[part]), terms) for part in parts]
+        return ShardFacts(
+            len(rows), int(copies @ bags.sizes), ids[order], frequency[counted][order], postings
+        )
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers of the queries' tokens."""
+        return self._tokenised[1]
+
+    @property
+    def asked(self) -> Queries:
+        """The queries, tokenised once in every process that has shards to read."""
+        return self._tokenised[0]
+
+    @cached_property
+    def _tokenised(self) -> tuple[Queries, Numbers]:
+        numbers = Numbers()
+        tokens, (rows,) = tokenise(self.tokenizer, self.queries, numbers=numbers)
+        return Queries.of(tokens, rows, numbers), numbers
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The second pass: the best k of a block of documents for the queries, whose terms are weighted."""
+
+    rows: Sparse
+    floors: NDArray[np.float64]
+    collection: Collection
+    k: int
+
+    def __call__(self, postings: Postings) -> Ranked:
+        index = postings.index(self.collection)
+
+        def scores(part: slice) -> NDArray[np.float64]:
+            return np.asarray(self.floors[part, None] + accumulate(add_products, self.rows, index, part))
+
+        return ranked_blocks(lambda _: scores, (len(self.floors), index.width), self.k, threads=cores())
+
+
+def search_shards(
+    reading: Reading,
+    weighting: Weighting,
+    shards: Sequence[Sequence[str]],
+    k: int,
+    spread: Spread | None,
+) -> Iterator[Ranked]:
+    """The best k of each shard, in order, as if all shards were one collection."""
+    with Scratch() as scratch:
+        totals, kept = _Totals(), list[list[Kept]]()
+        for facts in over_shards(reading, shards, spread):
+            totals.add(facts)
+            kept.append([scratch.keep(vars(one)) for one in facts.postings])
+        asked = reading.asked
+        collection = totals.collection(weighting, asked.ids)
+        weights = asked.bags.counts * collection.idf[asked.rows.places]
+        rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
+        scoring = Scoring(rows, collection.floors(asked.bags, weights), collection, k)
+        postings = (Postings(**scratch.read(one)) for blocks_ in kept for one in blocks_)
+        found = over_shards(scoring, postings, spread)
+        for blocks_ in kept:
+            starts = [i * blockwise.CANDIDATE_BLOCK for i in range(len(blocks_))]
+            ranked = [next(found) for _ in blocks_]
+            yield ranked[0] if len(ranked) == 1 else merge(ranked, starts, k)
+
+
+class _Totals:
+    """What is counted over the shards."""
+
+    def __init__(self) -> None:
+        self.documents, self.tokens = 0, 0
+        self.ids = np.empty(0, dtype=np.int64)
+        self.frequency = np.empty(0, dtype=np.int64)
+
+    def add(self, facts: ShardFacts) -> None:
+        self.documents += facts.documents
+        self.tokens += facts.tokens
+        if np.array_equal(self.ids, facts.ids):
+            self.frequency += facts.frequency
+            return
+        ids, places = np.unique(np.concatenate((self.ids, facts.ids)), return_inverse=True)
+        sums = np.zeros(len(ids), dtype=np.int64)
+        # Each list has an id once, so that none of these additions hides another.
+        sums[places[: len(self.ids)]] += self.frequency
+        sums[places[len(self.ids) :]] += facts.frequency
+        self.ids, self.frequency = ids, sums
+
+    def collection(self, weighting: Weighting, ids: NDArray[np.int64]) -> Collection:
+        """The statistics of the collection; its terms are those with these ids, in their order."""
+        frequency = np.zeros(len(ids))
+        if len(self.ids):
+            frequency[:] = self.frequency[np.searchsorted(self.ids, ids)]
+        return Collection.counted(weighting, frequency, self.documents, self.tokens, self.frequency)
+
+
+def _narrowed(values: NDArray[Any]) -> Whole:
+    """The same whole numbers from 0 in as few bytes as they fit."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))

@@ -1,0 +1,151 @@
+"""Similarities that follow from sizes and overlaps of bags: what ROUGE and Jaccard share.
+
+Overlaps are counted in integers, and a measure turns them into one correctly rounded quotient, so that values
+that are equal as fractions are equal as floats, in pairs, distances and search alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Kind, Ranked, Spread, Tokenizer
+from embassay.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
+from embassay.search.sharding import over_shards
+from embassay.systems.lexical.bags import Bags
+from embassay.systems.lexical.index import Sparse, accumulate, accumulate_pairs, invert, weigh
+from embassay.systems.lexical.kernels import add_overlaps, pair_overlaps
+from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, check_pairs, tokenise
+
+Counts = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapSimilarity:
+    """A classical metric of bags of tokens, in [0, 1], higher is more similar.
+
+    `bags` makes one or more kinds of bags; `similarity(overlaps, sizes_a, sizes_b)`, each with one array
+    per kind, broadcast together, gives float64 similarities. `measure` names both in the identity.
+    """
+
+    name: str
+    measure: str
+    tokenizer: Tokenizer
+    bags: tuple[Callable[[Tokens], Bags], ...]
+    similarity: Callable[[Sequence[Counts], Sequence[Counts], Sequence[Counts]], NDArray[np.float64]]
+
+    @property
+    def identity(self) -> str:
+        """The measure and the tokenizer."""
+        return f"{self.measure} tokenizer={self.tokenizer.identity}"
+
+    @property
+    def kind(self) -> Kind:
+        """A classical metric."""
+        return "classical"
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
+        check_pairs(a, b)
+        tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
+        kinds = [make(tokens) for make in self.bags]
+        overlaps = [
+            accumulate_pairs(pair_overlaps, bags, (bags.counts, bags.counts), rows_a, rows_b)
+            for bags in kinds
+        ]
+        sizes_a, sizes_b = ([bags.sizes[rows] for bags in kinds] for rows in (rows_a, rows_b))
+        return self.similarity(overlaps, sizes_a, sizes_b).astype(np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, condensed."""
+        tokens, (rows,) = tokenise(self.tokenizer, texts)
+        kinds = [_Indexed.build(bags, bags) for bags in self._made(tokens, rows)]
+
+        def block(part: slice) -> NDArray[np.float64]:
+            right = slice(part.start, len(texts))
+            overlaps = [kind.overlaps(part, above_diagonal=True)[:, right] for kind in kinds]
+            return 1 - self._matrix(overlaps, kinds, part, right)
+
+        return condensed_blocks(block, len(texts), threads=cores())
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k most similar corpus texts of each query."""
+        return _ShardSearch(self, queries, k)(corpus)
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order."""
+        return over_shards(_ShardSearch(self, queries, k), shards, spread)
+
+    def _made(self, tokens: Tokens, rows: Rows) -> list[Bags]:
+        taken = tokens.take(rows)
+        return [make(taken) for make in self.bags]
+
+    def _matrix(
+        self, overlaps: Sequence[Counts], kinds: Sequence[_Indexed], rows: slice, columns: slice
+    ) -> NDArray[np.float64]:
+        left = [kind.queries.sizes[rows, None] for kind in kinds]
+        right = [kind.candidates.sizes[None, columns] for kind in kinds]
+        return self.similarity(overlaps, left, right)
+
+
+@dataclass(frozen=True)
+class _ShardSearch:
+    """The best k of a shard for the queries. They are tokenised once in every process that has shards to search."""
+
+    system: OverlapSimilarity
+    queries: Sequence[str]
+    k: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ShardSearch, (self.system, self.queries, self.k)
+
+    def __call__(self, shard: Sequence[str]) -> Ranked:
+        system, (known, (asked,), numbers) = self.system, self._tokenised
+        tokens, (rows,) = tokenise(system.tokenizer, shard, numbers=(both := numbers.copy()))
+        # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
+        queries = system._made(replace(known, vocabulary=len(both)), asked)
+
+        def prepare(candidates: slice) -> RowScores:
+            made = system._made(tokens, rows[candidates])
+            kinds = [_Indexed.build(q, c) for q, c in zip(queries, made, strict=True)]
+            return lambda part: system._matrix(
+                [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
+            )
+
+        return ranked_blocks(prepare, (len(self.queries), len(rows)), self.k, threads=cores())
+
+    @cached_property
+    def _tokenised(self) -> tuple[Tokens, list[Rows], Numbers]:
+        numbers = Numbers()
+        return *tokenise(self.system.tokenizer, self.queries, numbers=numbers), numbers
+
+
+@dataclass(frozen=True)
+class _Indexed:
+    """Bags of one kind on both sides, the candidates inverted over the terms of the queries."""
+
+    queries: Bags
+    candidates: Bags
+    rows: Sparse
+    index: Sparse
+
+    @classmethod
+    def build(cls, queries: Bags, candidates: Bags) -> _Indexed:
+        rows, vocabulary = weigh(queries, queries.counts)
+        return cls(queries, candidates, rows, invert(candidates, candidates.counts, vocabulary))
+
+    def overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
+        """Shape (rows, candidates)."""
+        return accumulate(add_overlaps, self.rows, self.index, rows, above_diagonal=above_diagonal)

@@ -1,0 +1,139 @@
+"""The reference rows of every table: what a score is worth without looking at the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Kind, Ranked, Spread
+from embassay.randomness import random_bytes
+from embassay.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
+from embassay.search.sharding import over_shards
+from embassay.systems.lexical.tokens import check_pairs
+
+_MANTISSA_BITS = 53
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant:
+    """Similarity 1 for every two texts; all searches end in ties, hence in the first k texts.
+
+    Source: SAGE spec, section 6 ("what the number does not mean") and section 14.
+    """
+
+    name: str = "constant"
+
+    @property
+    def identity(self) -> str:
+        """Nothing to configure."""
+        return "constant/1"
+
+    @property
+    def kind(self) -> Kind:
+        """A reference row, not ranked."""
+        return "reference"
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Ones, shape (n,). Raises UsageError for unequal lengths."""
+        check_pairs(a, b)
+        return np.ones(len(a), dtype=np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Zeros, condensed."""
+        return np.zeros(len(texts) * (len(texts) - 1) // 2, dtype=np.float32)
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The first k texts for each query."""
+        first = np.arange(k)
+        known = np.broadcast_to(first < len(corpus), (len(queries), k))
+        return Ranked(np.where(known, first, -1), np.where(known, 1.0, -np.inf))
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,  # noqa: ARG002 - the texts are not even looked at
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order."""
+        return (self.search(queries, shard, k) for shard in shards)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomScores:
+    """Similarity uniform in [0, 1), drawn once per pair of different texts and seed; 1 for equal texts.
+
+    Every text is hashed to 64 bits (SHAKE-128 of seed and text), and a pair's value is the mixed sum of two
+    hashes (the finaliser of splitmix64): symmetric, the same in every call and process, and a matrix costs a
+    few integer operations per cell. Source: SAGE spec, section 14.
+    """
+
+    name: str = "random"
+    seed: int = 1337
+
+    @property
+    def identity(self) -> str:
+        """The seed."""
+        return f"random/1 seed={self.seed}"
+
+    @property
+    def kind(self) -> Kind:
+        """A reference row, not ranked."""
+        return "reference"
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
+        check_pairs(a, b)
+        return _similarity(self._hashes(a), self._hashes(b)).astype(np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, condensed."""
+        hashes = self._hashes(texts)
+        return condensed_blocks(
+            lambda rows: 1 - _similarity(hashes[rows, None], hashes[None, rows.start :]),
+            len(texts),
+            threads=cores(),
+        )
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k most similar corpus texts of each query."""
+        return self._search(self._hashes(queries)[:, None], k, corpus)
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order."""
+        return over_shards(partial(self._search, self._hashes(queries)[:, None], k), shards, spread)
+
+    def _search(self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]) -> Ranked:
+        """The best k of the corpus for the hashes of queries (q, 1)."""
+        right = self._hashes(corpus)
+
+        def prepare(columns: slice) -> RowScores:
+            return lambda rows: _similarity(left[rows], right[columns])
+
+        return ranked_blocks(prepare, (len(left), len(right)), k, threads=cores())
+
+    def _hashes(self, texts: Sequence[str]) -> NDArray[np.uint64]:
+        digests = b"".join(random_bytes(8, self.seed, "random similarity", text) for text in texts)
+        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Uniform in [0, 1) per pair of hashes, broadcast together; 1 where they are equal."""
+    mixed = a + b
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    uniform = (mixed >> np.uint64(64 - _MANTISSA_BITS)) * 2.0**-_MANTISSA_BITS
+    return np.where(a == b, 1.0, uniform)

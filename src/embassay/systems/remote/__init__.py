@@ -1,0 +1,27 @@
+"""What all calls to somebody's server share: pace, retries, failures, keys, and what they cost."""
+
+from embassay.systems.remote.address import Address
+from embassay.systems.remote.calls import Answer, Calls, Limits
+from embassay.systems.remote.failures import Malformed, Refused
+from embassay.systems.remote.home import as_finished, wait_for
+from embassay.systems.remote.keys import keyless, read_key, redacted
+from embassay.systems.remote.ledger import Ledger, ModelTotals, NoCalls
+from embassay.systems.remote.price import Price
+
+__all__ = [
+    "Address",
+    "Answer",
+    "Calls",
+    "Ledger",
+    "Limits",
+    "Malformed",
+    "ModelTotals",
+    "NoCalls",
+    "Price",
+    "Refused",
+    "as_finished",
+    "keyless",
+    "read_key",
+    "redacted",
+    "wait_for",
+]

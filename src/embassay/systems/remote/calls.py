@@ -1,0 +1,194 @@
+"""The calls to one server: paced, tried again, counted, and within the budget."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from embassay.contracts import Usage
+from embassay.errors import ModelError, TextRefused
+from embassay.systems.remote.failures import Failure, classify
+from embassay.systems.remote.home import at_home
+from embassay.systems.remote.ledger import Ledger, Reservation
+from embassay.systems.remote.pace import Limits, Pace, Ticket
+
+__all__ = ["Answer", "Calls", "Limits"]
+
+T = TypeVar("T")
+
+_LONGEST_BACKOFF = 30.0
+_POLL = 0.02
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What a request brought, and what it cost; `worked` are the seconds that the server says it worked for it, without
+    a queue or loading a model, 0 where it does not say."""
+
+    value: T
+    usage: Usage
+    worked: float = 0.0
+
+
+class Calls:
+    """Calls of `model` to one server. Safe from any thread and any event loop: they all run in the loop of
+    `home`, with one pace."""
+
+    def __init__(self, model: str, ledger: Ledger | None = None, limits: Limits = Limits()) -> None:  # noqa: B008
+        self.model = model
+        self.ledger = ledger or Ledger()
+        self.limits = limits
+        self._paces: dict[int, Pace] = {}
+
+    async def do(
+        self, send: Callable[[], Awaitable[Answer[T]]], *, tokens: int, usd: float | None = None
+    ) -> T:
+        """The value of `ask`."""
+        return (await self.ask(send, tokens=tokens, usd=usd)).value
+
+    async def ask(
+        self, send: Callable[[], Awaitable[Answer[T]]], *, tokens: int, usd: float | None = None
+    ) -> Answer[T]:
+        """The answer that `send` gets, tried again while a failure may pass; its usage counts every request.
+
+        `send` raises what `classify` understands. `tokens` and `usd` are what the request will take, or a bound
+        above: they pass the limits and are put aside in the ledger until the answer says what it really was.
+        ModelError, with the reason, when the call fails for good (TextRefused where it is what was sent that the
+        server will not take); BudgetExceeded when there is no money for it.
+        """
+        return await at_home(lambda: _Call(self, self._pace(), send, tokens, usd).do())
+
+    def _pace(self) -> Pace:
+        # A forked process has no loop yet, and none of its parent's requests in flight.
+        if os.getpid() not in self._paces:
+            self._paces[os.getpid()] = Pace(self.limits)
+        return self._paces[os.getpid()]
+
+
+class _Call(Generic[T]):
+    """One call: its requests, one after another, until one is answered or there is no use."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        pace: Pace,
+        send: Callable[[], Awaitable[Answer[T]]],
+        tokens: int,
+        usd: float | None,
+    ) -> None:
+        self.model, self.ledger, self.limits, self.pace = calls.model, calls.ledger, calls.limits, pace
+        self.send, self.tokens, self.usd = send, tokens, usd
+        self.requests = 0
+        self.passing = 0
+        self.pushed_since: float | None = None
+        self.pushes = 0
+        self.wasted = Usage(usd=0.0)
+
+    async def do(self) -> Answer[T]:
+        while True:
+            outcome = await self._request()
+            if isinstance(outcome, Answer):
+                return Answer(outcome.value, _sum(outcome.usage, self.wasted, self.requests))
+            wait = self._wait(outcome)
+            if wait is None:
+                self.ledger.gave_up(self.model)
+                kind = TextRefused if outcome.of_texts else ModelError
+                said = f"{self.model}: {outcome.reason}".rstrip(".")
+                raise kind(f"{said}{self._tries()}.", mend=outcome.mend) from None
+            await asyncio.sleep(wait)
+
+    async def _request(self) -> Answer[T] | Failure:
+        ticket = await self.pace.enter(self.tokens)
+        try:
+            reservation = await self._reserved()
+        except BaseException:
+            self.pace.failed()
+            raise
+        return await self._sent(ticket, reservation)
+
+    async def _reserved(self) -> Reservation:
+        """Money for the request. Others' requests in flight may turn out cheaper than what was put aside, so
+        while there are some it is worth waiting."""
+        while (reservation := self.ledger.try_reserve(self.model, self.usd)) is None:
+            await asyncio.sleep(_POLL)
+        return reservation
+
+    async def _sent(self, ticket: Ticket, reservation: Reservation) -> Answer[T] | Failure:
+        self.requests += 1
+        start = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.limits.timeout):
+                answer = await self.send()
+        except Exception as error:
+            failure = classify(error)
+            cost = self._cost(failure)
+            self.wasted = _sum(self.wasted, cost, self.requests)
+            self._account(reservation, cost, start)
+            if failure is not None and failure.kind == "pushback":
+                # Others wait with it, and must not wait longer than they would for themselves.
+                wait = None if failure.wait is None else min(failure.wait, self.limits.patience)
+                self.pace.pushed_back(ticket, wait)
+            else:
+                self.pace.failed()
+            if failure is None:
+                raise
+            return failure
+        except BaseException:
+            # Cancelled on its way: the server may well finish it, and want its money.
+            self._account(reservation, self._cost(None), start)
+            self.pace.failed()
+            raise
+        self._account(reservation, answer.usage, start)
+        used = answer.usage.input_tokens + answer.usage.output_tokens
+        seconds = time.perf_counter() - start
+        self.pace.succeeded(ticket, seconds, correction=used - self.tokens)
+        return replace(answer, usage=replace(answer.usage, seconds=answer.worked or seconds))
+
+    def _cost(self, failure: Failure | None) -> Usage:
+        """What a failed request cost: what was put aside for it where the server may have done the work."""
+        if failure is not None and not failure.charged:
+            return Usage(requests=1, usd=None if self.usd is None else 0.0)
+        return Usage(input_tokens=self.tokens, requests=1, usd=self.usd)
+
+    def _account(self, reservation: Reservation, usage: Usage, start: float) -> None:
+        self.ledger.settle(reservation, usage, retry=self.requests > 1, seconds=time.perf_counter() - start)
+
+    def _wait(self, failure: Failure) -> float | None:
+        """Seconds until the next attempt; None when there is to be none."""
+        if failure.kind == "final":
+            return None
+        now = time.monotonic()
+        if failure.kind == "pushback":
+            self.pushes += 1
+            self.pushed_since = self.pushed_since or now
+            used_up = now + (failure.wait or 0) - self.pushed_since > self.limits.patience
+        else:
+            self.passing += 1
+            # A server that is down may say when it is back, but nobody waits for it till next week.
+            used_up = self.passing >= self.limits.attempts or (failure.wait or 0) > self.limits.patience
+        if used_up:
+            return None
+        jitter = random.uniform(0.5, 1.0)
+        if failure.wait is not None:
+            return failure.wait * (1 + 0.1 * jitter)
+        times = self.pushes if failure.kind == "pushback" else self.passing
+        return float(min(_LONGEST_BACKOFF, self.limits.backoff * 2 ** (times - 1)) * jitter)
+
+    def _tries(self) -> str:
+        return f" ({self.requests} attempts)" if self.requests > 1 else ""
+
+
+def _sum(usage: Usage, wasted: Usage, requests: int) -> Usage:
+    usd = None if usage.usd is None or wasted.usd is None else usage.usd + wasted.usd
+    return replace(
+        usage,
+        input_tokens=usage.input_tokens + wasted.input_tokens,
+        output_tokens=usage.output_tokens + wasted.output_tokens,
+        requests=requests,
+        usd=usd,
+    )

@@ -1,0 +1,147 @@
+"""What was spent, and what may still be: money is reserved before a call and settled after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from embassay.contracts import Journal, Usage
+from embassay.errors import BudgetExceeded, ModelError, UsageError
+
+
+@dataclass(frozen=True)
+class ModelTotals:
+    """What a model's calls came to: `requests` sent, `retries` among them, calls that `failed` for good,
+    tokens, `usd` (None as soon as one price was not known), `seconds` of waiting for answers."""
+
+    requests: int = 0
+    retries: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Money put aside for one request."""
+
+    model: str
+    usd: float
+    number: int = field(compare=True)
+
+
+class Ledger:
+    """The accounts of one run, shared by all its models. Safe between threads; one per process.
+
+    `max_usd` limits what may be spent; `spent_usd` is what earlier attempts of the same run have cost. `journal`
+    keeps what happens.
+    """
+
+    def __init__(
+        self, *, max_usd: float | None = None, spent_usd: float = 0.0, journal: Journal | None = None
+    ) -> None:
+        if max_usd is not None and not max_usd >= 0:
+            raise UsageError(f"The limit of cost must not be negative, found {max_usd}.")
+        self.max_usd = max_usd
+        self.journal = journal
+        self._lock = Lock()
+        self._spent = spent_usd
+        self._reserved: dict[int, float] = {}
+        self._numbers = 0
+        self._totals: dict[str, ModelTotals] = {}
+
+    @property
+    def spent_usd(self) -> float:
+        """Dollars spent so far, earlier attempts included; unknown prices count nothing."""
+        with self._lock:
+            return self._spent
+
+    def reserve(self, model: str, usd: float | None) -> Reservation:
+        """Put `usd` aside. BudgetExceeded when there is no room for it now, UsageError when there is a limit
+        and the price is not known."""
+        reservation = self.try_reserve(model, usd)
+        if reservation is None:
+            raise self._exceeded(model, usd or 0.0)
+        return reservation
+
+    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:
+        """`reserve`; None when there may be room later, because what others have put aside is not spent yet."""
+        if usd is None and self.max_usd is not None:
+            raise UsageError(
+                f"The cost is limited, but the price of {model!r} is not known.",
+                mend="Give it in US dollars per million tokens: add price=NUMBER to the model (0 where it is free).",
+            )
+        usd = usd or 0.0
+        with self._lock:
+            if self.max_usd is not None and self._spent + usd > self.max_usd:
+                raise self._exceeded(model, usd)
+            if self.max_usd is not None and self._spent + sum(self._reserved.values()) + usd > self.max_usd:
+                return None
+            self._numbers += 1
+            self._reserved[self._numbers] = usd
+            if self.journal is not None:
+                self.journal.reserved(self._numbers, model, usd)
+            return Reservation(model, usd, self._numbers)
+
+    def settle(
+        self, reservation: Reservation, usage: Usage, *, retry: bool = False, seconds: float = 0.0
+    ) -> None:
+        """The request was answered: `usage` is what it cost, in place of what was put aside."""
+        with self._lock:
+            self._reserved.pop(reservation.number, None)
+            self._spent += usage.usd or 0.0
+            before = self._totals.get(reservation.model, ModelTotals())
+            self._totals[reservation.model] = replace(
+                before,
+                requests=before.requests + 1,
+                retries=before.retries + retry,
+                input_tokens=before.input_tokens + usage.input_tokens,
+                output_tokens=before.output_tokens + usage.output_tokens,
+                usd=None if before.usd is None or usage.usd is None else before.usd + usage.usd,
+                seconds=before.seconds + seconds,
+            )
+            if self.journal is not None:
+                self.journal.settled(
+                    reservation.number, reservation.model, usage, retry=retry, seconds=seconds
+                )
+
+    def release(self, reservation: Reservation) -> None:
+        """The request was never sent: nothing was spent."""
+        with self._lock:
+            self._reserved.pop(reservation.number, None)
+            if self.journal is not None:
+                self.journal.released(reservation.number)
+
+    def gave_up(self, model: str) -> None:
+        """A call has failed for good."""
+        with self._lock:
+            before = self._totals.get(model, ModelTotals())
+            self._totals[model] = replace(before, failed=before.failed + 1)
+            if self.journal is not None:
+                self.journal.gave_up(model)
+
+    def totals(self) -> Mapping[str, ModelTotals]:
+        """What each model's calls came to so far."""
+        with self._lock:
+            return dict(self._totals)
+
+    def _exceeded(self, model: str, usd: float) -> BudgetExceeded:
+        return BudgetExceeded(
+            f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent, and the next request "
+            f"to {model} may cost ${usd:.4f}.",
+            mend="Everything finished is kept; the same command resumes, further with a higher limit.",
+        )
+
+
+class NoCalls(Ledger):
+    """The ledger of a plan that is only looked at: whoever would send a request is stopped."""
+
+    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:  # noqa: ARG002 - what a ledger hears
+        """ModelError, always."""
+        raise ModelError(
+            f"A plan sends no request, and only one could tell how many dimensions {model!r} has.",
+            mend="Leave dims= out, or say dimensions=NUMBER.",
+        )

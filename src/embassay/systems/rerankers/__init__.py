@@ -1,0 +1,74 @@
+"""What puts the documents found for a query in a better order, found by spec string."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from embassay.contracts import Reranker, Tokenizer
+from embassay.registry import Registry
+
+if TYPE_CHECKING:
+    from embassay.systems.remote.ledger import Ledger
+
+__all__ = ["RERANKERS", "open_reranker"]
+
+RERANKERS: Registry[Reranker] = Registry("reranker", makes=[["score"]])
+"""Every reranker by name."""
+
+RERANKERS.add(
+    "overlap",
+    "embassay.systems.rerankers.overlap:Overlap",
+    "share of the query's words that a document has, weighed by rarity; needs nothing",
+)
+RERANKERS.add(
+    "cross",
+    "embassay.systems.rerankers.cross_encoder:CrossEncoder",
+    "a cross-encoder of sentence-transformers: cross:ORG/MODEL or cross:./folder",
+    needs="embassay[torch]",
+)
+RERANKERS.add(
+    "maxsim",
+    "embassay.systems.rerankers.late_interaction:LateInteraction",
+    "late interaction over token vectors: maxsim:minilm, maxsim:wordllama, maxsim:st:ORG/MODEL, maxsim:onnx:./folder",
+)
+RERANKERS.add(
+    "cohere",
+    "embassay.systems.rerankers.cohere:CohereReranker",
+    "Cohere's service: cohere:rerank-v3.5",
+    needs="embassay[llm], COHERE_API_KEY",
+)
+RERANKERS.add(
+    "voyage",
+    "embassay.systems.rerankers.voyage:VoyageReranker",
+    "Voyage's service: voyage:rerank-2.5",
+    needs="embassay[llm], VOYAGE_API_KEY",
+)
+RERANKERS.add(
+    "jina",
+    "embassay.systems.rerankers.jina:JinaReranker",
+    "Jina's service, and servers that speak like it (vLLM, llama.cpp, Infinity) with base_url",
+    needs="embassay[llm], JINA_API_KEY",
+)
+RERANKERS.add(
+    "llm",
+    "embassay.systems.rerankers.listwise:Listwise",
+    "a chat model that orders lists, in windows: llm:openai:gpt-5-mini",
+    needs="embassay[llm]",
+)
+
+
+def open_reranker(
+    text: str, *, ledger: Ledger | None = None, tokenizer: Tokenizer, seed: int = 1337
+) -> Reranker:
+    """The reranker that a spec string names, called by its canonical spec string.
+
+    `ledger` is what remote ones pay from (without one, from one of their own), `tokenizer` cuts what a chat
+    model is shown, `seed` is for what is drawn. UsageError for unknown names and parameters, ModelError when
+    a model cannot be loaded.
+    """
+    spec = RERANKERS.parse(text)
+    if ledger is None:
+        from embassay.systems.remote.ledger import Ledger
+
+        ledger = Ledger()
+    return RERANKERS.build(spec, ledger=ledger, tokenizer=tokenizer, seed=seed, name=RERANKERS.format(spec))

@@ -1,0 +1,104 @@
+"""Late interaction: each token of the query looks for its best match among a document's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role, Tokenizer
+from embassay.errors import ModelError, UsageError
+from embassay.spec import QUERY, Spec, Value
+from embassay.systems.remote.ledger import Ledger
+from embassay.systems.transforms import unit
+
+Vectors = NDArray[np.float32]
+
+
+class TokenEncoder(Protocol):
+    """An encoder whose token vectors can be had: MiniLM, WordLlama, Onnx, SentenceTransformer."""
+
+    @property
+    def identity(self) -> str: ...
+
+    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[Vectors]:
+        """The last hidden state of each of a text's own tokens, (tokens, dim) per text: no special tokens, none of a
+        prompt; those after the model's limit are cut."""
+        ...
+
+
+class LateInteraction:
+    """MaxSim over the token vectors of the encoder `target` (a spec string: `minilm`, `st:ORG/MODEL`).
+
+    score(q, d) = sum over the tokens of q of the largest cosine with a token of d, in [-m, m] for m tokens (Khattab and
+    Zaharia, ColBERT, SIGIR 2020). The vectors are those of an ordinary encoder, not trained for this and not projected
+    to fewer dimensions as ColBERT's are. All parameters are the encoder's.
+
+    A text without tokens: a document scores -m, below all others, and for a query every document scores 0. Documents'
+    token vectors are made for each call and not kept. UsageError for a target that gives no token vectors.
+    """
+
+    pairwise = True
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        tokenizer: Tokenizer,
+        ledger: Ledger | None = None,
+        seed: int = 1337,
+        name: str = "",
+        **encoder: Value,
+    ) -> None:
+        self._encoder = _opened(target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed)
+        self.name = name or f"maxsim:{target}"
+        self.identity = f"maxsim/1:{self._encoder.identity}"
+
+    def score(self, query: str, documents: Sequence[str]) -> Vectors:
+        """Sums of largest cosines, (n,). ModelError where the encoder fails."""
+        if not documents:
+            return np.empty(0, dtype=np.float32)
+        wanted = unit(_finite(self._encoder.encode_tokens([query], role="query")[0]))
+        found = self._encoder.encode_tokens(documents, role="document")
+        # One product per document: its score must not depend on the others, by no rounding either.
+        return np.array([max_sim(wanted, unit(_finite(tokens))) for tokens in found], dtype=np.float32)
+
+
+def max_sim(query: Vectors, document: Vectors) -> float:
+    """The sum over the rows of `query` (m, d) of the largest inner product with a row of `document` (n, d); -m without
+    any.
+
+    >>> max_sim(np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
+    1.8
+    """
+    if not len(document):
+        return float(-len(query))
+    # Without BLAS: its threads wait for each other longer than so small a product takes, many times so where other
+    # work has the cores.
+    cosines = np.einsum("nd,md->nm", document, query)
+    return float(cosines.max(axis=0).sum(dtype=np.float64))
+
+
+def _finite(tokens: Vectors) -> Vectors:
+    """The vectors of tokens as they are; ModelError where there are values that are none."""
+    if not np.isfinite(tokens).all():
+        raise ModelError("The vectors of tokens hold values that are not finite.")
+    return tokens
+
+
+def _opened(target: str, params: dict[str, Value], **context: Any) -> TokenEncoder:
+    from embassay.systems import open_system
+
+    if not target:
+        raise UsageError("The reranker 'maxsim' needs an encoder.", mend="Write maxsim:minilm.")
+    spec = QUERY.parse(target)
+    system = open_system(QUERY.format(Spec(spec.name, spec.target, {**spec.params, **params})), **context)
+    encoder = getattr(system, "encoder", None)
+    if not hasattr(encoder, "encode_tokens"):
+        raise UsageError(
+            f"{system.name!r} gives no vectors of tokens, which late interaction compares.",
+            mend="Use minilm, wordllama, onnx: or st:, without dims, normalize and quantize.",
+        )
+    return cast(TokenEncoder, encoder)

@@ -1,0 +1,37 @@
+"""What is done to texts: tokenizers, sentences, chunks and perturbations. Pure and seeded."""
+
+from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
+from embassay.text.perturbations import (
+    PERTURBATIONS,
+    SEMANTIC,
+    SUPERFICIAL,
+    Perturbation,
+    insertion_variants,
+    perturb,
+    perturb_all,
+    removal_variants,
+    retrieval_variants,
+)
+from embassay.text.sentences import split_sentences
+from embassay.text.token_ends import token_ends
+from embassay.text.tokenizers import TOKENIZERS, open_tokenizer
+
+__all__ = [
+    "PERTURBATIONS",
+    "SEMANTIC",
+    "SUPERFICIAL",
+    "TOKENIZERS",
+    "Breadcrumb",
+    "Chunk",
+    "Chunking",
+    "Perturbation",
+    "chunk",
+    "insertion_variants",
+    "open_tokenizer",
+    "perturb",
+    "perturb_all",
+    "removal_variants",
+    "retrieval_variants",
+    "split_sentences",
+    "token_ends",
+]

@@ -1,0 +1,59 @@
+"""Whether a container is well: `python -m embassay.web.healthcheck`, for an image's HEALTHCHECK.
+
+The first process of a container that serves must answer on /health; one that runs something else is well while it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+PORTS = {("serve",): 8760, ("hume", "serve"): 8000}
+"""The commands that serve, and where they do unless they are told another port."""
+_SECONDS = 4
+
+
+def port_of(command: Sequence[str]) -> int | None:
+    """Where a command line of `embassay` serves; None where it serves nothing.
+
+    >>> port_of(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
+    80
+    >>> port_of(["embassay", "hume", "serve", "study"]), port_of(["embassay", "sage", "run", "--out", "serve"])
+    (8000, None)
+    """
+    starts = [place for place, word in enumerate(command) if Path(word).name == "embassay"]
+    given = list(command[starts[0] + 1 :]) if starts else []
+    words = [word for word in given if not word.startswith("-")]
+    for path, port in PORTS.items():
+        if tuple(words[: len(path)]) == path:
+            return _named(given) or port
+    return None
+
+
+def _named(given: Sequence[str]) -> int | None:
+    for place, word in enumerate(given):
+        name, _, value = word.partition("=")
+        if name == "--port":
+            found = value or (given[place + 1] if place + 1 < len(given) else "")
+            return int(found) if found.isdigit() else None
+    return None
+
+
+def main(process: Path = Path("/proc/1/cmdline")) -> int:
+    """0 where all is well, else 1 and why on stderr."""
+    port = port_of(process.read_bytes().decode(errors="replace").split("\0"))
+    if port is None:
+        return 0
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/health", timeout=_SECONDS) as answer:
+            return int(answer.status != 200)
+    except (URLError, OSError) as error:
+        print(f"Nothing well on port {port}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,0 @@
-"""The Items page: what happened on single texts, system A beside system B."""
-
-from semblance.report.items.page import ItemPage, item_page, items_of
-
-__all__ = ["ItemPage", "item_page", "items_of"]
