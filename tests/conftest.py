@@ -28,18 +28,27 @@ ROOT = HERE.parent
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A shared machine can be slow at any moment; a slow example is no finding.
-settings.register_profile("embassay", deadline=None)
-settings.load_profile("embassay")
+# A shared machine can be slow at any moment; a slow example is no finding. The same examples each time, so that a test
+# fails for a change or not at all; `make nightly` looks for new ones.
+settings.register_profile("test", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("nightly", deadline=None, max_examples=300)
+settings.load_profile("test")
+
+LIBRARIES = ("torch", "mteb", "mlflow", "wandb", "vendors")
+"""Marks of extras that take seconds to import."""
+SLOW = (*LIBRARIES, "browser", "shared")
+"""Marks that make a test one of `make test-all`."""
 
 _numbers = count()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n --dist loadgroup` tests that share something costly go to one worker, which makes it once: libraries of
-    some GB, what a folder's tests share, what a module's share (a Chromium among it)."""
+    """What belongs to which tier, and which tests go to one worker (`-n --dist loadgroup`): those that share something
+    costly, which is then made once: libraries of some GB, what a folder's tests share, what a module's share."""
     for item in items:
+        if any(item.get_closest_marker(name) for name in SLOW):
+            item.add_marker("slow")
         if group := _shared(item):
             item.add_marker(pytest.mark.xdist_group(group))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
@@ -74,7 +74,6 @@ def same(rows: Rows, shape: str) -> None:
             np.testing.assert_equal(found, first, err_msg=name)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(TEXTS, TEXTS, RATINGS, RATINGS), min_size=1, max_size=6))
 def test_ratings_agree_over_formats(values: list[tuple[str, str, float | None, float | None]]) -> None:
     """Texts with any characters and numbers, missing or not, survive every format."""
@@ -86,7 +85,6 @@ def test_ratings_agree_over_formats(values: list[tuple[str, str, float | None, f
     same(rows, "ratings")
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(TEXTS, LABELS, st.sampled_from(["1", "2"])), min_size=1, max_size=8))
 def test_labelled_agree_over_formats(values: list[tuple[str, str, str]]) -> None:
     """Rows without ids are numbered alike, and sets and labels survive every format."""

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,6 @@ def test_the_model_is_within_a_quarter_of_whole_runs(what: str) -> None:
         assert max(sizes[system]) >= 8 * min(sizes[system])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     documents=st.integers(1, 10**7), tokens=st.floats(1, 3000), queries=st.integers(1, 10_000),
     times=st.integers(2, 9), name=st.sampled_from(["BM25", "WORDLLAMA", "MINILM"]),
@@ -128,7 +127,6 @@ def test_more_queries_have_more_postings(model: Any, costs: Any, few: int, more:
         assert model.postings(costs, replace(one, queries=asked)) == pytest.approx(measured)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     nodes=st.integers(1, 60),
     more=st.integers(1, 60),

@@ -27,15 +27,11 @@ def test_seeds_are_read(target: Target, tmp_path: Path) -> None:
         target.read(seed, folder)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
+@pytest.mark.parametrize("target", TARGETS, ids=list(BY_NAME))
 def test_anything_is_read_or_refused(target: Target) -> None:
     """Seeds with a few edits, and bytes of any kind."""
 
-    @settings(
-        max_examples=60, deadline=None, derandomize=True,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )  # fmt: skip
+    @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(data=st.data())
     def check(data: st.DataObject) -> None:
         target(data.draw(inputs(target)))

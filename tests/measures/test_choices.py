@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
@@ -18,7 +18,6 @@ choices = st.integers(1, 30).flatmap(
 
 
 @given(choices, st.sampled_from([0, 1]))
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_scikit_learn(both: tuple[list[int], list[int]], positive: int) -> None:
     """Equal to scikit-learn's binary scores; NaN exactly where that divides by zero."""
     predicted, actual = both

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
@@ -22,7 +22,6 @@ groupings = st.integers(1, 40).flatmap(
 
 
 @given(groupings, st.sampled_from([0.0, 0.5, 1.0, 2.0]))
-@settings(max_examples=100, deadline=None)
 def test_v_measure_is_that_of_scikit_learn(groups: tuple[list[int], list[int]], beta: float) -> None:
     """Equal to 1e-6 for every weight of completeness. Without any, scikit-learn divides by zero where the
     completeness is 0, and ours is 0."""
@@ -34,7 +33,6 @@ def test_v_measure_is_that_of_scikit_learn(groups: tuple[list[int], list[int]], 
 
 
 @given(groupings)
-@settings(max_examples=100, deadline=None)
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_ari_and_ami_are_those_of_scikit_learn(groups: tuple[list[int], list[int]]) -> None:
     """Equal to 1e-9."""
@@ -71,7 +69,6 @@ def test_edges(measure) -> None:
 
 
 @given(groupings, st.permutations(range(6)))
-@settings(max_examples=50, deadline=None)
 def test_names_do_not_matter(groups: tuple[list[int], list[int]], names: list[int]) -> None:
     """Renamed, as texts, as an array or in another order of items: the same value."""
     labels, clusters = groups

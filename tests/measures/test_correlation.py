@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -19,7 +19,6 @@ series = st.integers(2, 30).flatmap(
 
 
 @given(series)
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_numpy(pair: tuple[np.ndarray, np.ndarray]) -> None:
     """Equal to numpy's coefficient where both series vary visibly, NaN where one is constant."""
     x, y = pair
@@ -30,7 +29,6 @@ def test_agrees_with_numpy(pair: tuple[np.ndarray, np.ndarray]) -> None:
 
 
 @given(series, st.floats(0.01, 100), st.floats(-10, 10))
-@settings(max_examples=50, deadline=None)
 def test_bounds_and_invariances(pair: tuple[np.ndarray, np.ndarray], scale: float, shift: float) -> None:
     """Within -1 to 1, symmetric, and 1 with a positive linear map of itself."""
     x, y = pair
@@ -52,7 +50,6 @@ tied = st.integers(2, 30).flatmap(
 
 
 @given(st.one_of(series, tied))
-@settings(max_examples=100, deadline=None)
 def test_ranks_agree_with_scipy(pair: tuple[np.ndarray, np.ndarray]) -> None:
     """Equal to scipy's coefficient, ties included; no monotone map of a side changes it."""
     from scipy.stats import spearmanr

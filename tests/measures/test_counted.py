@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
@@ -21,7 +21,6 @@ items = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4), st.integers(0,
 
 
 @given(items)
-@settings(max_examples=200)
 def test_spearman_is_that_of_the_repeated_items(rows):
     """Equal to scipy's, ties and copies sharing the mean of their ranks; NaN where scipy has none."""
     x, y, counts = (np.array(column) for column in zip(*rows, strict=True))
@@ -35,7 +34,6 @@ def test_spearman_is_that_of_the_repeated_items(rows):
 
 
 @given(items)
-@settings(max_examples=200)
 def test_average_precision_is_that_of_the_repeated_items(rows):
     """Equal to scikit-learn's, equal scores as one step; NaN where no drawn item has the label 1."""
     scores, labels, counts = (np.array(column) for column in zip(*rows, strict=True))

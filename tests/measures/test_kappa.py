@@ -6,7 +6,7 @@ import math
 import warnings
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -60,7 +60,6 @@ labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, m
 
 
 @given(labels, st.sampled_from([None, "linear", "quadratic"]))
-@settings(deadline=None)
 def test_cohen_agrees_with_scikit_learn(pairs: list[tuple[int, int]], weights: str | None) -> None:
     """Also weighted; symmetric in the two raters; at most 1."""
     from sklearn.metrics import cohen_kappa_score

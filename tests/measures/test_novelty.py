@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -86,7 +86,6 @@ documents = st.dictionaries(
 
 
 @given(documents, st.integers(1, 4), st.floats(0, 1))
-@settings(max_examples=60)
 def test_the_ideal_is_the_best_set(grades: dict[str, int], k: int, beta: float) -> None:
     """No set of k documents scores above 1, and the best scores 1."""
     best = [

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -46,7 +46,6 @@ collections = st.lists(st.tuples(judgements, run), min_size=1, max_size=4)
 
 
 @given(collections)
-@settings(max_examples=150, deadline=None)
 def test_agrees_with_trec_eval(collection: list[tuple[dict[str, int], dict[str, float]]]) -> None:
     """Equal to pytrec_eval to 1e-6 with ties and negative gains, wherever a relevant document is judged."""
     qrels = {f"q{i}": gains for i, (gains, _) in enumerate(collection)}
@@ -64,7 +63,6 @@ def test_agrees_with_trec_eval(collection: list[tuple[dict[str, int], dict[str, 
 
 
 @given(collections, st.integers(1, 6), st.sampled_from(["linear", "exponential"]))
-@settings(max_examples=60, deadline=None)
 def test_agrees_with_the_definition(
     collection: list[tuple[dict[str, int], dict[str, float]]], k: int, gain: str
 ) -> None:
@@ -129,7 +127,6 @@ def test_without_a_relevant_document_the_value_is_undefined(measure) -> None:
 
 
 @given(judgements, st.lists(ids), st.integers(1, 8))
-@settings(max_examples=60, deadline=None)
 def test_repeated_ids_count_once(gains: dict[str, int], retrieved: list[str], k: int) -> None:
     """The first occurrence counts and the others leave no gap."""
     once = list(dict.fromkeys(retrieved))
@@ -161,7 +158,6 @@ def test_many_ties_are_compared_in_blocks(block: int, monkeypatch: pytest.Monkey
     st.integers(1, 5),
     st.sampled_from(["linear", "exponential"]),
 )
-@settings(max_examples=60, deadline=None)
 def test_arrays_and_mappings_agree(rows: list[list[int]], k: int, gain: str) -> None:
     """`ndcg_arrays` of the gains in rank order is `ndcg` of the same queries; padding changes nothing."""
     qrels = {str(i): {str(j): g for j, g in enumerate(row)} for i, row in enumerate(rows)}
@@ -218,7 +214,6 @@ GRADED = {
 
 
 @given(collections, st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
 def test_levels_agree_with_trec_eval(
     collection: list[tuple[dict[str, int], dict[str, float]]], level: int
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures import (
@@ -188,7 +188,6 @@ def test_a_ceiling_is_not_below_what_was_reached(
 
 
 @given(documents, lists, st.integers(1, 12))
-@settings(max_examples=40)
 def test_more_of_the_list_is_never_less(grades: dict[str, int], retrieved: list[str], k: int) -> None:
     """What is found grows with the list; a whole pool in its list is perfect."""
     for cut in range(len(retrieved)):

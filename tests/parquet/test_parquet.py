@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
@@ -64,7 +64,6 @@ def test_a_file_without_rows(tmp_path: Path) -> None:
     assert [frame.shape for frame in parquet_batches(tmp_path / "x.parquet", ["id"], rows=10)] == [(0, 1)]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.text(), st.none() | st.floats(), st.integers(-(2**63), 2**63 - 1)), max_size=20))
 def test_any_values_come_back(rows: list[tuple[str, float | None, int]]) -> None:
     """To the last bit, NaN and nulls apart."""

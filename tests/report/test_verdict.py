@@ -96,7 +96,7 @@ def called_first(verdict: Verdict) -> set[str]:
     return {names[0], *(names[2:] if " beats " in verdict.lede[0] else names[1:])}
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations([0.5, 0.51, 0.52, 0.56]), st.lists(st.booleans(), min_size=6, max_size=6))
 def test_called_first_are_those_whose_range_includes_1(
     plain_run: Path, levels: list[float], told: list[bool]

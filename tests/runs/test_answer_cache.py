@@ -36,7 +36,7 @@ def cache(path):
     opened.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(), usd=st.none() | st.floats(0, 10), tokens=st.integers(0, 10**9))
 def test_what_is_written_is_read_back(cache, text, usd, tokens):
     """Any text; a second write does not replace the first."""

@@ -45,7 +45,7 @@ def cache(tmp_path):
     opened.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=8), max_size=30), random=st.randoms())
 def test_a_vector_depends_on_the_set_of_texts_only(cache, texts, random):
     """Order, repetition and what is cached make no difference; equal texts have equal vectors."""

@@ -69,7 +69,7 @@ def test_only_what_is_missing_is_asked(cache):
     assert cached.score("q", []).shape == (0,)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lists=st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=4),
     size=st.integers(1, 4),

@@ -33,7 +33,7 @@ def cache(path):
     opened.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     key=st.binary(min_size=32, max_size=32),
     vectors=arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 9))),

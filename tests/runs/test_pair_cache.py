@@ -27,7 +27,7 @@ def cache(path):
     opened.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scores=st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=5))
 def test_what_is_written_is_read_back(cache, scores):
     """Bit for bit; a second write does not replace the first."""

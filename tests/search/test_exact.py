@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
@@ -22,7 +22,6 @@ def brute_force(queries: np.ndarray, corpus: np.ndarray, k: int):
     return top_k(np.round(np.array(products).reshape(len(queries), len(corpus)), 6), k)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(0, 5), st.integers(0, 40), st.integers(1, 70)),
@@ -43,7 +42,6 @@ def test_equals_brute_force_for_any_block(seed, shape, k, block, scale):
     np.testing.assert_array_equal(found.scores, expected.scores)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     cuts=st.lists(st.integers(0, 600), max_size=5),

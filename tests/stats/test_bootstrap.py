@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -29,7 +29,6 @@ def drawn(n: int, n_resamples: int, seed: int) -> np.ndarray:
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 50), st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
 def test_resample_means_are_means_of_the_drawn_rows(n: int, m: int, resamples: int, seed: int) -> None:
     """Equal to indexing the columns with the drawn rows and averaging."""
     columns = np.random.default_rng(seed).normal(size=(n, m))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -31,7 +31,6 @@ def test_wilson_gives_hume_table_8(p: float, n: int, low: float, high: float, to
 
 
 @given(st.integers(1, 200), st.data())
-@settings(max_examples=60, deadline=None)
 def test_wilson_agrees_with_scipy(n: int, data: st.DataObject) -> None:
     """And stays within 0 to 1 around the share."""
     k = data.draw(st.integers(0, n))

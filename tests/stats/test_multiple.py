@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -22,7 +22,6 @@ def test_by_hand() -> None:
 
 
 @given(probabilities)
-@settings(max_examples=100, deadline=None)
 def test_definition(p: list[float]) -> None:
     """The largest (m - j + 1) p_(j) up to each rank, at most 1."""
     ordered = sorted(p)
@@ -32,7 +31,6 @@ def test_definition(p: list[float]) -> None:
 
 
 @given(probabilities, st.randoms())
-@settings(max_examples=50, deadline=None)
 def test_order_does_not_matter(p: list[float], random) -> None:
     """Shuffled p-values get shuffled results, never below themselves and in the same order of size."""
     order = list(range(len(p)))

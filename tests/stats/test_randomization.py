@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -22,7 +22,6 @@ pairs = st.integers(1, 8).flatmap(
 
 
 @given(pairs)
-@settings(max_examples=60, deadline=None)
 def test_small_samples_go_through_all_patterns(both: tuple[list[float], list[float]]) -> None:
     """p is the share of all sign patterns at least as far from 0, rounding apart."""
     d = np.subtract(*both)

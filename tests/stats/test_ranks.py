@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -58,7 +58,6 @@ def test_rank_ranges() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
 def test_ranges_hold_the_rank(means: list[float], seed: int) -> None:
     """The rank by the estimate always lies in the range, and a wider alpha never widens it."""
     replicates = normal(means, spread=0.2, resamples=50, seed=seed)

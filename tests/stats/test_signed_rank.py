@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -57,7 +57,6 @@ def test_hodges_lehmann_by_hand() -> None:
 
 
 @given(differences, st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
 def test_hodges_lehmann_replicates_are_those_of_the_resamples(d: list[float], seed: int) -> None:
     """The interval holds the quantiles of the shifts of the resamples, each from its own averages."""
     if len(d) == 1:
@@ -80,7 +79,6 @@ def test_hodges_lehmann_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(differences)
-@settings(max_examples=60, deadline=None)
 def test_small_samples_are_exact(d: list[float]) -> None:
     """p is twice the share of all sign patterns with as small a rank sum, also with ties and zeros."""
     result = wilcoxon(d)

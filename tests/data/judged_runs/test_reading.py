@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.judged_runs import Entries, careful, columns, entries_of, read_qrels, read_run
@@ -288,7 +288,6 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 blanks = st.sampled_from([" ", "\t", "  ", " \t "])
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(ids, ids, numbers), min_size=1, max_size=8), blanks, st.booleans())
 def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spaced: bool) -> None:
     """Whatever the fast reader takes, the careful one reads as the same; and it reads all that is written."""

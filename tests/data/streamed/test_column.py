@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import cloudpickle
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.streamed import ColumnWriter, Picked, TextColumn, column
@@ -31,7 +31,6 @@ def written(folder: Path | str, texts: Sequence[str]) -> TextColumn:
     return TextColumn.open(writer.path)
 
 
-@settings(deadline=None)
 @given(st.lists(ANY, max_size=10), PLACES, PLACES, st.sampled_from([None, 1, 2, -1, -3]))
 def test_equals_the_list(texts: list[str], start: int, stop: int, step: int | None) -> None:
     """Length, items, slices, iteration, membership and equality are those of the list; so after a pickle."""
@@ -54,7 +53,6 @@ def test_equals_the_list(texts: list[str], start: int, stop: int, step: int | No
         )
 
 
-@settings(deadline=None)
 @given(st.lists(ANY, min_size=1, max_size=10), st.data())
 def test_picked_equals_the_list(texts: list[str], data: st.DataObject) -> None:
     """Texts by their places, in any order and more than once."""

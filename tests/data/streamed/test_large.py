@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
@@ -115,7 +115,6 @@ def test_equal(tmp_path: Path, large: Callable[[], None], suffix: str, shape: st
     assert len(list((tmp_path / "cache" / "corpora").glob("*/texts"))) == 1
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["", "x", "yy" * 80])), min_size=1, max_size=12

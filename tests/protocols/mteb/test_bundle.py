@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
@@ -41,7 +41,6 @@ made_records = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
 @given(st.lists(made_records, max_size=4))
 def test_any_records_come_back_as_they_were(found: list[dict[str, object]]) -> None:
     """Values in every digit and type, the order of records and of their fields; whatever is in them."""

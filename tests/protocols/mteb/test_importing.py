@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
@@ -185,7 +185,6 @@ bodies = st.fixed_dictionaries(
     st.lists(bodies, min_size=1, max_size=3),
     st.dictionaries(st.sampled_from(["embed_dim", "name", "license"]), anything),
 )
-@settings(max_examples=40)
 def test_whatever_a_stranger_wrote_is_read_or_named(
     found: list[dict[str, Any]], meta: dict[str, Any]
 ) -> None:

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
@@ -23,7 +23,6 @@ def vectors(n=300, d=16, seed=1):
     return (centres[rng.integers(0, 8, n)] + 0.4 * rng.standard_normal((n, d))).astype(np.float32)
 
 
-@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 150), d=st.integers(2, 24), k=st.integers(1, 30))
 def test_a_graph_searched_as_wide_as_it_is_finds_all(seed, n, d, k):
     """With ef = n and room for every link, HNSW gives the ids of exact search, but inside ties at 1e-6."""

@@ -69,7 +69,7 @@ def test_every_part_of_a_recipe_is_part_of_the_key(field):
     assert Recipe(**{**parts, field: other[field]}).key != RECIPE.key
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0, 1, exclude_max=True), cut=st.booleans())
 def test_damage_anywhere_is_found(tmp_path, share, cut):
     """One byte changed, or the end cut off: a warning, and the index as it should be."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError
@@ -52,7 +52,6 @@ def padded(shapes: Sequence[tuple[int, int]]) -> list[Padded]:
     return [Padded(rows, width, np.array([next(numbers) for _ in range(rows)])) for rows, width in shapes]
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     calls=st.lists(
         st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), max_size=30), min_size=1, max_size=4

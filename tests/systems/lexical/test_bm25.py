@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi, BM25Plus
 from scipy.spatial.distance import squareform
@@ -31,7 +31,6 @@ def dense(ranked, n) -> np.ndarray:
 
 
 @pytest.mark.parametrize("variant", PEERS)
-@settings(max_examples=60, deadline=None)
 @given(
     queries=st.lists(TEXT, min_size=1, max_size=4),
     corpus=st.lists(TEXT, min_size=1, max_size=8).filter(any),
@@ -45,7 +44,6 @@ def test_search_scores_equal_rank_bm25(variant, queries, corpus, k1, b):
     np.testing.assert_allclose(dense(found, len(corpus)), expected, atol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(FILLED, min_size=1, max_size=5), st.lists(st.lists(FILLED, max_size=4), min_size=1, max_size=3)
 )
@@ -71,7 +69,6 @@ def test_the_same_bag_of_words_ties():
 
 
 @pytest.mark.parametrize("variant", PEERS)
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(FILLED, FILLED), min_size=1, max_size=8))
 def test_pairs_are_the_batch_mapped_to_its_range(variant, pairs):
     """min-max over the pairs of the call; candidates are the collection, references the queries."""
@@ -88,7 +85,6 @@ def test_a_batch_of_one_score_is_one():
     assert BM25(tokenizer=WORDS).pairs(["a b", "a b"], ["a c", "a c"]).tolist() == [1, 1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(FILLED, FILLED), min_size=1, max_size=8))
 def test_self_normalised_pairs(pairs):
     """Score over the reference's score for itself, both with the statistics of the candidates."""

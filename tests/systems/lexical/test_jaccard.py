@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
@@ -26,7 +26,6 @@ def oracle(a: str, b: str) -> float:
     return float(Fraction(len(x & y), len(x | y))) if x | y else 1.0
 
 
-@settings(deadline=None)
 @given(st.lists(TEXT, min_size=1, max_size=6), st.lists(TEXT, min_size=1, max_size=6))
 def test_search_scores_are_exact_quotients(queries, corpus):
     """Scores are the correctly rounded quotients of sets, bit by bit: equal values tie."""

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.spatial.distance import squareform
@@ -34,7 +34,6 @@ def oracle(a: str, b: str) -> float:
     return (scores["rouge1"].fmeasure + scores["rouge2"].fmeasure) / 2
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=6))
 def test_pairs_equal_rouge_score(pairs):
     """Any texts, empty and one-token ones too."""

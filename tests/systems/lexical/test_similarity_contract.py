@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
@@ -52,7 +52,6 @@ def small_blocks():
 
 
 @pytest.mark.parametrize("system", PAIRWISE, ids=label)
-@settings(max_examples=25, deadline=None)
 @given(texts=TEXTS)
 def test_distances_are_one_minus_pairs(system, texts):
     """The condensed distances are those of the pairs, in scipy's order."""
@@ -65,7 +64,6 @@ def test_distances_are_one_minus_pairs(system, texts):
 
 
 @pytest.mark.parametrize("system", PAIRWISE, ids=label)
-@settings(max_examples=25, deadline=None)
 @given(queries=TEXTS, corpus=TEXTS, k=st.integers(1, 9))
 def test_search_ranks_by_pairs(system, queries, corpus, k):
     """Search gives the best pairs, ties by index, and their similarities."""
@@ -76,7 +74,6 @@ def test_search_ranks_by_pairs(system, queries, corpus, k):
 
 
 @pytest.mark.parametrize("system", ALL, ids=label)
-@settings(max_examples=25, deadline=None)
 @given(queries=TEXTS, shards=st.lists(TEXTS, min_size=1, max_size=3), k=st.integers(1, 9))
 def test_shards_hold_the_scores_of_one_search(system, queries, shards, k):
     """Scores of all shards, put side by side, are those of one search over all texts."""
@@ -96,7 +93,6 @@ def test_shards_hold_the_scores_of_one_search(system, queries, shards, k):
 
 
 @pytest.mark.parametrize("system", ALL, ids=label)
-@settings(max_examples=25, deadline=None)
 @given(texts=st.lists(st.tuples(TEXT, TEXT), max_size=8))
 def test_pairs_are_within_bounds(system, texts):
     """In [0, 1], float32, and the arguments as they were."""
@@ -109,7 +105,6 @@ def test_pairs_are_within_bounds(system, texts):
 
 
 @pytest.mark.parametrize("system", ALL, ids=label)
-@settings(max_examples=25, deadline=None)
 @given(texts=TEXTS)
 def test_distances_are_within_bounds(system, texts):
     """As many as there are pairs of texts, in [0, 1]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.compare import fields, read_values
@@ -29,7 +29,6 @@ def _standings(levels, measure="m", group=""):
     ]
 
 
-@settings(max_examples=25, deadline=None)
 @given(LEVELS)
 def test_ranks_and_chances_are_those_of_compare(levels) -> None:
     """The same ranges and shares, and alike is just what no test tells apart."""
@@ -43,7 +42,6 @@ def test_ranks_and_chances_are_those_of_compare(levels) -> None:
     assert all(a in found.alike[b] for a in found.alike for b in found.alike[a])
 
 
-@settings(max_examples=15, deadline=None)
 @given(LEVELS, st.integers(2, 6))
 def test_tests_from_before_are_not_made_again(levels, first) -> None:
     """Adding systems one by one gives what all together give; who comes from another run is tested anew."""

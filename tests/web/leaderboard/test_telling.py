@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols import numbers
@@ -69,7 +69,6 @@ def _applied(known, update):
     return made
 
 
-@settings(max_examples=60, deadline=None)
 @given(boards(), boards())
 def test_an_update_applied_gives_the_new_board(old, new) -> None:
     """Whatever moved, came, went or changed."""

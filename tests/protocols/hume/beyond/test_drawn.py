@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures import ari, cohen_kappa, fleiss_kappa, pearson, spearman, v_measure
@@ -31,7 +31,6 @@ NUMBERS = st.lists(st.integers(0, 4), min_size=3, max_size=12)
 
 
 @given(NUMBERS, st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
 def test_correlations(x: list[int], seed: int) -> None:
     """Spearman and Pearson of ties and constants, in every resample."""
     y = generator(seed, "y").integers(0, 4, len(x)).astype(float)
@@ -43,7 +42,6 @@ def test_correlations(x: list[int], seed: int) -> None:
 
 
 @given(NUMBERS, st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
 def test_kappas_and_v(x: list[int], seed: int) -> None:
     """Cohen, Fleiss and V-measure, where a rater may be constant."""
     y = generator(seed, "y").integers(0, 4, len(x)).tolist()

@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError
@@ -212,7 +212,6 @@ JSON = st.recursive(
 
 
 @given(document=JSON, form=st.sampled_from(["label-studio", "argilla"]))
-@settings(max_examples=80)
 def test_any_json_is_an_error_of_ours(tmp_path_factory, document, form):
     """Never another one."""
     from embassay.protocols.hume.exchange.argilla.reading import read_argilla

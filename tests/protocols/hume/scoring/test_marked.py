@@ -6,7 +6,7 @@ import math
 from itertools import pairwise, permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -69,7 +69,6 @@ queries = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, 
 
 
 @given(queries)
-@settings(deadline=None)
 def test_modes_by_their_definitions(pairs: list[tuple[int, int]]) -> None:
     """tie_aware is scikit-learn's; display_order is AP of the stable order; expected is the mean over all orders within
     ties. Marks may have more than two values."""

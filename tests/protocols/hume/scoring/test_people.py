@@ -6,7 +6,7 @@ import doctest
 import importlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -131,7 +131,6 @@ labelled = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1,
 
 
 @given(labelled, st.permutations("vwxyz"))
-@settings(deadline=None)
 def test_classification_agrees_with_scikit_learn(pairs: list[tuple[int, int]], names: list[str]) -> None:
     """With zero_division=0; labels may be renamed."""
     from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
@@ -99,7 +99,6 @@ answered = st.integers(2, 3).flatmap(
 
 
 @given(answered, st.permutations("wxyz"), st.sampled_from(["classification", "clustering", "sts"]))
-@settings(deadline=None)
 def test_bounds_and_names(items: list[list[int | None]], names: list[str], family: str) -> None:
     """At most 1, or NaN with a reason; labels may be renamed for all, cluster ids for each annotator alone."""
     raters = [list(row) for row in zip(*items, strict=True)]

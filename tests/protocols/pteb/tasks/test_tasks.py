@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import SHAPES, open_dataset
@@ -139,7 +139,6 @@ def test_word_order_means_nothing_to_a_bag_of_words(task, data, bag, context):
 
 
 @given(missing=st.sets(st.integers(0, 400), max_size=40))
-@settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("name", TASK_NAMES)
 def test_what_has_no_wording_is_on_neither_side(name, sample, missing):
     """Both sides hold the same items, those of which every needed text has a wording; labels and scores stay theirs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -104,7 +104,6 @@ IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_si
 )
 
 
-@settings(max_examples=25)
 @given(
     st.dictionaries(
         IDS, st.dictionaries(IDS, st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
@@ -206,7 +206,6 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=50)
 @given(EDITS)
 def test_figures_are_those_of_other_libraries(tmp_path_factory, edits):
     """Tau of scipy per question, kappa of scikit-learn over all, with blanks left out on both sides."""

@@ -6,7 +6,7 @@ import asyncio
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
@@ -43,7 +43,6 @@ def test_kappa_is_that_of_scikit_learn(pairs):
         )
 
 
-@settings(max_examples=40)
 @given(PAIRS)
 def test_figures_of_grades(pairs):
     """As counted by hand; each inside its own interval, where there is one."""

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.rag.judges.prompts import labels
@@ -122,7 +122,6 @@ def test_a_mended_order_is_a_permutation(said):
     assert (found.missing, found.unknown) == (6 - len(named), len(said) - len(named))
 
 
-@settings(max_examples=60)
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_no_answer_breaks_the_reader(text):
     """It is a grade from 1 to 5, an order, or Malformed."""

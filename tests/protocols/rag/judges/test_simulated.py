@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
@@ -66,7 +66,6 @@ def over_draws(judge, passages, draws):
     return asyncio.run(every())
 
 
-@settings(max_examples=15)
 @given(st.permutations(range(6)), st.integers(0, 3))
 def test_answers_do_not_depend_on_the_order_of_calls(order, draw):
     """Nor on what else is asked."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import embassay as eb
@@ -25,7 +25,6 @@ def values(qrels: Any, runs: Any, **arguments: Any) -> list[float | None]:
     return scored.per_query["value"].to_list()
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(pools, lists), min_size=1, max_size=4), st.sampled_from("#/"))
 def test_novelty_is_that_of_the_measure(
     queries: list[tuple[dict[str, int], list[str]]], separator: str

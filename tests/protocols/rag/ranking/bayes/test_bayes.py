@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
@@ -91,7 +91,6 @@ def test_relabelled_grades_and_another_order_of_candidates_change_nothing():
     np.testing.assert_array_equal(np.array(moved.ranking().scores), np.array(ranker.ranking().scores)[mixed])
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(1, 5)), max_size=12),
     st.integers(0, 15),
