@@ -77,6 +77,23 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("EMBASSAY_CACHE", str(folder))
 
 
+@pytest.fixture
+def no_hang() -> Iterator[None]:
+    """For what must end soon whatever it is given: fails after a minute of CPU, rather than after hours."""
+    if not hasattr(signal, "setitimer"):  # Windows
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise AssertionError("It takes over a minute of CPU: it would hang on a little more.")
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, 60)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
+
+
 @dataclass(frozen=True)
 class Warm:
     """The beginning of a command line that is `embassay`, and a folder for the PATH that has `embassay` in it."""

@@ -143,6 +143,19 @@ def test_two_files_in_turns_and_one_left_half_read(path: Path) -> None:
     assert len(read_parquet(path)) == 1000
 
 
+def test_a_look_at_the_first_rows_costs_no_process(path: Path) -> None:
+    """The reader of a file left after its only table is asked again; of one left with more to come, it is not."""
+    FRAME.write_parquet(path)
+    read_parquet(path)
+    reader = process._idle[-1]
+    for rows, kept in ((1000, True), (1, False)):
+        tables = parquet_batches(path, rows=rows)
+        assert [len(next(tables)), len(next(tables))] == [0, rows]
+        tables.close()  # type: ignore[attr-defined]
+        assert (reader in process._idle) is kept
+        assert reader.alive is kept
+
+
 def test_threads_read_at_the_same_time(path: Path) -> None:
     """And no more readers are kept than two."""
     found: list[int] = []

@@ -109,6 +109,7 @@ def test_all_frozen() -> None:
     assert digest() == FROZEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash_seed", ["0", "42"])
 def test_same_in_another_process(hash_seed: str) -> None:
     """A new process with another hash seed makes the same bytes."""

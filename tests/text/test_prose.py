@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -61,9 +60,8 @@ def test_ends_ascend_to_the_end(text: str) -> None:
     assert 0 not in ends
 
 
+@pytest.mark.usefixtures("no_hang")
 @pytest.mark.parametrize("unit", [".", "\n\r", "\r", '."', ".»", "« ", ". ", "1. ", " ", "a. "])
 def test_takes_linear_time(unit: str) -> None:
-    """200,000 characters that almost match take no longer than prose does."""
-    start = time.process_time()
+    """200,000 characters that almost match are no trap."""
     assert list(sentence_ends("x\n" + unit * (200_000 // len(unit)) + "x"))
-    assert time.process_time() - start < 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -57,10 +56,9 @@ def test_sections_are_the_text(text: str, headings: Headings) -> None:
     assert all(one.end == other.start for one, other in pairwise(found))
 
 
+@pytest.mark.usefixtures("no_hang")
 @pytest.mark.parametrize("unit", ["#", "# a\n", "A", "A B\n", " ", "```\n", "# \n"])
 def test_takes_linear_time(unit: str) -> None:
     """200,000 characters that almost match are no trap."""
-    start = time.process_time()
     for headings in ("markdown", "capitals"):
         split_sections(unit * (200_000 // len(unit)), headings)  # type: ignore[arg-type]
-    assert time.process_time() - start < 2

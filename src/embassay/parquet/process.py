@@ -44,6 +44,10 @@ def asked(
             source, columns, path or (source if isinstance(source, Path) else None), mend, rows
         )
         whole = True
+    except GeneratorExit:
+        # Whoever looked at the first rows only may have had all of them.
+        whole = reader.ended()
+        raise
     except (DataError, OSError):
         whole = reader.answered
         raise
@@ -140,6 +144,10 @@ class Reader:
         if isinstance(source, bytes):
             requests.write(source)
         requests.flush()
+
+    def ended(self) -> bool:
+        """Whether what comes next is the end of the answer; it may be asked once."""
+        return self._answers.read(1) == b"."
 
     def _content(self) -> bytes:
         return self._answers.read(int.from_bytes(self._answers.read(8), "big"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import combinations
 
 import numpy as np
@@ -10,9 +9,10 @@ import pytest
 from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from embassay.data.check import Nearness
-from embassay.data.check.near import PERMUTATIONS, Sketches, Unit, jaccard, shingles
+from embassay.data.check import Nearness, near
+from embassay.data.check.near import PERMUTATIONS, TRIES, Sketches, Unit, jaccard, shingles
 from embassay.errors import UsageError
 
 WORDS = [
@@ -99,17 +99,23 @@ def test_sides() -> None:
 
 
 @pytest.mark.parametrize("alike", [True, False], ids=["above the threshold", "below it"])
-def test_a_template_does_not_explode(alike: bool) -> None:
-    """Thousands of texts that all look alike are compared with a few each: all are found, or none, in seconds."""
+def test_a_template_does_not_explode(alike: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of texts that all look alike are compared with a few each: all are found, or none."""
+    compared: list[float] = []
+
+    def counted(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
+        compared.append(jaccard(one, other))
+        return compared[-1]
+
+    monkeypatch.setattr(near, "jaccard", counted)
     rng = np.random.default_rng(3)
     names = [" ".join(rng.choice(WORDS, 3)) for _ in range(4000)]
     texts = [
         f"order {number}" + (" of the same old words as ever and ever" if alike else f" {name} as ever")
         for number, name in enumerate(names)
     ]
-    start = time.perf_counter()
     found = Sketches(texts, Nearness(0.7)).pairs()
-    assert time.perf_counter() - start < 30
+    assert len(compared) <= TRIES * len(texts)
     assert len(found) > 3900 if alike else len(found) < 400
 
 

@@ -88,6 +88,7 @@ def _third(texts: TextColumn) -> str:
     return texts[2]
 
 
+@pytest.mark.slow
 def test_in_another_process(tmp_path: Path) -> None:
     """What is sent is small, and opened again there."""
     found = written(tmp_path, [f"text {place}" * 100 for place in range(1000)])

@@ -132,10 +132,10 @@ def test_workers_and_hash_seeds_change_no_byte(recorded, tmp_path):
 
 def test_a_set_is_replayed_exactly_without_a_model(recorded, tmp_path):
     """`stored:FOLDER` gives the same scores, run by run."""
-    again = eb.pteb.run(
-        ["wordllama", "bm25"], paraphraser=f"stored:{recorded.path}", out=tmp_path / "again", **RECORDED
-    )
-    assert values(again, task="overall", variant="") == values(recorded, task="overall", variant="")
+    again = eb.pteb.run(["bm25"], paraphraser=f"stored:{recorded.path}", out=tmp_path / "again", **RECORDED)
+    before, after = (values(run, system="bm25", task="overall", variant="") for run in (recorded, again))
+    assert before == after
+    assert before
     assert not (tmp_path / "again" / "spending.jsonl").exists()
 
 
@@ -196,7 +196,7 @@ class TestWithAModel:
     def test_failures_leave_both_sides_item_by_item(self, rewording, by, scored, tmp_path):
         """The rule of design.md: a pair with a failed text is in neither side; copies stay; each is counted."""
         server = rewording(failing=0.03, copying=0.1, long=0.01)
-        rows = [*_many_pairs(200)]
+        rows = [*_many_pairs(100)]
         path = _write(tmp_path / "many.jsonl", rows)
         run = eb.pteb.run(
             ["levenshtein"],
@@ -227,7 +227,7 @@ class TestWithAModel:
 
     def test_six_percent_failures_are_no_score(self, rewording, by, tmp_path):
         """Over 5% of the texts: no score for any system, with the share and the kind of failure; the original stays."""
-        path = _write(tmp_path / "many.jsonl", [*_many_pairs(200)])
+        path = _write(tmp_path / "many.jsonl", [*_many_pairs(60)])
         run = eb.pteb.run(
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
             tokenizer="words", runs=2,
@@ -240,7 +240,7 @@ class TestWithAModel:
 
     def test_original_in_place_of_failures_is_an_option(self, rewording, by, tmp_path):
         """`on_failure` as in the authors' code: all items stay, and the failures are still counted."""
-        path = _write(tmp_path / "many.jsonl", [*_many_pairs(200)])
+        path = _write(tmp_path / "many.jsonl", [*_many_pairs(60)])
         run = eb.pteb.run(
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
             tokenizer="words", runs=2, on_failure="original",
@@ -248,7 +248,7 @@ class TestWithAModel:
         scores = run.results.filter(
             pl.col("variant").str.starts_with("paraphrase") & (pl.col("measure") == "spearman")
         )
-        assert set(scores.filter(pl.col("system") == "levenshtein")["n"]) == {200}
+        assert set(scores.filter(pl.col("system") == "levenshtein")["n"]) == {60}
         assert _outcomes(run, "many", 1337)["refused"] > 0
 
     def test_two_paraphrasers_and_two_prompts_are_crossed(self, rewording, by, scored, tmp_path):

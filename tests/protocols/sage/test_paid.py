@@ -99,6 +99,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
     assert (again.requests, again.usd, again.texts) == (0, 0.0, plan.texts)
 
 
+@pytest.mark.slow
 def test_paid_cells_keep_their_accounts_beside_workers(stub, tmp_path):
     """With worker processes, what costs money is still done by the process that counts it."""
     run = eb.sage.run([system(stub, "&price=1"), "jaccard"], out=tmp_path / "run", workers=2, **SMALL)
@@ -148,7 +149,6 @@ def test_a_kill_forgets_no_money_and_loses_no_vector(tmp_path):
             assert process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait(60)
-        time.sleep(0.5)
         before = asked(stub)
         assert subprocess.run(command, **quiet, timeout=300, check=False).returncode == 0
     manifest = RunFolder(tmp_path / "run").read_manifest()

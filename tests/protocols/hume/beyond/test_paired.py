@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from time import process_time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.beyond import paired
 from embassay.protocols.hume.beyond.paired import compare_with_people
 from embassay.protocols.hume.beyond.people import People
 from embassay.protocols.hume.beyond.power import needed
@@ -147,10 +147,18 @@ def test_constant_system() -> None:
 
 
 @pytest.mark.parametrize("family", ["classification", "reranking", "sts"])
-def test_fast(family: Family) -> None:
-    """10,000 resamples of 40 items for 20 systems take seconds."""
+def test_systems_share_the_resamples(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty systems with the same items are scored on the same resamples at once, and people once for all."""
+    drawn: list[int] = []
+    scored = paired.people_score
+
+    def counted(task: TaskSpec, laid: Any, counts: Any) -> Any:
+        drawn.append(len(counts))
+        return scored(task, laid, counts)
+
+    monkeypatch.setattr(paired, "people_score", counted)
     people = study(family, 40)
-    systems = {f"s{k}": values(people, k) for k in range(20)}
-    start = process_time()
-    compare_with_people(people, systems)
-    assert process_time() - start < 8
+    compare_with_people(people, {f"s{k}": values(people, k) for k in range(20)}, Draws(200))
+    alone, drawn[:] = sum(drawn), []
+    compare_with_people(people, {"s0": values(people, 0)}, Draws(200))
+    assert alone == sum(drawn) < 2 * 200

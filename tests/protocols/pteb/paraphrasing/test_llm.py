@@ -315,7 +315,6 @@ def test_killed_and_resumed(tmp_path):
             time.sleep(0.01)
         os.kill(first.pid, signal.SIGKILL)
         first.communicate()
-        time.sleep(0.1)
         assert 100 <= len(stub.paid) < 400
         said, _ = child(stub).communicate()
         assert said.strip() == "400"

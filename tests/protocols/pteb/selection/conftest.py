@@ -71,15 +71,25 @@ def stub(models):
         yield server
 
 
-@pytest.fixture
-def spec(stub):
-    """A model of the stub by its name."""
+def spec_at(stub):
+    """From the name of a model to its spec."""
     return lambda name, more="": f"openai:{name}?base_url={stub.url}/v1{more}"
 
 
 @pytest.fixture
+def spec(stub):
+    """A model of the stub by its name."""
+    return spec_at(stub)
+
+
+@pytest.fixture
 def write_pairs(tmp_path):
-    """Write a file of pairs; gives its path. One text is in two pairs."""
+    """Write a file of pairs; gives its path."""
+    return pairs_in(tmp_path)
+
+
+def pairs_in(folder):
+    """Writes a file of pairs there, of which one text is in two; gives its path."""
 
     def write(name, n):
         rng = np.random.default_rng(len(name))
@@ -100,7 +110,7 @@ def write_pairs(tmp_path):
         ]
         texts = [f"{name} {i} " + " ".join(rng.choice(words, 8)) for i in range(2 * n - 1)]
         texts.append(texts[0])
-        path = tmp_path / f"{name}.jsonl"
+        path = folder / f"{name}.jsonl"
         rows = [
             {"id": f"{name}-{i}", "lang": "en", "text": texts[i], "text2": texts[n + i], "score": 2.5}
             for i in range(n)

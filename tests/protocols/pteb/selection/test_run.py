@@ -21,8 +21,9 @@ from embassay.protocols.pteb.selection.run import paraphrasers
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann
 from embassay.systems.remote import NoCalls
+from stub import StubServer
 
-from .conftest import rating, reworded
+from .conftest import Models, pairs_in, rating, reworded, spec_at
 
 QUICK = SelectionOptions(resamples=100)
 FOUR = ("free-27b", "timid-20b", "copier-1b", "inventor-8b")
@@ -43,21 +44,25 @@ def texts_of(path):
     return list(dict.fromkeys(text for row in rows for text in (row["text"], row["text2"])))
 
 
-@pytest.fixture
-def four(write_pairs, spec, tmp_path):
-    """A run of four candidates with two further judges, and its data."""
-    paths = [write_pairs(name, 12) for name in ("one", "second", "the-third")]
-    run = paraphrasers(
-        [spec(name) for name in FOUR], judge=spec("fair"), cross_judges=[spec("kind"), spec("harsh")],
-        datasets=paths, out=tmp_path / "run", options=QUICK,
-    )  # fmt: skip
-    return run, paths
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    """A finished run of four candidates with two further judges, its data, its models and what they saw."""
+    folder, models = tmp_path_factory.mktemp("four"), Models()
+    write = pairs_in(folder)
+    paths = [write(name, 12) for name in ("one", "second", "the-third")]
+    with StubServer(chat=models, latency=0.002) as stub:
+        spec = spec_at(stub)
+        run = paraphrasers(
+            [spec(name) for name in FOUR], judge=spec("fair"), cross_judges=[spec("kind"), spec("harsh")],
+            datasets=paths, out=folder / "run", cache=folder / "cache.sqlite", options=QUICK,
+        )  # fmt: skip
+    return run, paths, spec, models
 
 
-def test_tables_4_and_5_are_direct_computations(four, spec):
+def test_tables_4_and_5_are_direct_computations(four):
     """Means over the distinct texts, then over datasets; the selected one by every judge, with the estimate of
     Hodges and Lehmann over the datasets' means."""
-    run, paths = four
+    run, paths, spec, _ = four
     shown = table(run, "pteb_table4")
     for i, name in enumerate(FOUR):
         texts = [texts_of(path) for path in paths]
@@ -80,9 +85,9 @@ def test_tables_4_and_5_are_direct_computations(four, spec):
         assert five["Datasets"][i] == 3
 
 
-def test_who_copies_or_invents_is_not_selected(four, spec):
+def test_who_copies_or_invents_is_not_selected(four):
     """The one that rewords most and keeps the meaning is; the manifest says by which rule and why."""
-    run, _ = four
+    run, _, spec, _ = four
     selection = run.manifest["selection"]
     assert selection["selected"] == spec("free-27b")
     assert "the largest edit distance of the 2 that meet the rule" in selection["because"]
@@ -100,9 +105,9 @@ def test_who_copies_or_invents_is_not_selected(four, spec):
     assert scopes["similarity"]["pairs"][0]["ci_low"] is not None
 
 
-def test_every_text_once_and_only_the_selected_one_by_the_others(four, models, spec):
+def test_every_text_once_and_only_the_selected_one_by_the_others(four):
     """A text in two pairs is worded once; other judges see no other candidate."""
-    _, paths = four
+    _, paths, _, models = four
     n = sum(len(texts_of(path)) for path in paths)
     assert n == 3 * 23
     calls = {
@@ -114,9 +119,9 @@ def test_every_text_once_and_only_the_selected_one_by_the_others(four, models, s
     assert all("invented" not in text for model, text in models.seen if model in ("kind", "harsh"))
 
 
-def test_the_paraphrases_are_kept(four, spec):
+def test_the_paraphrases_are_kept(four):
     """As a set that replays them without a language model."""
-    run, paths = four
+    run, paths, _, _ = four
     replayed = open_paraphraser(f"stored:{run.path}?source=free")
     text = texts_of(paths[0])[3]
     [(_, found)] = replayed.write([Asked(text, "en")], seed=1337, run=0, dataset="one")

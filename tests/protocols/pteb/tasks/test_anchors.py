@@ -29,10 +29,10 @@ pytestmark = [
     ("name", "pairs", "points"),
     [
         ("stsb_en_test", 1379, 82.03),
-        ("sts12_test", 3108, 72.37),
-        ("sts13_test", 1500, 80.60),
+        pytest.param("sts12_test", 3108, 72.37, marks=pytest.mark.nightly),
+        pytest.param("sts13_test", 1500, 80.60, marks=pytest.mark.nightly),
         ("sts17_en-en_test", 250, 87.59),
-        ("sick_r_test_trial", 5427, 77.40),
+        pytest.param("sick_r_test_trial", 5427, 77.40, marks=pytest.mark.nightly),
     ],
 )
 def test_similarity_of_sentences(name, pairs, points):

@@ -11,7 +11,13 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing.set import Source
 from embassay.protocols.pteb.validation.dummies import nearly_identical, unrelated
 from embassay.protocols.pteb.validation.rules import Rules
-from embassay.protocols.pteb.validation.sampling import by_language
+from embassay.protocols.pteb.validation.sampling import (
+    Sample,
+    by_language,
+    candidates,
+    in_their_language,
+    sample_items,
+)
 from embassay.protocols.pteb.validation.study import Drawing, read_study
 
 
@@ -92,11 +98,12 @@ def test_a_draw_is_repeatable(draw):
     assert {item.text for item in one.items} != {item.text for item in other.items}
 
 
-def test_the_draw_is_uniform_over_pairs(draw):
+def test_the_draw_is_uniform_over_pairs(paraphrases):
     """Over many seeds every pair is drawn about as often: 40 of 81 each."""
+    pool, _ = in_their_language(candidates(paraphrases, "default")["fra"], "fra", Sample(pairs=40))
     times = {}
     for seed in range(60):
-        for item in draw(f"s{seed}", drawing=Drawing(langs=["fra"]), pairs=40, seed=seed).items:
+        for item in sample_items(pool, "fra", Sample(pairs=40, seed=seed)):
             if item.kind == "pair":
                 times[item.text] = times.get(item.text, 0) + 1
     assert len(times) == 81

@@ -114,13 +114,13 @@ def test_biased_and_random_answers(worlds: ModuleType) -> None:
 
 
 def test_locks_learn_from_a_faultless_judge(worlds: ModuleType) -> None:
-    """A few pools of what the slow test has more of: far better than the grades, in about 3.5 calls per candidate."""
+    """A few pools of what the nightly test has more of: far better than the grades, in some 3.5 calls per candidate."""
     found, grades = simulated(worlds, "locks", 4), simulated(worlds, "grades", 4)
     assert found["tau"] > 0.92 > 0.75 > grades["tau"]
     assert 110 <= found["calls"] <= 190
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("turns", "calls", "tau", "overlap"), [(3, 52, 0.86, 0.96), (15, 162, 0.97, 0.995), (50, 249, 0.99, 1.0)]
 )
@@ -132,7 +132,7 @@ def test_locks_without_noise(worlds: ModuleType, turns: int, calls: int, tau: fl
     assert found["overlap"] == pytest.approx(overlap, abs=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_locks_with_noise(worlds: ModuleType) -> None:
     """Noise of .3: turns and overlaps as spec rag 4.2 has them, and tau no lower.
 
@@ -149,7 +149,7 @@ def test_locks_with_noise(worlds: ModuleType) -> None:
     assert single["tau"] == pytest.approx(1 - 2 * atan(0.3) / pi, abs=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("share", "turns", "calls", "tau", "overlap"),
     [
@@ -168,7 +168,6 @@ def test_locks_as_an_independent_program_has_it(
         assert found["overlap"] == pytest.approx(overlap, abs=0.03)
 
 
-@pytest.mark.slow
 def test_grades_as_an_independent_program_has_them(worlds: ModuleType) -> None:
     """The order of the grades has a tau of .644 there."""
     assert simulated(worlds, "grades", 60)["tau"] == pytest.approx(0.644, abs=0.02)

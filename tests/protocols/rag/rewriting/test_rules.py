@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 import unicodedata
 from pathlib import Path
 
@@ -131,6 +130,7 @@ def test_done_twice_is_done_once(pair: tuple[str, str]) -> None:
     assert rewrite_by_rules(once) == once
 
 
+@pytest.mark.usefixtures("no_hang")
 def test_long_texts_take_no_longer_than_they_should() -> None:
     """Texts that almost match, as long as texts are rewritten, are no trap; longer ones are left alone."""
     for unit in (
@@ -146,9 +146,7 @@ def test_long_texts_take_no_longer_than_they_should() -> None:
         "x. ",
         "😀",
     ):
-        start = time.process_time()
         rewrite_by_rules(unit * (3_900 // len(unit)) + "x?")
-        assert time.process_time() - start < 1, unit
     assert rewrite_by_rules("so " * 2_000).startswith("so so")
 
 

@@ -1,10 +1,12 @@
 """Taking time: warm-up calls are dropped, sessions repeat, and samples are kept."""
 
 import json
-import time
+from threading import Barrier
 
 import numpy as np
+import pytest
 
+from embassay.protocols.rag.sweep import stopwatch
 from embassay.protocols.rag.sweep.request import Latency
 from embassay.protocols.rag.sweep.stopwatch import Stopwatch
 
@@ -20,18 +22,25 @@ def test_calls_and_samples(tmp_path):
     assert watch.read(name).shape == (3, 4)
 
 
-def test_slow_calls_are_seen_in_milliseconds(tmp_path):
-    """What takes 20 ms is timed as that, and a slow first call is not."""
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still but where a test turns it: [seconds]."""
+    now = [100.0]
+    monkeypatch.setattr(stopwatch, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_calls_are_timed_in_milliseconds_and_the_first_is_not(tmp_path, clock):
+    """What takes 20 ms is 20, and a slow first call is no sample."""
     seen = []
 
     def do(query):
-        time.sleep(0.2 if not seen else 0.02)
+        clock[0] += 0.02 if seen else 0.2
         seen.append(query)
 
     watch = Stopwatch(tmp_path, Latency(queries=2, warmup=1, repeats=1))
     samples = watch.read(watch.alone({"stage": "x"}, [0, 1], do))
-    assert np.median(samples) < 180
-    assert samples.min() >= 19
+    assert samples.tolist() == [[pytest.approx(20), pytest.approx(20)]]
 
 
 def test_kept_samples_are_not_taken_again(tmp_path):
@@ -52,10 +61,8 @@ def test_kept_samples_are_not_taken_again(tmp_path):
 
 
 def test_several_in_flight_overlap(tmp_path):
-    """Six at once take less wall time than one after another (1.8 s), each as long as it takes."""
-    watch = Stopwatch(tmp_path, Latency(queries=6, warmup=0, repeats=1, concurrency=6))
-    began = time.perf_counter()
-    samples = watch.read(watch.together({"stage": "total"}, range(6), lambda _: time.sleep(0.3)))
-    assert time.perf_counter() - began < 1.5
+    """Each of six waits until all six are in flight, which one after another would never be."""
+    watch, met = Stopwatch(tmp_path, Latency(queries=6, warmup=0, repeats=1, concurrency=6)), Barrier(6)
+    samples = watch.read(watch.together({"stage": "total"}, range(6), lambda _: met.wait(timeout=60)))
     assert samples.shape == (1, 6)
-    assert samples.min() >= 299
+    assert not met.broken

@@ -188,6 +188,7 @@ index.close()
 """
 
 
+@pytest.mark.slow
 def test_two_clients_load_the_same_vectors_at_once(server, corpus, tmp_path):
     """One loads, the other waits and finds; neither fails, and the vectors are there once."""
     np.save(tmp_path / "corpus.npy", corpus)

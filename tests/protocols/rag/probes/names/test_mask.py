@@ -15,7 +15,10 @@ from embassay.protocols.rag.probes.names.work import made
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
-SYSTEMS = ["wordllama", "minilm", "bm25", "jaccard", "levenshtein", "rouge", "random", "constant"]
+SYSTEMS = [
+    "wordllama", pytest.param("minilm", marks=pytest.mark.slow), "bm25", "jaccard", "levenshtein", "rouge", "random",
+    "constant",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("lang", get_args(Lang))

@@ -50,9 +50,10 @@ def tau(ranking, utilities):
     return kendalltau(-places, utilities).statistic
 
 
-def test_a_judge_without_noise_is_followed_within_24_calls():
+@pytest.mark.parametrize("pools", [3, pytest.param(16, marks=pytest.mark.nightly)])
+def test_a_judge_without_noise_is_followed_within_24_calls(pools):
     taus = []
-    for seed in range(16):
+    for seed in range(pools):
         utilities, candidates = pool(seed)
         taus.append(tau(play(Bayes(), candidates, utilities, 24, seed=seed)[0].ranking(), utilities))
     assert np.mean(taus) >= 0.95
