@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
@@ -17,6 +16,12 @@ from embassay.spec import QUERY, Spec, Style, Value, format_value
 T = TypeVar("T")
 C = TypeVar("C")
 Factory = Callable[..., T]
+
+
+def attribute(place: str) -> Any:
+    """What stands at `"module:attribute"`; the module is imported now."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,8 @@ class Entry(Generic[T]):
         that cannot be."""
         if not isinstance(self.factory, str):
             return self.factory
-        module, _, attribute = self.factory.partition(":")
         with self.blamed("loading it"):
-            made = getattr(import_module(module), attribute)
+            made = attribute(self.factory)
             if not callable(made):
                 raise TypeError(
                     f"{self.factory} is no class or function, but of the type {type(made).__name__}"
@@ -225,6 +229,8 @@ class Registry(Generic[T]):
     def _load_plugins(self) -> None:
         if self._plugins_loaded:
             return
+        from importlib.metadata import entry_points  # it loads half of `email`
+
         self._plugins_loaded = True
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"

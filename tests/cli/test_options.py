@@ -111,7 +111,7 @@ LITTLE = {
 
 def test_every_command_that_reads_data_takes_a_promise():
     """--memory: nowhere forgotten."""
-    from embassay.cli.main import app
+    from embassay.cli.main import with_commands
 
     def commands(one, name=""):
         if hasattr(one, "commands"):
@@ -120,7 +120,7 @@ def test_every_command_that_reads_data_takes_a_promise():
         else:
             yield name, {option for parameter in one.params for option in parameter.opts}
 
-    found = dict(commands(typer.main.get_command(app)))
+    found = dict(commands(typer.main.get_command(with_commands())))
     assert {name for name, options in found.items() if "--memory" not in options} == LITTLE
 
 

@@ -3,55 +3,81 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from embassay import __version__
-from embassay.cli import (
-    cache,
-    compare,
-    data,
-    demo,
-    doctor,
-    export,
-    gate,
-    hume,
-    import_,
-    listing,
-    pteb,
-    rag,
-    report,
-    sage,
-    serve,
-)
 from embassay.cli.controls import only_visible
 from embassay.cli.options import stopping_at_memory
 from embassay.errors import EmbassayError
+from embassay.registry import attribute
 
-app = typer.Typer(
-    name="embassay",
-    help="Does an embedding model, a similarity metric or a retrieval stack understand what it compares?",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(stopping_at_memory(demo.demo))
-app.command("doctor")(doctor.doctor)
-app.command("list")(listing.show)
-app.add_typer(sage.app, name="sage")
-app.add_typer(pteb.app, name="pteb")
-app.add_typer(rag.app, name="rag")
-app.add_typer(hume.app, name="hume")
-app.command("report")(stopping_at_memory(report.report))
-app.command("compare")(stopping_at_memory(compare.compare))
-app.command("gate")(stopping_at_memory(gate.gate))
-app.command("serve")(stopping_at_memory(serve.serve))
-app.command("export")(stopping_at_memory(export.export))
-app.command("import")(stopping_at_memory(import_.import_))
-app.add_typer(data.app, name="data")
-app.add_typer(cache.app, name="cache")
+SETTINGS: dict[str, Any] = {
+    "name": "embassay",
+    "help": "Does an embedding model, a similarity metric or a retrieval stack understand what it compares?",
+    "no_args_is_help": True,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+COMMANDS = {
+    "demo": "Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.",
+    "doctor": "Show the machine, the extras, and whether what comes along works; nothing is sent or downloaded.",
+    "list": "List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures ...",
+    "report": "Write one report of all the runs: one self-contained file.",
+    "compare": "Compare two systems of a run, one system in two runs, or all systems of a run.",
+    "gate": "Hold a run against bars: exit code 0 where all are met, 1 with a table where one is missed.",
+    "serve": "Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges.",
+    "export": "Write runs as results of MTEB, CSV, LaTeX or Parquet, or log them to MLflow or Weights & Biases.",
+    "import": "Make a run of published results of MTEB, for `compare`, `gate`, `serve` and `export`.",
+}
+GROUPS = {
+    "sage": "SAGE: preference, robustness, sensitivity, clustering and retrieval.",
+    "pteb": "PTEB: benchmark scores after every text was paraphrased.",
+    "rag": "RAG: does the set of K passages in the prompt hold the evidence?",
+    "hume": "HUME: how would people do on the same items, and how well do they agree?",
+    "data": "Datasets: what there is, what one holds, fetching them.",
+    "cache": "The caches of embeddings, language models' answers, rerankers' scores, indexes and large corpora.",
+}
+"""What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
+WITHOUT_DATA = ("doctor", "list")
+"""Commands that read none, and promise no memory."""
+HOMES = {"list": "listing:show", "import": "import_:import_"}
+
+
+class Commands(TyperGroup):
+    """Commands that are known by their names until one is called or completed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The name, the command and its own arguments."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        if name is None or listed is None:
+            return name, listed, rest
+        return name, typer.main.get_group(with_commands(listed.name)).commands[listed.name], rest
+
+
+def with_commands(*names: str) -> typer.Typer:
+    """An app of these commands and groups, all by default, each with its options."""
+    made = typer.Typer(**SETTINGS)
+    made.callback()(main)
+    for name in names or (*COMMANDS, *GROUPS):
+        if name in GROUPS:
+            made.add_typer(attribute(f"embassay.cli.{name}:app"), name=name)
+        else:
+            command = attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
+            made.command(name)(command if name in WITHOUT_DATA else stopping_at_memory(command))
+    return made
+
+
+def _listed() -> None:
+    """What stands for a command until it is called."""
+
+
+app = typer.Typer(cls=Commands, **SETTINGS)
+for _name, _about in (COMMANDS | GROUPS).items():
+    app.command(_name, help=_about)(_listed)
 
 _debug = False
 

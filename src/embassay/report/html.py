@@ -20,10 +20,8 @@ from embassay.report import marks
 from embassay.report.board import Value
 from embassay.report.compact import asset, tight
 from embassay.report.gathered import Run, systems_of
-from embassay.report.hume.places import SHARES
-from embassay.report.rag.ceilings import COLUMNS
 from embassay.report.record import APART
-from embassay.report.scale import Scale
+from embassay.report.scale import SHARES, Scale
 from embassay.report.sections import SECTIONS
 from embassay.report.verdict import Command, Part, plain
 from embassay.runs.files import write_atomic
@@ -134,7 +132,6 @@ def environment() -> Environment:
     made.globals.update(
         numbers=numbers,
         marks=marks,
-        ceiling_columns=COLUMNS,
         unit_scale=Scale(0.0, 1.0, 1.0),
         unit_percent=SHARES,
     )

@@ -5,23 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from embassay.contracts import Kind
 from embassay.protocols import numbers
-from embassay.protocols.hume.summary.record import Summary
 from embassay.protocols.numbers import Unit
 from embassay.protocols.standings import read_standings
 from embassay.records import Result
 from embassay.report.board import Value, ends
 from embassay.report.gathered import Run
-from embassay.report.hume.words import POINTS as PEOPLE
-from embassay.report.hume.words import answerers
-from embassay.report.rag.matrices import TASK
-from embassay.report.rag.terminal import unit_of
 from embassay.report.record import APART, OVERALL, Record, System
 from embassay.report.scale import Scale, scale_of
 from embassay.report.sources import score_of, summary_of
 from embassay.report.tasks import PLACES
+
+if TYPE_CHECKING:
+    from embassay.protocols.hume.summary.record import Summary
 
 KINDS = ("embedding", "classical", "llm", "reference")
 """What systems are; the runs of a scoring are none of these."""
@@ -108,6 +107,9 @@ def _score(run: Run) -> Leading | None:
     score = score_of(run)
     if score is None:
         return None
+    from embassay.report.rag.matrices import TASK
+    from embassay.report.rag.terminal import unit_of
+
     record, unit, best = run.record, unit_of(score.headline), run.record.scope(TASK).best
     leaders = {}
     for one in record.systems:
@@ -123,6 +125,8 @@ def _hume(run: Run) -> Leading | None:
     summary = summary_of(run)
     if summary is None:
         return None
+    from embassay.report.hume.words import POINTS
+
     record, best = run.record, run.record.scope(OVERALL).best
     behind = {one.system: one.headline for one in read_standings(record.path) if one.task == OVERALL}
     leaders = {}
@@ -138,19 +142,21 @@ def _hume(run: Run) -> Leading | None:
             "hume", OVERALL, "", "", "", "", place.system, OVERALL, bar.value, bar.n, *ends_of, bar.method,
             summary.seed or 0, "",
         )  # fmt: skip
-        value = Value("value", row, place.system in best, unit=PEOPLE)
+        value = Value("value", row, place.system in best, unit=POINTS)
         leaders[place.system] = _ranked(record, OVERALL, System(0, place.system, place.kind), value)
     measure = f"mean of {numbers.counted(len(summary.pairs), 'pair')}"
-    return Leading(run.title, measure, PEOPLE, leaders, _people(summary))
+    return Leading(run.title, measure, POINTS, leaders, _people(summary))
 
 
 def _people(summary: Summary) -> str:
+    from embassay.report.hume.words import POINTS, answerers
+
     human = next((one for one in summary.places if one.kind == "human"), None)
     if human is None or human.mean.value is None:
         return ""
     ranked = sum(one.rank is not None for one in summary.places)
     place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
-    return f"{answerers(summary)} {PEOPLE.text(human.mean.value)}{place}"
+    return f"{answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
 
 def _ranked(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:

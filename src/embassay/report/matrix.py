@@ -8,7 +8,9 @@ from embassay.contracts import Kind
 from embassay.protocols import numbers
 from embassay.protocols.numbers import Unit
 from embassay.records import Result
-from embassay.report.sage.heat import STEPS
+
+STEPS = 5
+"""Of a heat."""
 
 
 @dataclass(frozen=True)

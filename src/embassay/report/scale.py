@@ -38,6 +38,10 @@ class Scale:
         )
 
 
+SHARES = Scale(0.0, 1.0, 0.5, 100.0)
+"""Of shares, in percent."""
+
+
 def scale_of(
     values: Iterable[float],
     *,

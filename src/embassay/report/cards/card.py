@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from embassay.protocols import numbers
+from embassay.registry import attribute
 from embassay.report.board import Board, Row
-from embassay.report.cards import datasets, of_probes, of_pteb, of_sage, of_score, people, ranks
 from embassay.report.cards.again import run_again
 from embassay.report.cards.findings import Finding, finding
-from embassay.report.cards.people import AgainstPeople, against_people
 from embassay.report.cards.price import AgainstPrice, against_price
 from embassay.report.cards.sentences import two_sentences
 from embassay.report.cards.standings import Standings, standings_of
@@ -19,6 +19,9 @@ from embassay.report.gathered import Run, rows_of
 from embassay.report.record import Record, System
 from embassay.report.tasks import PLACES
 from embassay.report.verdict import Sentence
+
+if TYPE_CHECKING:
+    from embassay.report.cards.people import AgainstPeople
 
 KINDS = {
     "embedding": "An embedding model, compared by cosine",
@@ -32,29 +35,24 @@ HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 MOST = 6
 """Findings of a kind on a card."""
 Say = Callable[[Run, Row], Iterator[Finding]]
-BoardSay = tuple[Say, ...]
-
-
-def _named(say: Callable[[Run, str], Iterator[Finding]]) -> Say:
-    return lambda run, row: say(run, row.system.name)
-
-
-GOOD: dict[str, tuple[Say, ...]] = {
-    "sage": (ranks.good, datasets.good, of_sage.good),
-    "pteb": (ranks.good, datasets.good, of_pteb.good),
-    "score": (_named(of_score.good),),
-    "names": (_named(of_probes.names_good),),
-    "hume": (_named(people.good),),
+BY_ROW = ("ranks", "datasets", "of_sage", "of_pteb")
+GOOD = {
+    "sage": ("ranks:good", "datasets:good", "of_sage:good"),
+    "pteb": ("ranks:good", "datasets:good", "of_pteb:good"),
+    "score": ("of_score:good",),
+    "names": ("of_probes:names_good",),
+    "hume": ("people:good",),
 }
-BAD: dict[str, tuple[Say, ...]] = {
-    "sage": (ranks.bad, datasets.bad, of_sage.bad),
-    "pteb": (ranks.bad, datasets.bad, of_pteb.bad),
-    "score": (_named(of_score.bad),),
-    "names": (_named(of_probes.names_bad),),
-    "noise": (_named(of_probes.noise_bad),),
-    "hume": (_named(people.bad),),
+BAD = {
+    "sage": ("ranks:bad", "datasets:bad", "of_sage:bad"),
+    "pteb": ("ranks:bad", "datasets:bad", "of_pteb:bad"),
+    "score": ("of_score:bad",),
+    "names": ("of_probes:names_bad",),
+    "noise": ("of_probes:noise_bad",),
+    "hume": ("people:bad",),
 }
-"""What says something of a system, by the kind of run."""
+"""What says something of a system, by the kind of run: loaded for such a run. It is asked by the system's row of the
+board in the modules BY_ROW, else by its name."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
     found = (standings_of(run, run.board.row(name), several=several) for run in own)
     standings = tuple(one for one in found if one.scores or one.place)
     good, bad = _findings(GOOD, own, name), _findings(BAD, own, name, _troubles)
-    beside = tuple(one for run in own if (one := against_people(run, name)) is not None)
+    beside = tuple(_beside_people(own, name))
     if not (standings or good or bad or beside):
         return None
     return SystemCard(
@@ -121,14 +119,32 @@ def _has(run: Run, name: str) -> bool:
     return system is not None and (system.kind in KINDS or run.record.kind == "score")
 
 
+def _beside_people(own: Sequence[Run], name: str) -> Iterator[AgainstPeople]:
+    """What every study says of a system."""
+    for run in own:
+        if run.record.kind == "hume":
+            from embassay.report.cards.people import against_people
+
+            found = against_people(run, name)
+            yield from () if found is None else (found,)
+
+
+def _say(place: str) -> Say:
+    """What stands at `place`, asked by a row."""
+    say = attribute(f"embassay.report.cards.{place}")
+    if place.partition(":")[0] in BY_ROW:
+        return say  # type: ignore[no-any-return]
+    return lambda run, row: say(run, row.system.name)  # type: ignore[no-any-return]
+
+
 def _findings(
-    sources: dict[str, tuple[Say, ...]], own: Sequence[Run], name: str, *always: Say
+    sources: dict[str, tuple[str, ...]], own: Sequence[Run], name: str, *always: Say
 ) -> tuple[Finding, ...]:
     found = [
         one
         for run in own
         if run.record.by_name[name].kind != "reference"
-        for say in (*always, *sources.get(run.record.kind, ()))
+        for say in (*always, *map(_say, sources.get(run.record.kind, ())))
         for one in say(run, run.board.row(name))
     ]
     return tuple(sorted(found, key=lambda one: -one.weight))

@@ -9,9 +9,8 @@ from embassay.records import Result
 from embassay.report.board import Row
 from embassay.report.cards.findings import Finding, figure, finding, known, share
 from embassay.report.gathered import Run
-from embassay.report.items.groups import edit_words
+from embassay.report.items.groups import SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.record import Record
-from embassay.report.sage.page import SEMANTIC, SUPERFICIAL
 
 RELATION = "superficial_over_semantic"
 REPLACED = "replaced:"

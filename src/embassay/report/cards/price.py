@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from embassay.protocols import numbers
-from embassay.protocols.rag.sweep.findings.record import Part, StackFacts
-from embassay.protocols.rag.sweep.findings.words import usd
 from embassay.report.board import Row
 from embassay.report.gathered import Run
 from embassay.report.record import APART, OVERALL, Record
@@ -15,6 +14,9 @@ from embassay.report.sources import sweep_of
 from embassay.report.verdict import Part as Word
 from embassay.report.verdict import Sentence, listed, name
 from embassay.runs.spending import dollars
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.sweep.findings.record import Part, StackFacts
 
 FASTER = 1.2
 """So many times as fast is faster: less may be the machine's mood."""
@@ -148,6 +150,8 @@ def _stacks(run: Run, system: str) -> Iterator[Sentence]:
     found = sweep_of(run)
     if found is None or not found.parts:
         return
+    from embassay.protocols.rag.sweep.findings.words import usd
+
     part, measure = found.parts[0], found.asked.measure
     own = [one for one in part.stacks if system in (one.axes.get("encoder"), one.axes.get("reranker"))]
     known = [one for one in own if one.value(measure) is not None]

@@ -21,8 +21,8 @@ from embassay.report.hume.trust import Difficulty, Noisy, TrustTable, difficulti
 from embassay.report.hume.verdict import verdict_of
 from embassay.report.hume.words import answerers, is_range
 from embassay.report.notes import Note, notes_of
+from embassay.report.panels import TOP
 from embassay.report.record import Record
-from embassay.report.sage.panels import TOP
 from embassay.report.tablefiles import FileTable, file_tables
 from embassay.report.verdict import Verdict
 

@@ -16,7 +16,7 @@ from embassay.report.hume.people import exact
 from embassay.report.hume.words import FAMILIES as TITLES
 from embassay.report.hume.words import answerers, interval, percent, points
 from embassay.report.names import labels
-from embassay.report.scale import Scale, scale_of
+from embassay.report.scale import SHARES, Scale, scale_of
 from embassay.stats import wilson
 
 REFERENCES: tuple[Literal["best", "median", "mean"], ...] = ("best", "median", "mean")
@@ -63,9 +63,6 @@ class WinPanel:
 
     title: str
     rows: tuple[WinRow, ...]
-
-
-SHARES = Scale(0.0, 1.0, 0.5, 100.0)
 
 
 def places(summary: Summary) -> Places | None:

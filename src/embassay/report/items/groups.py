@@ -10,11 +10,19 @@ from numpy.typing import NDArray
 
 from embassay.parquet import read_parquet
 from embassay.report.record import Record, System
-from embassay.report.sage.curves import expected, is_linear
-from embassay.report.sage.page import EDIT_WORDS, POSITIONS, SEMANTIC, SIZES, SUPERFICIAL
 from embassay.runs.folder import RunFolder
 
 Values = NDArray[np.float64]
+SUPERFICIAL = ("capitalize", "delete10", "numerize")
+SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
+EDIT_WORDS = {
+    "capitalize": "capitals", "delete10": "10th letter deleted", "numerize": "digits for letters",
+    "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
+    "summary": "summary",
+}  # fmt: skip
+POSITIONS = ("0", "0.5", "1")
+"""At the start, in the middle, at the end."""
+SIZES = {"insertion": ("0.15", "0.5", "1"), "removal": ("0.15", "0.5", "0.9")}
 POSITION_WORDS = {"0": "at the start", "0.5": "in the middle", "1": "at the end"}
 SPANS = tuple(
     (f"{kind}:p={p},q={q}", kind, float(p), q) for kind in SIZES for p in SIZES[kind] for q in POSITIONS
@@ -137,6 +145,8 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
     folder = RunFolder(record.path)
     offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
     if kind.name == "sensitivity":
+        from embassay.report.sage.curves import is_linear
+
         for _, read in offered:
             _add_sensitivity(read or {}, linear=is_linear(record))
     systems = tuple(system for system, read in offered if read is not None)
@@ -187,6 +197,8 @@ def _add_sensitivity(found: Columns, *, linear: bool) -> None:
     spans = [one for one in SPANS if ("similarity", one[0]) in found]
     if not spans:
         return
+    from embassay.report.sage.curves import expected
+
     names = found["similarity", spans[0][0]][0]
     close = [
         1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans

@@ -11,8 +11,7 @@ from typing import Any
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.report.items.groups import Group, Kind, Measure, read_values
-from embassay.report.items.parts import Part, Source
-from embassay.report.items.texts import LENGTHS
+from embassay.report.items.texts import LENGTHS, Part, Source
 from embassay.report.record import Record
 from embassay.runs.folder import RunFolder
 

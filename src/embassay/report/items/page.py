@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols import numbers
+from embassay.registry import attribute
 from embassay.report.board import Board
 from embassay.report.gathered import Run
 from embassay.report.items.choice import LEAST, SHARED, SHORTEST, kept, rooms
 from embassay.report.items.groups import REPLACED, SPANS, Group, edit_words, read_groups
-from embassay.report.items.parts import PARTS, Source
-from embassay.report.items.texts import Excerpts, Judged, shortened
+from embassay.report.items.texts import Excerpts, Judged, Part, Source, shortened
 from embassay.report.record import Record
 from embassay.runs.folder import RunFolder
 
@@ -114,13 +114,10 @@ def _group(
     }
 
 
-def _part(name: str) -> Callable[[Source], dict[str, Any]]:
-    if name in PARTS:
-        return PARTS[name]
-    from embassay.report.items.measured import values
-    from embassay.report.items.reworded import reworded
-
-    return {"reworded": reworded, "values": values}[name]
+def _part(name: str) -> Callable[[Source], Part]:
+    """What makes the part of a kind of item; of SAGE's by the kind's name."""
+    module = {"reworded": "reworded", "values": "measured"}.get(name, "parts")
+    return attribute(f"embassay.report.items.{module}:{name}")  # type: ignore[no-any-return]
 
 
 def _integers(column: Sequence[float]) -> list[int | None]:

@@ -1,40 +1,18 @@
-"""What each kind of item carries besides values: texts, what people said, edits, clusters, rankings."""
+"""What each kind of SAGE's items carries besides values: texts, what people said, edits, clusters, rankings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from embassay.parquet import read_parquet
 from embassay.report.items.changes import changes
-from embassay.report.items.groups import Group
+from embassay.report.items.groups import SIZES, Group
 from embassay.report.items.rankings import Corpus, rankings
-from embassay.report.items.texts import LENGTHS, SHORT, Excerpts, Judged
-from embassay.report.record import Record
+from embassay.report.items.texts import SHORT, Part, Source
 from embassay.report.sage.curves import expected, is_linear
-from embassay.report.sage.page import SIZES
-from embassay.runs.folder import RunFolder
 
 MOST_MEMBERS, FEW_MEMBERS = 200, 20
 """Texts of one clustering set that go into the page of one run, and of several."""
-Part = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the parts of a group's items come from; `ids` are the items that go into the page."""
-
-    record: Record
-    folder: RunFolder
-    group: Group
-    ids: Sequence[str]
-    judged: Judged
-    excerpts: Excerpts
-
-    def texts(self, field: str) -> list[int]:
-        """The excerpt of each item's field, by number."""
-        return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]
 
 
 def comparisons(source: Source) -> Part:
@@ -88,11 +66,6 @@ def retrieval(source: Source) -> Part:
         "documents": corpus.ids,
         "documentTexts": corpus.texts,
     }
-
-
-PARTS: dict[str, Callable[[Source], Part]] = {
-    part.__name__: part for part in (comparisons, ratings, robustness, sensitivity, clustering, retrieval)
-}
 
 
 def _changes(source: Source) -> Part:

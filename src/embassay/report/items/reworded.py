@@ -15,8 +15,7 @@ from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
 from embassay.report.items.groups import Group, Kind, Measure
-from embassay.report.items.parts import Part, Source
-from embassay.report.items.texts import LENGTHS
+from embassay.report.items.texts import LENGTHS, Part, Source
 from embassay.report.pteb.losses import PARAPHRASE
 from embassay.report.pteb.tasks import TASKS
 from embassay.report.record import Record, System

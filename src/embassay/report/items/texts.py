@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from embassay.parquet import read_parquet
+from embassay.report.items.groups import Group
+from embassay.report.record import Record
 from embassay.runs.folder import RunFolder
 
 LENGTHS = {
@@ -84,3 +87,22 @@ class Judged:
     def items(self, field: str) -> Iterable[str]:
         """The items that have the field, in their order."""
         return self._fields.get(field, {})
+
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the parts of a group's items come from; `ids` are the items that go into the page."""
+
+    record: Record
+    folder: RunFolder
+    group: Group
+    ids: Sequence[str]
+    judged: Judged
+    excerpts: Excerpts
+
+    def texts(self, field: str) -> list[int]:
+        """The excerpt of each item's field, by number."""
+        return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from embassay.protocols import numbers
 from embassay.report.board import Board
 from embassay.report.matrix import Matrix
+from embassay.report.panels import Gap, gaps
 from embassay.report.pteb.against import Against, against_distance, against_original
 from embassay.report.pteb.baseline import BaselinePlot, baseline_plots
 from embassay.report.pteb.dumbbells import Dumbbell, Dumbbells, dumbbells, side_by_side
@@ -17,7 +18,6 @@ from embassay.report.pteb.stability import Stability, orders, stabilities
 from embassay.report.pteb.verdict import pteb_verdict
 from embassay.report.pteb.wordings import Wordings, wordings
 from embassay.report.record import Record
-from embassay.report.sage.panels import Gap, gaps
 from embassay.report.tablefiles import FileTable, file_tables
 from embassay.report.verdict import Verdict
 

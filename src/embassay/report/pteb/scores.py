@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from embassay.protocols.numbers import POINTS
 from embassay.report.board import Row
 from embassay.report.matrix import Line, Matrix, entry
+from embassay.report.panels import TOP
 from embassay.report.pteb.losses import DELTA, Loss, Losses
-from embassay.report.sage.panels import TOP
 
 
 @dataclass(frozen=True)

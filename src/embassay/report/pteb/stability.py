@@ -8,8 +8,8 @@ from typing import Any
 
 from embassay.protocols import numbers
 from embassay.report.board import Board, Row
+from embassay.report.matrix import STEPS
 from embassay.report.record import APART, OVERALL, Record
-from embassay.report.sage.heat import STEPS
 
 
 @dataclass(frozen=True)

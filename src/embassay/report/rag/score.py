@@ -13,7 +13,7 @@ from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.lines import Series, lines
 from embassay.report.matrix import Matrix
-from embassay.report.rag.ceilings import Ceiling, ceilings
+from embassay.report.rag.ceilings import COLUMNS, Ceiling, ceilings
 from embassay.report.rag.matrices import TASK, every_measure, first_of, grids, likeness
 from embassay.report.rag.pairs import Forest, forests
 from embassay.report.rag.terminal import unit_of
@@ -57,6 +57,7 @@ class ScorePage:
     verdict: Verdict
     panels: tuple[ScorePanel, ...]
     ceilings: tuple[Ceiling, ...]
+    ceiling_columns: tuple[str, ...]
     chart: Markup | None
     chart_title: str
     chart_summary: str
@@ -83,6 +84,7 @@ def score_page(record: Record, _: Board) -> ScorePage:
         verdict=verdict_of(score),
         panels=_panels(record, score),
         ceilings=ceilings(score),
+        ceiling_columns=COLUMNS,
         chart=chart,
         chart_title=title,
         chart_summary=summary,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from embassay.protocols import numbers
 from embassay.records import Result
 from embassay.report.board import Board, Row, Value, missing_value
+from embassay.report.matrix import STEPS
+from embassay.report.panels import TOP
 from embassay.report.record import Record
-from embassay.report.sage.panels import TOP
-
-STEPS = 5
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,17 @@ from dataclasses import dataclass
 
 from embassay.protocols import numbers
 from embassay.report.board import Board
+from embassay.report.items.groups import EDIT_WORDS, POSITIONS, SEMANTIC, SIZES, SUPERFICIAL
+from embassay.report.panels import Gap, Panel, gaps, panels
 from embassay.report.record import Record
 from embassay.report.sage.curves import Curves, curves, expected, is_linear
 from embassay.report.sage.heat import Heat, HeatColumn, heats, two_decimals
-from embassay.report.sage.panels import Gap, Panel, gaps, panels
 from embassay.report.sage.paper import PaperTable, paper_tables
 from embassay.report.sage.tasks import copies
 from embassay.report.sage.values import ValueTable, Wanted, value_table
 from embassay.report.sage.verdict import sage_verdict
 from embassay.report.verdict import Verdict
 
-SUPERFICIAL = ("capitalize", "delete10", "numerize")
-SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
-EDIT_WORDS = {
-    "capitalize": "capitals", "delete10": "10th letter deleted", "numerize": "digits for letters",
-    "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
-    "summary": "summary",
-}  # fmt: skip
-POSITIONS = ("0", "0.5", "1")
-"""At the start, in the middle, at the end."""
-SIZES = {"insertion": ("0.15", "0.5", "1"), "removal": ("0.15", "0.5", "0.9")}
 KINDS = {"insertion": "inserted", "removal": "removed"}
 SHARES = tuple(
     HeatColumn(heading, "share", variant)

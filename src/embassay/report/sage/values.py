@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from embassay.records import Result
 from embassay.report.board import Board, Row, Value, ends, missing_value
 from embassay.report.matrix import step_of
+from embassay.report.panels import TOP
 from embassay.report.record import Record
-from embassay.report.sage.panels import TOP
 from embassay.report.scale import Scale, scale_of
 
 

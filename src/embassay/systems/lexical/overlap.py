@@ -19,7 +19,6 @@ from embassay.search.blockwise import RowScores, condensed_blocks, cores, ranked
 from embassay.search.sharding import over_shards
 from embassay.systems.lexical.bags import Bags
 from embassay.systems.lexical.index import Sparse, accumulate, accumulate_pairs, invert, weigh
-from embassay.systems.lexical.kernels import add_overlaps, pair_overlaps
 from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, check_pairs, tokenise
 
 Counts = NDArray[np.integer[Any]]
@@ -53,6 +52,8 @@ class OverlapSimilarity:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pairs(a, b)
         tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
+        from embassay.systems.lexical.kernels import pair_overlaps
+
         kinds = [make(tokens) for make in self.bags]
         overlaps = [
             accumulate_pairs(pair_overlaps, bags, (bags.counts, bags.counts), rows_a, rows_b)
@@ -148,4 +149,6 @@ class _Indexed:
 
     def overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
         """Shape (rows, candidates)."""
+        from embassay.systems.lexical.kernels import add_overlaps
+
         return accumulate(add_overlaps, self.rows, self.index, rows, above_diagonal=above_diagonal)
