@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -43,6 +44,7 @@ MAY_IMPORT = {
 HEAVY = {
     *("numpy", "scipy", "sklearn", "polars", "numba", "torch", "onnxruntime", "onnx", "tokenizers"),
     *("tiktoken", "jinja2", "pydantic", "wordllama", "bm25s", "rapidfuzz", "safetensors"),
+    *("pandas", "fastapi", "starlette", "uvicorn", "yaml", "rich", "asyncio"),
 }
 
 
@@ -107,6 +109,152 @@ def test_the_walk_sees_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
+PROTOCOLS = ("sage", "pteb", "rag", "hume")
+OF_A_PROTOCOL = {
+    "report.cards.of_sage": "sage", "report.cards.of_pteb": "pteb", "report.cards.of_score": "rag",
+    "report.cards.of_probes": "rag", "report.cards.people": "hume", "report.items.parts": "sage",
+    "report.items.changes": "sage", "report.items.reworded": "pteb",
+}  # fmt: skip
+"""Modules of one protocol that lie beside those of others, and load for its runs."""
+SHARED = {
+    "protocols.pteb", "protocols.pteb.context", "protocols.pteb.footprint", "protocols.pteb.options",
+    *(f"protocols.pteb.tasks{name}" for name in ("", ".classification", ".clustering", ".comparison", ".outcomes",
+      ".reranking", ".resampling", ".rewording", ".sts", ".task")),
+}  # fmt: skip
+"""Modules of PTEB that runs of HUME load too: its systems do PTEB's tasks."""
+
+
+def _protocol(module: str) -> str | None:
+    """Whose module it is, by its name without the package's; None for what all share."""
+    part, _, rest = module.partition(".")
+    own = rest.partition(".")[0]
+    if part in ("protocols", "report", "cli") and own in PROTOCOLS:
+        return own
+    return OF_A_PROTOCOL.get(module)
+
+
+def _at_the_top(path: Path) -> Iterator[tuple[int, str]]:
+    """What importing the file imports of ours: line, and the module's name without the package's."""
+    inside = {
+        line
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    for line, name in _imported(path):
+        words = name.split(".")[1:]
+        if line not in inside:
+            found = PACKAGE.joinpath(*words)
+            yield line, ".".join(words if found.is_dir() or found.with_suffix(".py").exists() else words[:-1])
+
+
+def test_no_protocol_is_imported_at_the_top_of_another_or_of_what_all_share() -> None:
+    """A run, and its report, load the modules of one protocol: those of others are imported where they are used."""
+    wrong = []
+    for part in ("protocols", "report", "cli"):
+        for path in sorted((PACKAGE / part).rglob("*.py")):
+            own = _protocol(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
+            for line, name in _at_the_top(path):
+                theirs = _protocol(name)
+                if theirs not in (None, own) and not (own == "hume" and name in SHARED):
+                    wrong.append(f"{path.relative_to(PACKAGE)}:{line} imports {name}")
+    assert not wrong
+
+
+def test_what_lies_beside_others_and_what_is_shared_exists() -> None:
+    """Neither list names a module that is gone."""
+    for name in {*OF_A_PROTOCOL, *SHARED}:
+        found = PACKAGE.joinpath(*name.split("."))
+        assert found.is_dir() or found.with_suffix(".py").exists(), name
+
+
+FORKED = """\
+import atexit, importlib, json, os, sys
+from contextlib import suppress
+for name in ("jinja2", "numba", "pydantic", "rich.progress", "rich.table", "scipy.stats", "typer", "yaml"):
+    importlib.import_module(name)
+for number, words in enumerate(json.load(sys.stdin)):
+    process = os.fork()
+    if process == 0:
+        sys.argv = ["embassay", *words.split()]
+        code = 1
+        with suppress(SystemExit):
+            importlib.import_module("embassay.cli.main").run()
+            code = 0
+        with open(f"{number}.json", "w") as file:
+            json.dump([code, [one for one in sys.modules if one.startswith("embassay.")]], file)
+        atexit._run_exitfuncs()
+        os._exit(0)
+    os.waitpid(process, 0)
+"""
+"""Each command line in a process of its own that has only the libraries loaded: its exit code, and modules of ours, in
+a file each."""
+SYSTEMS = "-s levenshtein -s wordllama --tokenizer words --limit 8"
+RUNS = {
+    "sage": (f"sage run {SYSTEMS} --resamples 200 --out sage",),
+    "pteb": (f"pteb run -p recorded --runs 1 {SYSTEMS} --resamples 200 --out pteb",),
+    "rag": (
+        "rag golden -d sample -j recorded:sample -s wordllama --limit 3 --depth 12 --out golden",
+        "rag score --qrels golden/export/qrels.tsv --run one=run.trec --run two=run.trec --resamples 200 --out score",
+        "rag sweep sweep.yaml --out sweep",
+        "rag probe names -s wordllama --tokenizer words --queries 4 --runs 1 --resamples 200 --out names",
+        "rag probe noise -s wordllama --tokenizer words --queries 4 --runs 1 --resamples 200 --out noise",
+    ),
+    "hume": (
+        "hume sample -d sample --lang eng --n 6 --candidates 5 --relevant 2 --out study",
+        "hume simulate study",
+        "hume score study -s wordllama --tokenizer words --resamples 200 --out hume",
+    ),
+}
+SWEEP = """\
+datasets: sample
+encoder: wordllama
+k: [20]
+latency: {queries: 2, warmup: 1, repeats: 1, concurrency: 1}
+prices: {date: 2025-11-30}
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """By command line: the modules of ours at its end, named without the package."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "sweep.yaml").write_text(SWEEP)
+    (folder / "run.trec").write_text("".join(f"q00{i} Q0 d{i} 1 1.0 run\n" for i in range(1, 4)))
+    asked = [words for lines in RUNS.values() for words in lines]
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        cwd=folder,
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = [json.loads((folder / f"{number}.json").read_text()) for number in range(len(asked))]
+    failed = [words for words, (code, _) in zip(asked, told, strict=True) if code]
+    assert not failed, f"{failed} {done.stderr}"
+    return {
+        words: [one.removeprefix("embassay.") for one in modules]
+        for words, (_, modules) in zip(asked, told, strict=True)
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_run_loads_only_the_modules_of_its_own_protocol(
+    protocol: str, loaded: dict[str, list[str]]
+) -> None:
+    """With its report and what it prints; HUME also what it shares with PTEB, and nothing in that list is in vain."""
+    others: set[str] = set()
+    for words in RUNS[protocol]:
+        modules = loaded[words]
+        assert f"cli.{protocol}" in modules
+        others |= {one for one in modules if _protocol(one) not in (None, protocol)}
+    assert others == (SHARED if protocol == "hume" else set())
+
+
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
 
@@ -124,16 +272,26 @@ def test_starting_loads_nothing_heavy(code: str) -> None:
     assert not loaded & HEAVY
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no CPU time of children on Windows")
-def test_help_takes_under_a_third_of_a_second() -> None:
-    """`embassay --help` costs less than 0.3 s of CPU, the best of five starts."""
-    import resource
+def test_help_and_one_command_load_no_other_command() -> None:
+    """The list of all commands comes without their modules, and a command's options without those of another."""
+    told = "; print(*(one for one in sys.modules if one.startswith('embassay.')), file=sys.stderr)"
+    start = "import sys; from embassay.cli.main import app; app({words}, standalone_mode=False)"
+    listing = _python("-c", start.format(words=["--help"]) + told).stderr.split()
+    assert not [one for one in listing if _protocol(one.removeprefix("embassay."))]
+    assert {one for one in listing if one.startswith("embassay.cli.")} == {
+        "embassay.cli.controls", "embassay.cli.main", "embassay.cli.options",
+    }  # fmt: skip
+    one = _python("-c", start.format(words=["sage", "run", "--help"]) + told).stderr.split()
+    assert {_protocol(name.removeprefix("embassay.")) for name in one} == {None, "sage"}
 
-    def seconds() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = _python("-c", HELP)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert "sage" in done.stdout
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(seconds() for _ in range(5)) < 0.3
+def test_the_list_of_commands_says_what_they_say() -> None:
+    """What `embassay --help` says of a command without loading it is the beginning of its own help."""
+    from typer.main import get_group
+    from typer.testing import CliRunner
+
+    from embassay.cli.main import app, with_commands
+
+    assert [*get_group(app).commands] == [*get_group(with_commands()).commands]
+    listed, whole = (CliRunner().invoke(one, ["--help"]).output for one in (app, with_commands()))
+    assert listed == whole

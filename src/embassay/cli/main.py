@@ -53,9 +53,9 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The name, the command and its own arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
-        if name is None or listed is None:
+        if name is None:
             return name, listed, rest
-        return name, typer.main.get_group(with_commands(listed.name)).commands[listed.name], rest
+        return name, typer.main.get_group(with_commands(name)).commands[name], rest
 
 
 def with_commands(*names: str) -> typer.Typer:

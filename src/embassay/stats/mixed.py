@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
 from embassay.stats.estimate import Estimate, check_confidence, sample
+from embassay.stats.students import t_quantile
 
 Floats = NDArray[np.float64]
 
@@ -133,15 +134,13 @@ def _projection(effects: list[Floats], n: int) -> Floats:
 
 def _interval(estimate: float, fit: _Fit, shares: Floats, confidence: float) -> tuple[float, float, float]:
     """Lower and upper end, and Satterthwaite's degrees of freedom 2 V^2 / var(V) of V = var(shares y)."""
-    from scipy.stats import t
-
     loads = np.einsum("i,kij,j->k", shares, fit.covariances, shares)
     variance = float(loads @ fit.variances)
     if variance <= 0:
         return estimate, estimate, float("nan")
     estimator = np.tensordot(loads, fit.forms, axes=1) @ np.tensordot(fit.variances, fit.covariances, axes=1)
     df = variance**2 / float((estimator * estimator.T).sum())
-    reach = float(t.ppf(0.5 + confidence / 2, df)) * variance**0.5
+    reach = t_quantile(0.5 + confidence / 2, df) * variance**0.5
     return estimate - reach, estimate + reach, df
 
 

@@ -134,7 +134,7 @@ def _say(place: str) -> Say:
     say = attribute(f"embassay.report.cards.{place}")
     if place.partition(":")[0] in BY_ROW:
         return say  # type: ignore[no-any-return]
-    return lambda run, row: say(run, row.system.name)  # type: ignore[no-any-return]
+    return lambda run, row: say(run, row.system.name)
 
 
 def _findings(

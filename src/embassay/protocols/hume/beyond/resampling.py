@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.stats.bootstrap import DEFAULT_SEED, resampled_rows, row_counts, stream
 from embassay.stats.estimate import Estimate, check_confidence
+from embassay.stats.students import t_quantile
 
 Floats = NDArray[np.float64]
 Drawn = Callable[[Floats], Floats]
@@ -138,10 +139,8 @@ def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, dra
 
 def _expansion(n: int, confidence: float) -> float:
     """How much wider than the percentile bootstrap's a t interval of a mean of n items is."""
-    from scipy.stats import t
-
     level = 0.5 + confidence / 2
-    return float(np.sqrt(n / (n - 1)) * t.ppf(level, n - 1)) / _z(level)
+    return float(np.sqrt(n / (n - 1)) * t_quantile(level, n - 1)) / _z(level)
 
 
 def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tuple[float, float]:

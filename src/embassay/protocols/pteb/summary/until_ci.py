@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
+from embassay.stats.students import t_quantile
 
 CONFIDENCE = 0.95
 
@@ -21,8 +22,6 @@ def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     >>> half_widths([[-0.010, -0.012, -0.014]]).round(4).tolist()
     [0.005]
     """
-    from scipy.stats import t
-
     values = np.asarray(deltas, dtype=np.float64)
     if values.ndim != 2 or not values.shape[1]:
         raise UsageError(
@@ -32,7 +31,7 @@ def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     if runs == 1:
         return np.full(systems, math.inf)
     spread = np.std(values, axis=1, ddof=1) / math.sqrt(runs)
-    return np.asarray(t.ppf(0.5 + CONFIDENCE / 2, runs - 1) * spread)
+    return np.asarray(t_quantile(0.5 + CONFIDENCE / 2, runs - 1) * spread)
 
 
 def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
