@@ -221,7 +221,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """By command line: the modules of ours at its end, named without the package."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "sweep.yaml").write_text(SWEEP)
-    (folder / "run.trec").write_text("".join(f"q00{i} Q0 d{i} 1 1.0 run\n" for i in range(1, 4)))
+    (folder / "run.trec").write_text("law-q3 Q0 law-03#2 1 2.0 run\nlaw-q3 Q0 law-07#2 2 1.0 run\n")
     asked = [words for lines in RUNS.values() for words in lines]
     done = subprocess.run(
         [sys.executable, "-c", FORKED],
