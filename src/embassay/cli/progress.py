@@ -19,6 +19,8 @@ SHOWN = 5
 PERIOD = 30.0
 BRIEF = 1.0
 """Seconds under which a cell or a stage has no line of its own."""
+PAUSE = 5.0
+"""Seconds between the lines of two cells."""
 
 
 def listener() -> Silent:
@@ -147,8 +149,8 @@ class _Tally(Silent):
 
 
 class Lines(_Tally):
-    """One line at the start, one for each cell and stage of a second or more and for each cell that failed, one at the
-    end; among many short cells one in 30 s says how far they are."""
+    """One line at the start, one for each cell that failed and for cells and stages of a second or more, but not for
+    two cells within five seconds, and one at the end; among many short cells one in 30 s says how far they are."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,9 +184,10 @@ class Lines(_Tally):
         self._all += 1
         self._failed += not record.done
         told = record.seconds >= BRIEF or not record.done
-        if not told and time.monotonic() - self._last < PERIOD:
+        since = time.monotonic() - self._last
+        if record.done and since < (PAUSE if told else PERIOD):
             return
-        self._last = time.monotonic()
+        self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
         what = f"  {_name(cell)}  {state}" if told else ""
         _say(f"{self.ended_cells} of {self.cells}{what}  {self.left()}".rstrip())
