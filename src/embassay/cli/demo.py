@@ -205,4 +205,4 @@ def _systems() -> tuple[str, ...]:
 
 def _say(line: str) -> None:
     """Say on stderr what comes next."""
-    typer.echo(f"\n{line}", err=True)
+    typer.echo(line, err=True)
