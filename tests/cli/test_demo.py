@@ -1,81 +1,161 @@
-"""The demo's RAG part: a golden set by the recorded judge, runs scored with it, a sweep and both probes; and HUME's."""
+"""The whole demo on less data and without minilm: its parts, what they say of themselves, and how much is printed."""
 
 from __future__ import annotations
 
+import io
 import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from embassay.cli.demo import _run_hume, _run_probes, _run_rag, _run_sweep, show_headlines
-from embassay.cli.running import Display
+from embassay.cli import demo as module
 from embassay.protocols.hume import read_summary
+from embassay.protocols.rag.golden.summary import read_golden
+from embassay.protocols.rag.scoring.record import Score, read_score
+from embassay.protocols.rag.sweep.findings import read_findings
+from embassay.protocols.rag.sweep.findings.record import FILE as SWEEP
+from embassay.report.gathered import read_runs
+from embassay.report.hume.terminal import render_hume
+from embassay.report.rag.golden_terminal import render_golden
+from embassay.report.rag.probes.terminal import render_probe
+from embassay.report.rag.sweep_terminal import render_sweep
+from embassay.report.rag.terminal import render_score
+from embassay.report.terminal import render_run
+from embassay.report.textual import MOST_NOTES
 from embassay.runs.folder import RunFolder
 
+pytestmark = pytest.mark.slow
+LESS = {"DOCUMENTS": 6, "RUNS": 2, "QUESTIONS": 3, "BUNDLES": 6, "ITEMS": 12}
+SYSTEMS = ("wordllama", "bm25", "jaccard")
+LINES = 120
 
-def test_rag_on_the_sample(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+
+@dataclass(frozen=True)
+class Made:
+    """The folder of the demo and what it printed."""
+
+    out: Path
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A demo of three systems."""
+    out = tmp_path_factory.mktemp("demo") / "out"
+    said, heard = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(heard):
+        for name, value in LESS.items():
+            patch.setattr(module, name, value)
+        patch.setattr(module, "_systems", lambda: SYSTEMS)
+        module.demo(out)
+    return Made(out, said.getvalue(), heard.getvalue())
+
+
+def test_it_says_little(made: Made) -> None:
+    """Under 120 lines without a terminal: what starts, what ends, what was found; no cell of under a second."""
+    heard = made.stderr.splitlines()
+    assert len(made.stdout.splitlines()) + len(heard) < LINES
+    cells = [line for line in heard if re.match(r"\d+ of \d+  \S", line)]
+    took = [re.search(r"  (\d+\.\d) s(?:  |$)", line) for line in cells]
+    assert all(one is not None and float(one[1]) >= 1 for one in took)
+    for name in ("SAGE", "PTEB", "RAG", "HUME"):
+        assert any(line.startswith(name) for line in heard)
+    # Golden set, runs, sweep, two probes and the protocols: all but the scoring are runs with an end.
+    assert sum(bool(re.search(r"^(?:\d+ cells|done) in ", line)) for line in heard) == len(module.PARTS) - 1
+
+
+def test_every_part_is_finished_and_in_the_report(made: Made) -> None:
+    """Four protocols, golden set, sweep and both probes, in one file."""
+    for name in module.PARTS:
+        manifest = RunFolder(made.out / name).read_manifest()
+        assert manifest is not None
+        assert manifest["status"] == "finished"
+        assert {one["status"] for one in manifest.get("cells", ())} <= {"done"}
+    kinds = {run.record.kind for run in read_runs([made.out / name for name in module.PARTS])}
+    assert kinds == {"sage", "pteb", "golden", "score", "sweep", "names", "noise", "hume"}
+    page = (made.out / "report.html").read_text("utf-8")
+    assert all(re.search(rf'id="?{kind}\b', page) for kind in kinds)
+
+
+def test_the_last_table_has_every_system_of_every_protocol(made: Made) -> None:
+    """What a newcomer reads first: one row per system."""
+    end = made.stdout[made.stdout.index("\nSystem ") :]
+    assert all(re.search(rf"^{name} +[\d−]", end, re.M) for name in SYSTEMS)
+    assert all(f"{title}" in end for title in ("SAGE, 95%", "PTEB, 95%", "RAG RA-nWG@5, 95%", "HUME, 95%"))
+
+
+def test_every_verdict_is_said(made: Made) -> None:
+    """The heading of each run, once."""
+    from embassay.report.terminal import render_verdict
+
+    for name in module.PARTS:
+        heading = str(render_verdict(made.out / name)).splitlines()[0]
+        assert made.stdout.count(heading) == 1
+
+
+def test_no_table_has_more_than_five_notes(made: Made) -> None:
+    """What each run's own command shows; the rest is counted, and is there when asked for."""
+    few, every = (
+        [len(re.findall(r"^- ", text, re.M)) for text in _rendered(made.out, wide)] for wide in (False, True)
+    )
+    assert max(few) == MOST_NOTES < max(every)
+    [more] = re.findall(r"^(\d+) more notes: --wide", str(render_score(_score(made.out))), re.M)
+    assert int(more) > 0
+
+
+def test_wide_shows_the_tables(
+    made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All questions are graded and ordered, three runs scored; the judge is said to be recorded."""
-    monkeypatch.setattr("embassay.cli.demo.QUESTIONS", 3)
-    _run_rag(("wordllama", "bm25", "jaccard"), tmp_path, Display(False, False))
-    said = capsys.readouterr()
-    assert "The judge of 3 questions is recorded" in said.err
-    assert "3 of 3 questions" in said.out
-    assert "wordllama+bm25" in said.out
+    """A demo that is there already is only shown again."""
+    for name, value in LESS.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "_systems", lambda: SYSTEMS)
+    module.demo(made.out, wide=True)
+    said = capsys.readouterr().out
+    assert said.count("─────") > made.stdout.count("─────")
+    assert "more note" not in said
 
-    golden = RunFolder(tmp_path / "golden").read_manifest()
-    assert golden is not None
-    assert (golden["protocol"], golden["kind"], golden["status"]) == ("rag", "golden", "finished")
-    score = json.loads((tmp_path / "rag" / "score.json").read_text("utf-8"))
-    assert [run["name"] for run in score["runs"]] == ["wordllama", "bm25", "wordllama+bm25"]
 
-    # Every passage of the golden set was graded by the recording, none by default.
-    assert golden["systems"]
-    qrels = (tmp_path / "golden" / "export" / "qrels.tsv").read_text("utf-8").splitlines()[1:]
-    path = Path(__file__).parents[2] / "src" / "embassay" / "data" / "sample" / "judgements.jsonl"
+def test_the_judge_is_the_recorded_one(made: Made) -> None:
+    """Every passage of the golden set was graded by the recording, none by default; three runs are scored with it."""
+    qrels = (made.out / "golden" / "export" / "qrels.tsv").read_text("utf-8").splitlines()[1:]
+    path = Path(module.__file__).parents[1] / "data" / "sample" / "judgements.jsonl"
     recorded = {
         (row["query_id"], row["doc_id"]): row["grade"]
         for row in map(json.loads, path.read_text("utf-8").splitlines())
     }
     judged = [line.split("\t") for line in qrels]
-    assert len(judged) > 80
+    assert len(judged) > 40
     assert all(recorded[query, doc] == int(grade) for query, doc, grade in judged)
-
-    # What the demo ends with: here of the one run that scores systems.
-    show_headlines([tmp_path / "rag"])
-    said = capsys.readouterr()
-    assert "RAG RA-nWG@5, 95%" in said.out
-    assert all(f"\n{run['name']} " in said.out for run in score["runs"])
+    assert [run.name for run in _score(made.out).runs] == ["wordllama", "bm25", "wordllama+bm25"]
 
 
-def test_sweep_and_probes_on_the_sample(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A stack is recommended, and both probes have margins of 0 where every author is masked."""
-    monkeypatch.setattr("embassay.cli.demo.BUNDLES", 6)
-    _run_sweep(("wordllama",), tmp_path / "sweep", Display(False, False))
-    _run_probes(("wordllama",), tmp_path, Display(False, False))
-    said = capsys.readouterr().out
-    assert "Use wordllama/" in said
-    assert "With every author masked the margin is exactly 0" in " ".join(said.split())
-    for name in ("sweep", "names", "noise"):
-        manifest = RunFolder(tmp_path / name).read_manifest()
-        assert manifest is not None
-        assert (manifest["protocol"], manifest["status"]) == ("rag", "finished")
-        assert {one["status"] for one in manifest["cells"]} == {"done"}
-
-
-def test_a_study_that_scripts_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All four families; that nobody annotated is said before, in the verdict and in the record."""
-    monkeypatch.setattr("embassay.cli.demo.ITEMS", 12)
-    _run_hume(("wordllama", "jaccard"), tmp_path, Display(False, False))
-    said = capsys.readouterr()
-    assert "Nobody did: 2 scripts answer" in said.err
-    assert "simulated annotators" in said.out.partition("\n")[0]
-    summary = read_summary(tmp_path / "hume")
+def test_the_study_says_that_nobody_annotated_it(made: Made) -> None:
+    """All four families; that scripts answer is said before, in the verdict and in the record."""
+    assert "Nobody did it: 2 scripts answer" in made.stderr
+    assert "simulated annotators" in made.stdout
+    summary = read_summary(made.out / "hume")
     assert summary.simulated
     assert {pair.family for pair in summary.pairs} == {"classification", "clustering", "reranking", "sts"}
-    assert all(len(pair.annotators) == 2 and len(pair.models) == 2 for pair in summary.pairs)
+    assert all(len(pair.annotators) == 2 for pair in summary.pairs)
+
+
+def _score(out: Path) -> Score:
+    return read_score(out / "rag" / "score.json")
+
+
+def _rendered(out: Path, wide: bool) -> list[str]:
+    """Each run as its own command shows it."""
+    golden, sweep = read_golden(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP)
+    found = [
+        *(render_run(out / name, wide=wide) for name in ("sage", "pteb")),
+        render_golden(golden, out / "golden", wide=wide), render_score(_score(out), wide=wide),
+        render_sweep(sweep, out / "sweep", wide=wide),
+        *(render_probe(out / name, wide=wide) for name in ("names", "noise")),
+        render_hume(out / "hume", wide=wide),
+    ]  # fmt: skip
+    return [text.plain for text in found]

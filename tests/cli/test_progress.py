@@ -1,8 +1,11 @@
 """Progress in words: never a promise before a tenth is done, lines without control codes elsewhere."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
-from embassay.cli.progress import Lines, in_words, time_left
+from embassay.cli.progress import BRIEF, Lines, in_words, time_left
 from embassay.runs.cells import Cell, failed
 
 CELLS = [
@@ -82,10 +85,8 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
     assert lines.left() == "1 s left"
 
 
-def test_a_stage_counts_in_its_own_unit(capsys):
-    """Its title and total at once; of unknown length, the title alone; what comes before any stage breaks nothing."""
-    from embassay.cli.progress import Lines
-
+def test_a_stage_counts_in_its_own_unit():
+    """Of unknown length, without a total; what comes before any stage breaks nothing."""
     lines = Lines()
     lines.advanced_by(1)
     lines.stage("S4 grades", 1200, "passages")
@@ -94,4 +95,65 @@ def test_a_stage_counts_in_its_own_unit(capsys):
     lines.stage("S6 orders", 0, "calls")
     lines.advanced_by(7)
     assert (lines.amount(), lines.until_answered()) == ("7 calls", "")
-    assert capsys.readouterr().err.splitlines()[-2:] == ["S4 grades: 1,200 passages", "S6 orders"]
+    lines.stop()
+
+
+def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
+    """Its title and total; what is over before, or follows at once, is not told of."""
+    late = []
+    monkeypatch.setattr(
+        "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
+    )
+    lines = Lines()
+    lines.planning(Plan)
+    lines.stage("S4 grades", 1200, "passages")
+    lines.stage("S6 orders", 0, "calls")
+    assert {one.seconds for one in late} == {BRIEF}
+    assert [one.cancelled for one in late] == [True, True, False]
+    assert capsys.readouterr().err == ""
+    late[-1].ring()
+    assert capsys.readouterr().err == "S6 orders\n"
+    lines.stop()
+    assert late[-1].cancelled
+
+
+class Late:
+    """A timer that rings when it is told to."""
+
+    def __init__(self, seconds, do, arguments):
+        self.seconds, self.ring, self.cancelled = seconds, lambda: do(*arguments), False
+
+    def start(self):
+        pass
+
+    def cancel(self):
+        self.cancelled = True
+
+
+def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
+    """Those of a second or more and those that failed have; among short ones the count is told every 30 s; at the end
+    there is one line of all."""
+    now = [100.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    cells = [Cell("sts", "notes", f"system{i}", f"key{i}", 1, job=None) for i in range(60)]
+    lines = Lines()
+    lines.planned(SimpleNamespace(cells=cells), cells, {})
+    for i, cell in enumerate(cells):
+        lines.started(cell)
+        took = 2.0 if i == 7 else 0.9
+        now[0] += took
+        lines.ended(cell, failed(cell, "lost", took) if i == 9 else record(cell, took))
+    lines.over()
+    first, *heard, last = capsys.readouterr().err.splitlines()
+    assert first == "60 cells, 0 done already"
+    assert [line.split("  ")[1] for line in heard if "notes" in line] == [
+        "sts notes system7",
+        "sts notes system9",
+    ]
+    assert len(heard) == 3
+    assert last == "60 cells in 55 s, 1 failed"
+
+
+def record(cell, seconds):
+    """A cell that is done."""
+    return replace(failed(cell, "", seconds), status="done")

@@ -81,7 +81,7 @@ def test_every_sage_option_is_in_the_page() -> None:
     options = {field.name.replace("_", "-"): field for field in dataclasses.fields(SageOptions)}
     assert set(rows) == set(options)
     for name, field in options.items():
-        default = "off" if field.default is False else str(field.default)
+        default = "off" if field.default in (False, None) else str(field.default)
         assert default in rows[name].partition("|")[0], name
         points = re.findall(r"\[A\d+\]", field.metadata["help"])
         assert re.findall(r"\[A\d+\]", rows[name]) == points, name

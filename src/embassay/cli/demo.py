@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,11 +20,16 @@ BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
 RETRIEVERS = ("minilm", "wordllama", "bm25")
 FUSED = ("wordllama", "bm25")
 TOKENIZER = "words"
-RUNS = 3
+DOCUMENTS, EDITS = 10, "delete10,negate"
+"""Documents whose versions SAGE compares, and the edits of its retrieval corpora: one that leaves what a text says, and
+one that turns it round."""
+RUNS = 2
+"""Paraphrases of each text, of the three that come with the sample."""
 QUESTIONS = 12
-DEPTH = 20
+DEPTH, TOP = 10, 5
+"""Passages that a search finds, and those whose order the golden set is to be sure of."""
 ENCODERS = ("wordllama", "minilm")
-BUNDLES, SAID = 10, 2
+BUNDLES, SAID = 10, 1
 """Queries of a probe, and its runs."""
 ITEMS, SCRIPTS, NOISE = 18, 2, 0.15
 """Items of a task that are annotated, by how many scripts, and how much these err."""
@@ -41,7 +48,7 @@ def demo(
     """Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.
 
     Of RAG that is a golden set, runs scored with it, a small sweep, and both probes; of HUME a study that scripts
-    answer, marked as simulated.
+    answer, marked as simulated. Each says in a few lines what it found; with --wide, in whole tables.
     """
     from embassay.cli.pteb.run import run_pteb
     from embassay.cli.running import Display
@@ -49,18 +56,17 @@ def demo(
     from embassay.protocols import pteb, sage
     from embassay.report import write_report
 
-    systems, display = _systems(), Display(False, wide)
-    typer.echo(
-        f"Tokens are those of --tokenizer {TOKENIZER}: the cl100k of the paper needs a file from the network. "
-        f"Paraphrases are the {RUNS} of each text that come with the sample.",
-        err=True,
-    )
-    run_sage(sage.Request(systems, tokenizer=TOKENIZER), out / "sage", display, report=False, workers=workers)
-    typer.echo("")
+    systems, display = _systems(), Display(False, wide, brief=not wide)
+    _say("SAGE: does similarity follow what people prefer, and what was done to a text?")
+    options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS)
+    request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
+    run_sage(request, out / "sage", display, report=False, workers=workers)
+    _say(f"PTEB: what is left of the scores of seven tasks when all is said in other words, in {RUNS} ways?")
     # Six French items of each task are too few for a score of their own.
-    options = pteb.PtebOptions(languages="pooled")
-    request = pteb.Request(systems, tokenizer=TOKENIZER, runs=RUNS, options=options)
-    run_pteb(request, out / "pteb", display, report=False, workers=workers)
+    reworded = pteb.Request(
+        systems, tokenizer=TOKENIZER, runs=RUNS, options=pteb.PtebOptions(languages="pooled")
+    )
+    run_pteb(reworded, out / "pteb", display, report=False, workers=workers)
     _run_rag(systems, out, display)
     _run_sweep(systems, out / "sweep", display)
     _run_probes(systems, out, display)
@@ -87,24 +93,29 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
     from embassay.cli.rag.golden import run_golden
     from embassay.cli.rag.score import run_score
+    from embassay.cli.running import show_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions
     from embassay.protocols.rag.golden.request import GoldenRequest
+    from embassay.protocols.rag.scoring.api import score_request
     from embassay.protocols.rag.scoring.request import ScoreRequest
 
-    typer.echo(
-        f"\nThe judge of {QUESTIONS} questions is recorded: its grades and orders come with the sample, from a "
-        "language model that read the passages once. Nobody is asked now.",
-        err=True,
+    _say(
+        f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nobody is asked now."
     )
-    request = GoldenRequest(
+    wanted = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
-        options=GoldenOptions(depth=DEPTH),
+        options=GoldenOptions(depth=DEPTH, top=TOP),
     )  # fmt: skip
-    run_golden(request, out / "golden", display, report=False)
-    typer.echo("")
-    runs = _write_runs(request, [name for name in RETRIEVERS if name in systems], out / "runs")
+    run_golden(wanted, out / "golden", display, report=False)
+    _say("RAG: what these systems retrieve, scored with that golden set")
+    runs = _write_runs(wanted, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
-    run_score(ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10)), out / "rag", wide=display.wide)
+    request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
+    if display.brief:
+        score_request(request, out / "rag", shlex.join(["embassay", *sys.argv[1:]]))
+        show_verdict(out / "rag")
+    else:
+        run_score(request, out / "rag", wide=display.wide)
 
 
 def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
@@ -136,7 +147,7 @@ def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
         request = read_config(path)
     encoders = tuple(name for name in ENCODERS if name in systems)
     index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
-    typer.echo("\nA sweep of retrieval stacks over the sample's questions.", err=True)
+    _say("RAG: a sweep of retrieval stacks over the sample's questions")
     run_sweep(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
 
 
@@ -147,10 +158,10 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.probes.noise.request import NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
-    typer.echo("\nThe two probes, on names and topics that come along.", err=True)
+    _say("RAG: do names count? A probe on authors and topics that come along")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(names, out / "names", display, report=False)
-    typer.echo("")
+    _say("RAG: does small talk count? The other probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(noise, out / "noise", display, report=False)
 
@@ -164,10 +175,9 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.hume.sampling.request import SampleRequest, TaskRequest
     from embassay.protocols.hume.simulated import KIND, simulated_rows
 
-    typer.echo(
-        f"\nA study of {ITEMS} items a task, as people would annotate it. Nobody did: {SCRIPTS} scripts answer that "
-        "know what is right and err at random.",
-        err=True,
+    _say(
+        f"HUME: a study of {ITEMS} items a task. Nobody did it: {SCRIPTS} scripts answer that know what is right and "
+        "err at random."
     )
     study = out / "study"
     # Of seven candidates some would be French.
@@ -191,3 +201,8 @@ def _systems() -> tuple[str, ...]:
         typer.echo(f"minilm is left out: {error}", err=True)
         return BUNDLED
     return ("minilm", *BUNDLED)
+
+
+def _say(line: str) -> None:
+    """Say on stderr what comes next."""
+    typer.echo(line, err=True)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 PERIOD = 30.0
+BRIEF = 1.0
+"""Seconds under which a cell or a stage has no line of its own."""
+PAUSE = 5.0
+"""Seconds between the lines of two cells."""
 
 
 def listener() -> Silent:
@@ -61,14 +65,16 @@ class _Tally(Silent):
         self.shares: dict[str, float] = {}
         self.start = time.monotonic()
         self.asked, self.answered, self.title, self.unit, self.asking = 0, 0, "", "texts", self.start
+        self._late: threading.Timer | None = None
 
     def planning(self, plan: Plan) -> None:
-        _say(f"counting what {len(plan.cells)} cells will take")
+        self.say_late(f"counting what {len(plan.cells)} cells will take")
 
     def paraphrasing(self, title: str, total: int) -> None:
         self.stage(title, total)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        self.say_late()
         self.asked, self.answered, self.title, self.unit = total, 0, title, unit
         self.asking = time.monotonic()
 
@@ -80,12 +86,26 @@ class _Tally(Silent):
         share = self.answered / self.asked if self.asked else 0.0
         return time_left(time.monotonic() - self.asking, min(1.0, share))
 
+    def say_late(self, line: str = "") -> None:
+        """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
+        if self._late is not None:
+            self._late.cancel()
+        self._late = threading.Timer(BRIEF, _say, [line]) if line else None
+        if self._late is not None:
+            self._late.daemon = True
+            self._late.start()
+
+    def stop(self) -> None:
+        """Nothing more is said of what was going on."""
+        self.say_late()
+
     def amount(self) -> str:
         """How much of the stage is done, in words."""
         of = f" of {self.asked:,}" if self.asked else ""
         return f"{self.answered:,}{of} {self.unit}"
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
+        self.say_late()
         self.timed = all(cell.key in seconds for cell in waiting)
         self.weights = {
             cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units) for cell in waiting
@@ -129,16 +149,18 @@ class _Tally(Silent):
 
 
 class Lines(_Tally):
-    """One line at the start, one per cell but at most one per 30 s in long runs, one at the end."""
+    """One line at the start, one for each cell that failed and for cells and stages of a second or more, but not for
+    two cells within five seconds, and one at the end; among many short cells one in 30 s says how far they are."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._last = 0.0
+        self._first = self._last = time.monotonic()
+        self._all = self._failed = 0
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         super().stage(title, total, unit)
         self._last = time.monotonic()
-        _say(f"{title}: {total:,} {unit}" if total else title)
+        self.say_late(f"{title}: {total:,} {unit}" if total else title)
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
@@ -159,9 +181,22 @@ class Lines(_Tally):
 
     def ended(self, cell: Cell, record: CellRecord) -> None:
         super().ended(cell, record)
-        self._last = time.monotonic()
+        self._all += 1
+        self._failed += not record.done
+        told = record.seconds >= BRIEF or not record.done
+        since = time.monotonic() - self._last
+        if record.done and since < (PAUSE if told else PERIOD):
+            return
+        self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
-        _say(f"{self.ended_cells} of {self.cells}  {_name(cell)}  {state}  {self.left()}".rstrip())
+        what = f"  {_name(cell)}  {state}" if told else ""
+        _say(f"{self.ended_cells} of {self.cells}{what}  {self.left()}".rstrip())
+
+    def over(self) -> None:
+        self.say_late()
+        cells = f"{self._all} cells" if self._all else "done"
+        failed = f", {self._failed} failed" if self._failed else ""
+        _say(f"{cells} in {in_words(time.monotonic() - self._first)}{failed}")
 
 
 class Bars(_Tally):
@@ -234,6 +269,7 @@ class Bars(_Tally):
 
     def stop(self) -> None:
         """Take the bars away."""
+        super().stop()
         self._progress.stop()
 
     def _update(self) -> None:

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Display:
-    """What goes to stdout: the table, wide or not, or one JSON object."""
+    """What goes to stdout: the table, wide or not, or one JSON object; `brief`, what was found and no more."""
 
     json: bool
     wide: bool
+    brief: bool = False
 
 
 class Run(Protocol):
@@ -62,6 +63,7 @@ def carry_out(
     signal.signal(signal.SIGTERM, _terminate)
     try:
         run = do(out=out, listener=heard, command=command, **arguments)
+        heard.over()
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {command}"
@@ -73,7 +75,10 @@ def carry_out(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    (show or show_run)(run.path, display, report)
+    if display.brief:
+        show_verdict(run.path)
+    else:
+        (show or show_run)(run.path, display, report)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
     (check or _check_cells)(run, out)
@@ -110,6 +115,14 @@ def show_run(path: Path, display: Display, report: bool, *, render: Callable[...
         return
     here = screen()
     print_text((render or render_run)(path, width=here.width, wide=display.wide, unicode=here.unicode))
+
+
+def show_verdict(path: Path) -> None:
+    """Print what a run found, in a few lines."""
+    from embassay.report.terminal import render_verdict
+
+    here = screen()
+    print_text(render_verdict(path, width=here.width, unicode=here.unicode))
 
 
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:

@@ -55,6 +55,9 @@ class Silent:
     def ended(self, cell: Cell, record: CellRecord) -> None:
         """A cell is done or has failed."""
 
+    def over(self) -> None:
+        """The run has come to its end."""
+
 
 class Table(Protocol):
     """A table of a run, as files."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.protocols import numbers
-from embassay.report.textual import GAP, Column, folded, render_table
+from embassay.report.textual import GAP, Column, folded, notes_below, render_table
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Column", "render_run", "render_table"]
 
 STRIP_FROM = 100
+BRIEFLY = 2
+"""Sentences that stand below the heading where a run is told of briefly."""
 APART = "*"
 """Behind the rank of a system that is ranked by itself."""
 STATE_STYLES = {"failed": "red", "running": "yellow", "partial": "yellow"}
@@ -48,17 +50,31 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
         [Text("\n").join(folded(" ".join(map(plain, verdict.lede)), width, unicode))] if verdict.lede else []
     )
     parts += _main_table(record, board, width, wide, unicode)
-    remarks = [
-        *(f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks),
-        *_references(board),
-    ]
-    remarks += [note.plain for note in notes_of(record)]
-    notes = [line for remark in remarks for line in folded(f"- {remark}", width, unicode)]
-    parts += [Text("\n").join(notes)] if notes else []
+    notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
+    notes += [note.plain for note in notes_of(record)]
+    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=_references(board))
     report = Path(run) / "report.html"
     if report.exists():
         parts.append(Text(f"Report: {report}"))
     return Text("\n\n").join(parts)
+
+
+def render_verdict(run: Path, *, width: int = 80, unicode: bool = True) -> Text:
+    """What a run of any kind found: the heading of its verdict and the first sentences below.
+
+    Raises DataError when the folder holds no run.
+    """
+    from rich.text import Text
+
+    from embassay.report.gathered import gathered
+    from embassay.report.overview import run_verdict
+    from embassay.report.record import read_record
+    from embassay.report.verdict import plain
+
+    verdict = run_verdict(gathered((read_record(Path(run)),))[0])
+    lede = " ".join(map(plain, verdict.lede[:BRIEFLY]))
+    lines = [*folded(plain(verdict.heading), width, unicode, "bold"), *folded(lede, width, unicode)]
+    return Text("\n").join(lines)
 
 
 def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: bool) -> list[Text]:

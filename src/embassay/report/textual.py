@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 2
+MOST_NOTES = 5
+"""Notes below a table, unless all are asked for."""
 
 
 @dataclass(frozen=True)
@@ -119,3 +121,27 @@ def folded(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
         subsequent_indent="  " if text.startswith("- ") else "",
     )  # fmt: skip
     return [Text(line, style=style) for line in lines] or [Text("")]
+
+
+def notes_below(
+    notes: Iterable[str],
+    *,
+    width: int = 80,
+    wide: bool = False,
+    unicode: bool = True,
+    signs: Sequence[str] = (),
+) -> list[Text]:
+    """The notes below a table as one part of a text, the first `MOST_NOTES` unless `wide`; none for no notes.
+
+    How many more there are is said. What the `signs` of the table mean is one note, the last, and always there.
+    """
+    from rich.text import Text
+
+    every, legend = list(notes), [" ".join(signs)] if signs else []
+    shown = every if wide else every[: MOST_NOTES - len(legend)]
+    more = len(every) - len(shown)
+    lines = [line for note in (*shown, *legend) for line in folded(f"- {note}", width, unicode)]
+    if more:
+        them = "it" if more == 1 else "them"
+        lines.append(Text(f"{numbers.counted(more, 'more note')}: --wide and the report show {them}"))
+    return [Text("\n").join(lines)] if lines else []

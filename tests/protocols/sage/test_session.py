@@ -201,3 +201,21 @@ def test_nothing_is_written_when_a_name_is_wrong(tmp_path):
     with pytest.raises((UsageError, DataError), match="nowhere"):
         eb.sage.run(["bm25"], datasets=["nowhere.jsonl"], out=tmp_path / "run", tokenizer="words")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_cap_of_documents_holds_for_the_tasks_that_edit_them():
+    """Robustness and sensitivity take as many, the other tasks what --limit leaves; the smaller of the two counts."""
+    from embassay.protocols import sage
+    from embassay.protocols.sage.plan import make_plan
+
+    def sizes(cap, limit):
+        options = sage.SageOptions(document_cap=cap)
+        request = sage.Request(("jaccard",), limit=limit, tokenizer="words", options=options)
+        return {one.task: one.n for one in make_plan(request).datasets[0].tasks}
+
+    whole, capped, both = sizes(None, None), sizes(6, None), sizes(6, 4)
+    assert capped == {**whole, "robustness": 6, "sensitivity": 6}
+    assert both["robustness"] == both["sensitivity"] == 4
+    assert "document_cap" not in sage.SageOptions().as_dict()
+    with pytest.raises(UsageError, match="document_cap is 0"):
+        sage.SageOptions(document_cap=0)

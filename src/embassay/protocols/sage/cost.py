@@ -47,7 +47,8 @@ def _length(name: str, context: Context) -> float:
 
 def _work(plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> Work:
     request, name = plan.request, planned.task
-    loaded = work.load(name, request.dataset(source), request.limit, request.seed)
+    limit = request.options.drawn(name, request.limit)
+    loaded = work.load(name, request.dataset(source), limit, request.seed)
     fields = work.task(name).fields(loaded.data)
     first = {"retrieval": "document", "preference": "source"}.get(name, "text")
     texts, queries = fields[first][1], fields.get("query", ((), ()))[1]

@@ -44,7 +44,8 @@ def keep_found_texts(plan: Plan, folder: RunFolder) -> None:
 
 def _texts(plan: Plan, source: str, name: str, found: Iterable[str] = ()) -> Columns:
     request = plan.request
-    data = work.load(name, request.dataset(source), request.limit, request.seed).data
+    limit = request.options.drawn(name, request.limit)
+    data = work.load(name, request.dataset(source), limit, request.seed).data
     wanted = {*found, *_judged(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in work.task(name).fields(data).items():

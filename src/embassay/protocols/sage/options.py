@@ -8,6 +8,8 @@ from typing import Any, Literal
 from embassay.protocols.options import check_options, option
 
 ALL = "all"
+OF_DOCUMENTS = ("robustness", "sensitivity")
+"""The tasks that edit whole documents many times over."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class SageOptions:
         ALL,
         "The edits that make the corpora of retrieval: capitalize,delete10. All 18 make the paper's score.",
     )
+    document_cap: int | None = option(
+        None, "Most documents of robustness and sensitivity, which see each of them 8 and 19 times."
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -56,10 +61,21 @@ class SageOptions:
             object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
 
     def as_dict(self) -> dict[str, Any]:
-        """Every option with its value, as saved in a manifest and in the keys of cells; retrieval's edits only where
-        they are not all, so that runs from before there was a choice go on."""
-        every = asdict(self)
-        return {name: value for name, value in every.items() if (name, value) != ("retrieval_edits", ALL)}
+        """Every option with its value, as saved in a manifest and in the keys of cells; retrieval's edits and the cap
+        of documents only where they leave something out, so that runs from before there was a choice go on."""
+        whole = (("retrieval_edits", ALL), ("document_cap", None))
+        return {name: value for name, value in asdict(self).items() if (name, value) not in whole}
+
+    def drawn(self, task: str, limit: int | None) -> int | None:
+        """How many items of a task are drawn at most; None for all.
+
+        >>> SageOptions(document_cap=12).drawn("sensitivity", None), SageOptions().drawn("sensitivity", 20)
+        (12, 20)
+        """
+        caps = [
+            one for one in (limit, self.document_cap if task in OF_DOCUMENTS else None) if one is not None
+        ]
+        return min(caps, default=None)
 
 
 def _spelled(names: str) -> str:

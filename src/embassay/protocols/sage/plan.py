@@ -80,7 +80,8 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     wanted = [work.task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks = []
     for task in joined_tasks(source, dataset, wanted):
-        loaded = work.load(task.name, how, request.limit, request.seed)
+        limit = request.options.drawn(task.name, request.limit)
+        loaded = work.load(task.name, how, limit, request.seed)
         tasks.append(
             planned_task(task.name, loaded, task.size, work.texts(task, loaded.data, request.options))
         )

@@ -46,7 +46,7 @@ def evaluate(
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
-    data = load(job.task, job.dataset, job.limit, job.seed)
+    data = load(job.task, job.dataset, job.options.drawn(job.task, job.limit), job.seed)
     tokenizer = open_tokenizer(job.tokenizer)
     opened = CachedSystem(
         job.system,

@@ -13,9 +13,9 @@ from embassay.report.hume.standing import Standing, standings, system_names
 from embassay.report.hume.verdict import verdict_of
 from embassay.report.hume.words import POINTS, agreed, answerers, interval, is_range, percent, points
 from embassay.report.names import labels
-from embassay.report.notes import Note, notes_of
+from embassay.report.notes import notes_of
 from embassay.report.record import read_record
-from embassay.report.textual import Column, folded, render_table
+from embassay.report.textual import Column, folded, notes_below, render_table
 from embassay.report.verdict import plain
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Cells = list["str | Text"]
 _LEADERS = 5
-_NOTES = 7
 
 
 def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
@@ -41,12 +40,9 @@ def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool
         parts.append(render_table(_columns(summary), rows, width=width, wide=wide, unicode=unicode))
     if wide and summary.places:
         parts.append(render_table(*_places(summary, label), width=width, wide=wide, unicode=unicode))
-    said = [
-        line
-        for note in _remarks(summary, notes_of(read_record(folder)), label, wide)
-        for line in folded(f"- {note}", width, unicode)
-    ]
-    parts += [Text("\n").join(said)] if said else []
+    notes = [note.plain for note in notes_of(read_record(folder))]
+    notes += [*_llms(summary, label), *_leaders(summary, label)]
+    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=list(_signs(summary)))
     report = folder / "report.html"
     parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {folder / 'tables'}"))
     return Text("\n\n").join(parts)
@@ -93,16 +89,6 @@ def _places(summary: Summary, label: Mapping[str, str]) -> tuple[list[Column], l
         for one in summary.places
     ]  # fmt: skip
     return columns, rows
-
-
-def _remarks(summary: Summary, notes: Sequence[Note], label: Mapping[str, str], wide: bool) -> Iterator[str]:
-    shown = notes if wide else notes[:_NOTES]
-    yield from (note.plain for note in shown)
-    if len(shown) < len(notes):
-        yield f"{numbers.counted(len(notes) - len(shown), 'more note')}: --wide and the report show them."
-    yield from _llms(summary, label)
-    yield from _leaders(summary, label)
-    yield from _signs(summary)
 
 
 def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from embassay.protocols.rag.golden.summary import Figure, Golden
 from embassay.report.rag.golden import LABELS, verdict_of
 from embassay.report.rag.ordering import stops, targets
 from embassay.report.rag.words import CLAIMS, failed_list
-from embassay.report.textual import Column, folded, render_table
+from embassay.report.textual import Column, folded, notes_below, render_table
 from embassay.report.verdict import plain
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def render_golden(
     lede = " ".join(map(plain, verdict.lede))
     parts += [Text("\n").join(folded(lede, width, unicode))] if lede else []
     parts.append(render_table(COLUMNS, list(_rows(golden)), width=width, wide=wide, unicode=unicode))
-    notes = [line for note in _notes(golden) for line in folded(f"- {note}", width, unicode)]
-    parts += [Text("\n").join(notes)] if notes else []
+    parts += notes_below(_notes(golden), width=width, wide=wide, unicode=unicode)
     parts.append(Text("\n".join(_paths(golden, run))))
     return Text("\n\n").join(parts)
 

@@ -10,12 +10,15 @@ from embassay.protocols import numbers
 from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts
 from embassay.protocols.rag.sweep.findings.words import ms, percent, usd
 from embassay.report.rag.shown_frontier import shown_frontier
-from embassay.report.textual import Column, folded, render_table
+from embassay.report.textual import Column, folded, notes_below, render_table
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 Cells = list["str | Text"]
+RECOMMENDED = (
+    "* is the recommended stack. No stack on the frontier is beaten on price, time and quality at once."
+)
 FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
@@ -35,10 +38,9 @@ def render_sweep(
     parts.append(render_table(_columns(findings), rows, width=width, wide=wide, unicode=unicode))
     hidden = len(spots) - len(shown)
     equal = sum(len(one.equal) for one in spots)
-    notes = [
-        line for note in _notes(findings, hidden, equal, wide) for line in folded(f"- {note}", width, unicode)
-    ]
-    parts.append(Text("\n").join(notes))
+    signs = [RECOMMENDED] if part.recommendation.stack else []
+    notes = _notes(findings, hidden, equal, wide)
+    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=signs)
     report = run / "report.html"
     parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {run / 'tables'}"))
     return Text("\n\n").join(parts)
@@ -89,8 +91,6 @@ def _reached(one: StackFacts, measure: str) -> str:
 
 def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
-    if part.recommendation.stack:
-        yield "* is the recommended stack. No stack on the frontier is beaten on price, time and quality at once."
     if hidden:
         yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
     if equal:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from embassay.protocols import numbers
 from embassay.protocols.rag.scoring.readings import NEXT
 from embassay.protocols.rag.scoring.record import MeasureFacts, Pair, Score, Value
-from embassay.report.textual import Column, folded, render_table
+from embassay.report.textual import Column, folded, notes_below, render_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SIDE_BY_SIDE = 3
 """So many runs stand side by side; more stand one below the other."""
 _PAIRS = 6
+DEFAULT_CELL = "* is the default cell; change and tau are against it."
 PERCENT = numbers.Unit(100.0, 1, 1)
 
 
@@ -28,8 +29,8 @@ def render_score(score: Score, *, width: int = 80, wide: bool = False, unicode: 
     parts += [Text("\n").join(folded(" ".join(score.lede), width, unicode))] if score.lede else []
     for columns, rows in (_main(score), *_sensitivity(score)):
         parts.append(render_table(columns, rows, width=width, wide=wide, unicode=unicode))
-    lines = [line for note in _remarks(score, wide) for line in folded(f"- {note}", width, unicode)]
-    parts += [Text("\n").join(lines)] if lines else []
+    signs = [DEFAULT_CELL] if any(cell.default for cell in score.sensitivity) else []
+    parts += notes_below(_remarks(score, wide), width=width, wide=wide, unicode=unicode, signs=signs)
     return Text("\n\n").join(parts)
 
 
@@ -189,8 +190,6 @@ def _remarks(score: Score, wide: bool) -> Iterator[str]:
     yield from _likeness(score, wide)
     yield from _guidance(score)
     yield from (note.text for note in score.notes)
-    if any(cell.default for cell in score.sensitivity):
-        yield "* is the default cell; change and tau are against it."
     how = f"{score.settings.resamples:,} resamples, seed {score.settings.seed}"
     yield f"Intervals: percentile bootstrap over queries, {how}. Ties: {score.settings.ties}."
 

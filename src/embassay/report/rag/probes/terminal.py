@@ -21,7 +21,7 @@ from embassay.report.notes import notes_of
 from embassay.report.overview import run_verdict
 from embassay.report.rag.probes.where import Where
 from embassay.report.record import read_record
-from embassay.report.textual import Column, folded, render_table
+from embassay.report.textual import Column, folded, notes_below, render_table
 from embassay.report.verdict import plain
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def render_probe(run: Path, *, width: int = 80, wide: bool = False, unicode: boo
     columns, rows = _names(where) if where.task == names.TASK else _noise(where)
     if rows:
         parts.append(render_table(columns, rows, width=width, wide=wide, unicode=unicode))
-    notes = [line for note in notes_of(shown.record) for line in folded(f"- {note.plain}", width, unicode)]
-    parts += [Text("\n").join(notes)] if notes else []
+    notes = [note.plain for note in notes_of(shown.record)]
+    parts += notes_below(notes, width=width, wide=wide, unicode=unicode)
     parts.append(Text(f"Tables: {run / 'tables'}"))
     if (run / "report.html").exists():
         parts.append(Text(f"Report: {run / 'report.html'}"))
