@@ -13,6 +13,7 @@ from embassay.protocols.hume import read_summary
 from embassay.runs.folder import RunFolder
 
 
+@pytest.mark.slow
 def test_rag_on_the_sample(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
