@@ -1,4 +1,7 @@
-"""Systems behind a vendor's server, from the command line: a run, a wrong key, a dead server."""
+"""Systems behind a vendor's server, from the command line: a run, a wrong key, none at all.
+
+What is said of a dead server is in `systems/encoders/test_posted.py`.
+"""
 
 from __future__ import annotations
 
@@ -61,15 +64,6 @@ def test_a_missing_key_is_known_before_any_work(embassay, tmp_path):
     done = embassay(*RUN, "-s", "cohere:embed-v4.0", "--out", "one", env=env, check_code=3)
     assert "COHERE_API_KEY or CO_API_KEY is not set" in done.stderr
     assert not (tmp_path / "one").exists()
-
-
-def test_a_dead_server_is_one_line_with_the_mend(embassay, tmp_path):
-    """What was tried, and what to look at."""
-    done = embassay(
-        *RUN, "-s", "ollama:m?base_url=http://127.0.0.1:9&dimensions=8", "--out", "one", check_code=3
-    )
-    assert "no connection" in done.stderr
-    assert "Check base_url, and that the server runs." in " ".join(done.stderr.split())
 
 
 def _files_with(secret, folder):
