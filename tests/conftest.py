@@ -104,8 +104,8 @@ class Warm:
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[Warm]:
-    """The command in a process of its own each time, without the seconds that importing takes (`warm_server.py`). A
-    test that kills it, or is about how it starts, starts Python itself."""
+    """The command in a process of its own each time, without the seconds that importing takes (`warm_server.py`).
+    Killed with -9, it takes that process along. A test of how Python starts the command starts Python itself."""
     # Where pytest's folders lie deep, a path in them is longer than a socket's can be.
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     server = subprocess.Popen([sys.executable, str(HERE / "warm_server.py"), str(folder / "socket")])

@@ -22,10 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 
 STARTED_WITH = ("PYTHON", "NUMBA", "OMP_", "OPENBLAS_", "MKL_", "POLARS_", "LD_", "MALLOC_")
-HARMLESS = ("PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE")
+# PYTHONPATH is followed (`_see`); what it hides is hidden where nothing of it has been imported.
+HARMLESS = ("PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")
 LIBRARIES = (
-    "numba", "polars", "jinja2", "rich.progress", "rich.table", "scipy.stats", "sklearn.isotonic", "sklearn.metrics",
-    "yaml",
+    "httpx", "numba", "openai", "polars", "jinja2", "rich.progress", "rich.table", "safetensors.numpy", "scipy.stats",
+    "sklearn.isotonic", "sklearn.metrics", "tokenizers", "yaml",
 )  # fmt: skip
 COLD = b"cold"
 
@@ -62,7 +63,13 @@ def _import_all() -> None:
             with suppress(ImportError):
                 importlib.import_module(one.name)
     for name in LIBRARIES:
-        importlib.import_module(name)
+        with suppress(ImportError):
+            importlib.import_module(name)
+    # The first report compiles its templates, and the first compiled function makes the compiler ready.
+    pages = importlib.import_module("embassay.report.html").environment()
+    for name in pages.list_templates(["html"]):
+        pages.get_template(name)
+    importlib.import_module("numba").njit(lambda one: one)(1)
 
 
 def _of_the_start(environment: dict[str, str]) -> dict[str, str]:
@@ -113,6 +120,7 @@ def _command(asked: dict[str, object], streams: list[int]) -> None:
     sys.stderr = open(2, "w", buffering=1, encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = ["embassay", *asked["arguments"]]  # type: ignore[misc]
     sys.path[0] = str(asked["folder"])
+    _see(environment.get("PYTHONPATH", ""))
     code = 1
     try:
         importlib.import_module("embassay.cli.main").run()
@@ -125,6 +133,12 @@ def _command(asked: dict[str, object], streams: list[int]) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+
+
+def _see(path: str) -> None:
+    """Find what lies in the folders of PYTHONPATH, before all else that was found already."""
+    named = [folder for folder in path.split(os.pathsep) if folder]
+    sys.path[1:] = [*named, *(folder for folder in sys.path[1:] if folder not in named)]
 
 
 if __name__ == "__main__":

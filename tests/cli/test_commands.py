@@ -1,6 +1,9 @@
 """The commands, their output and their exit codes."""
 
 import json
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -35,19 +38,26 @@ def test_list_models(embassay):
     assert "text-embedding-3-small" in embassay("list", "models").stdout
 
 
+TWO = (*RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one")
+
+
+@pytest.fixture(scope="module")
+def finished(warm, tmp_path_factory):
+    """The folder that the run `one` lies in."""
+    folder = tmp_path_factory.mktemp("finished")
+    subprocess.run([*warm.command, *TWO], cwd=folder, capture_output=True, check=True)
+    return folder
+
+
 @pytest.fixture
-def run(embassay, tmp_path):
-    embassay(
-        *RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one"
-    )
-    return tmp_path / "one"
+def run(finished, tmp_path):
+    """A copy of it, for a test to change."""
+    return shutil.copytree(finished / "one", tmp_path / "one")
 
 
 def test_a_run_prints_its_verdict_and_where_the_report_is(embassay, run):
     """Stdout has the verdict, the table and the report's path; a second call resumes and prints the same."""
-    done = embassay(
-        *RUN, "-s", "jaccard", "-s", "levenshtein", "-t", "robustness", "-t", "preference", "--out", "one"
-    )
+    done = embassay(*TWO)
     assert "levenshtein" in done.stdout
     assert "report.html" in done.stdout
     assert "done already" in done.stderr
@@ -123,9 +133,6 @@ def test_a_missing_vocabulary_is_a_model_error(embassay, tmp_path):
 
 def test_debug_shows_the_traceback(tmp_path):
     """With --debug the error is raised."""
-    import subprocess
-    import sys
-
     command = [
         sys.executable,
         "-m",

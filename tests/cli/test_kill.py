@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -11,17 +10,29 @@ import time
 import polars as pl
 import pytest
 
-COMMAND = [
-    sys.executable, "-m", "embassay", "sage", "run", "-s", "bm25", "-s", "wordllama", "--tokenizer", "words",
+PYTHON = [sys.executable, "-m", "embassay"]
+ARGUMENTS = [
+    "sage", "run", "-s", "bm25", "-s", "wordllama", "--tokenizer", "words",
     "--limit", "40", "--resamples", "200", "-t", "retrieval", "-t", "robustness", "-t", "sensitivity", "--out",
 ]  # fmt: skip
 
 
-def start(path, cache):
+def start(path, cache, command=PYTHON):
     environment = {**os.environ, "EMBASSAY_CACHE": str(cache)}
     return subprocess.Popen(
-        [*COMMAND, str(path)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [*command, *ARGUMENTS, str(path)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
+
+
+def finish(path, cache, command):
+    process = start(path, cache, command)
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors.decode()
+
+
+def cells(path):
+    """How many are finished."""
+    return len(list(path.glob("cells/*.json")))
 
 
 def rows(path):
@@ -41,23 +52,24 @@ def encoded(path):
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path):
-    """kill -9 at random moments, resumed each time: results and items equal an uninterrupted run's."""
-    whole = tmp_path / "whole"
-    began = time.monotonic()
-    first = start(whole, tmp_path / "cache-whole")
-    first.communicate(timeout=600)
-    assert first.returncode == 0
-    seconds = time.monotonic() - began
-    broken, cache, chance = tmp_path / "broken", tmp_path / "cache-broken", random.Random(7)
-    for _ in range(3):
-        process = start(broken, cache)
-        time.sleep(chance.uniform(0.2, 0.7) * seconds)
+def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, warm):
+    """kill -9 before, amid and after the first cells, resumed each time: results and items equal an uninterrupted
+    run's. The last one is a Python of its own."""
+    whole, broken, cache = tmp_path / "whole", tmp_path / "broken", tmp_path / "cache-broken"
+    finish(whole, tmp_path / "cache-whole", warm.command)
+    moments = (
+        (broken.exists, warm.command),
+        (lambda: cells(broken) > 0, warm.command),
+        (lambda: cells(broken) > cells(whole) // 2, PYTHON),
+    )
+    for come, command in moments:
+        process = start(broken, cache, command)
+        while not come():
+            time.sleep(0.002)
+            assert process.poll() is None, process.communicate()[1].decode()[-2000:]
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
-    last = start(broken, cache)
-    _, errors = last.communicate(timeout=600)
-    assert last.returncode == 0, errors.decode()
+    finish(broken, cache, warm.command)
     assert rows(broken) == rows(whole)
     assert items(broken) == items(whole)
     assert encoded(broken) <= encoded(whole)

@@ -124,6 +124,7 @@ def test_every_command_that_reads_data_takes_a_promise():
     assert {name for name, options in found.items() if "--memory" not in options} == LITTLE
 
 
+@pytest.mark.slow
 def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embassay):
     """One line says what it held and what helps; exit code 2."""
     graded = (f"q{row // 20} 0 d{row * 7919 % 10**6}x{row} {row % 5 + 1}\n" for row in range(400_000))

@@ -3,9 +3,9 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -32,10 +32,22 @@ def grades(root, tmp_path_factory):
     return path
 
 
-def test_run_on_the_sample(embassay, tmp_path, grades):
+@pytest.fixture(scope="module")
+def finished(warm, grades, tmp_path_factory):
+    """A run on the sample: the folder that it lies in, its arguments, what it showed."""
+    folder = tmp_path_factory.mktemp("finished")
+    arguments = (*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "EMBASSAY_CACHE": str(folder / "cache")}
+    done = subprocess.run(
+        [*warm.command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return folder, arguments, done.stdout
+
+
+def test_run_on_the_sample(embassay, tmp_path, finished):
     """The verdict, the stages, tokens, and where the judgements are; --json gives rows and values per question."""
-    command = (*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
-    shown = embassay(*command).stdout
+    folder, command, shown = finished
+    shutil.copytree(folder / "run", tmp_path / "run")
     assert "3 of 3 questions have graded, ordered passages" in shown
     assert "Tokens per candidate (words)" in shown
     assert "run/export/qrels.tsv" in shown
@@ -47,10 +59,9 @@ def test_run_on_the_sample(embassay, tmp_path, grades):
     assert told["config"]["overlap"] == {"value": 70, "from": "default"}
 
 
-def test_the_set_scores_a_run(embassay, tmp_path, grades):
+def test_the_set_scores_a_run(embassay, tmp_path, finished):
     """What is exported is what `rag score` takes."""
-    embassay(*SAMPLE, "--judge", f"simulated:{grades}", "--out", "run")
-    qrels = tmp_path / "run" / "export" / "qrels.tsv"
+    qrels = finished[0] / "run" / "export" / "qrels.tsv"
     rows = [line.split("\t") for line in qrels.read_text().splitlines()[1:]]
     lines = [
         f"{query} Q0 {doc} {place} {100 - place} mine\n" for place, (query, doc, _) in enumerate(rows, 1)
@@ -107,14 +118,14 @@ def test_failed_questions_are_said_loudly(embassay, tmp_path, grades):
     assert "3 of 3 questions failed: law-q3 (S4), law-q6 (S4), rivers-q1 (S4)." in done.stdout
 
 
-def start(out, cache, *arguments, env=None):
-    command = [sys.executable, "-m", "embassay", *map(str, arguments), "--out", str(out)]
-    environment = {**os.environ, "EMBASSAY_CACHE": str(cache), **(env or {})}
+def start(warm, out, cache, *arguments):
+    command = [*warm.command, *map(str, arguments), "--out", str(out)]
+    environment = {**os.environ, "EMBASSAY_CACHE": str(cache)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def finish(out, cache, *arguments):
-    process = start(out, cache, *arguments)
+def finish(warm, out, cache, *arguments):
+    process = start(warm, out, cache, *arguments)
     _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors.decode()[-2000:]
 
@@ -134,21 +145,21 @@ CONCURRENCY = 4
 
 
 @pytest.mark.slow
-def test_killed_in_every_stage_it_ends_with_the_same_artefacts(tmp_path):
+def test_killed_in_every_stage_it_ends_with_the_same_artefacts(tmp_path, warm):
     """kill -9 as soon as a stage has left its first file, six times over on one run: the artefacts are those of an
     uninterrupted one, and the model was asked for nothing twice but what was in flight."""
     pytest.importorskip("openai")
     with StubServer(latency=0.01, chat=judging(noise=0.5, malformed=0.05)) as server:
         model = f"openai:judge?base_url={server.url}/v1&price=0&concurrency={CONCURRENCY}"
         arguments = (*SAMPLE, "--judge", model)
-        finish(tmp_path / "whole", tmp_path / "cache-whole", *arguments)
+        finish(warm, tmp_path / "whole", tmp_path / "cache-whole", *arguments)
         once = server.requests["/v1/chat/completions"]
         server.forget()
         broken, cache = tmp_path / "broken", tmp_path / "cache"
         for folder in KILLS:
-            killed = start(broken, cache, *arguments)
+            killed = start(warm, broken, cache, *arguments)
             kill_when(killed, lambda folder=folder: any(broken.glob(f"q*/{folder}/*")))
-        finish(broken, cache, *arguments)
+        finish(warm, broken, cache, *arguments)
         assert once <= server.requests["/v1/chat/completions"] <= once + len(KILLS) * CONCURRENCY
     assert artefacts(broken) == artefacts(tmp_path / "whole")
 
@@ -162,10 +173,10 @@ def kill_when(process, there):
 
 
 @pytest.mark.slow
-def test_an_interrupt_says_how_to_resume_without_redoing(tmp_path, grades):
+def test_an_interrupt_says_how_to_resume_without_redoing(tmp_path, grades, warm):
     """Exit code 130, what is done is exported, and the command leaves out --force: it would begin anew."""
     judge = f"simulated:{grades}?latency=0.05"
-    process = start(tmp_path / "run", tmp_path / "cache", *SAMPLE, "--judge", judge, "--force")
+    process = start(warm, tmp_path / "run", tmp_path / "cache", *SAMPLE, "--judge", judge, "--force")
     while not any((tmp_path / "run").glob("q*/s4_scores/*")):
         time.sleep(0.02)
         assert process.poll() is None

@@ -2,10 +2,8 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
-import sys
 import time
 
 import polars as pl
@@ -101,11 +99,17 @@ def test_an_encoder_that_fails_is_exit_code_3(embassay, tmp_path, config):
     assert len(list((tmp_path / "run").glob("items/**/*.parquet"))) == 2
 
 
-def _start(path, config, cache):
+def _start(warm, path, config, cache):
     return subprocess.Popen(
-        [sys.executable, "-m", "embassay", "rag", "sweep", str(config), "--out", str(path)],
+        [*warm.command, "rag", "sweep", str(config), "--out", str(path)],
         env={**os.environ, "EMBASSAY_CACHE": str(cache)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
+
+
+def _finish(warm, path, config, cache):
+    process = _start(warm, path, config, cache)
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors.decode()
 
 
 def _bytes(out):
@@ -114,28 +118,24 @@ def _bytes(out):
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, config):
-    """kill -9 at random moments: values, rankings and facts equal an uninterrupted sweep's; finished cells keep their
-    times."""
+def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, config, warm):
+    """kill -9 in the midst of indexes, of rankings and of timings: values, rankings and facts equal an uninterrupted
+    sweep's; finished cells keep their times."""
     config.write_text(CONFIG.replace("[64, full]", "[16, 32, 64, 128, full]"))
-    whole = tmp_path / "whole"
-    began = time.monotonic()
-    first = _start(whole, config, tmp_path / "one")
-    _, errors = first.communicate(timeout=600)
-    assert first.returncode == 0, errors.decode()
-    seconds = time.monotonic() - began
-    broken, chance, samples = tmp_path / "broken", random.Random(3), {}
-    for _ in range(4):
-        process = _start(broken, config, tmp_path / "two")
-        time.sleep(chance.uniform(0.3, 0.9) * seconds)
+    whole, broken, samples = tmp_path / "whole", tmp_path / "broken", {}
+    _finish(warm, whole, config, tmp_path / "one")
+    every = len(list(whole.glob("timings/*.json")))
+    for share in (0, 0.2, 0.5, 0.8):
+        process = _start(warm, broken, config, tmp_path / "two")
+        while len(list(broken.glob("timings/*.json"))) <= share * every:
+            time.sleep(0.002)
+            assert process.poll() is None, process.communicate()[1].decode()[-2000:]
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
         now = {path.name: path.read_bytes() for path in broken.glob("timings/*.json")}
         assert all(now[name] == content for name, content in samples.items())
         samples = now
-    last = _start(broken, config, tmp_path / "two")
-    _, errors = last.communicate(timeout=600)
-    assert last.returncode == 0, errors.decode()
+    _finish(warm, broken, config, tmp_path / "two")
     assert _bytes(broken) == _bytes(whole)
     assert len(_bytes(broken)) == 15
     values = [pl.read_parquet(path) for path in broken.glob("items/**/*.parquet")]

@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +41,8 @@ def _blocks(kind: str) -> list[str]:
 
 
 def _environment(target: Path) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(target), "COLUMNS": "200"}
+    path = os.pathsep.join(filter(None, [str(target), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +72,17 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed
 
 
-def _embassay(target: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "embassay", *arguments]
-    return subprocess.run(
-        command, env=_environment(target), cwd=target.parent, capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def embassay(warm: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`embassay ARGUMENTS` where a package lies in the folder `target`, beside it."""
+
+    def run(target: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*warm.command, *arguments], env=_environment(target), cwd=target.parent, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    return run
 
 
 def test_each_takes_under_ten_lines() -> None:
@@ -84,29 +93,29 @@ def test_each_takes_under_ten_lines() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
-def test_an_installed_package_is_listed(target: Path, group: str) -> None:
+def test_an_installed_package_is_listed(target: Path, embassay: Any, group: str) -> None:
     """`embassay list` shows what the package brings, and where it comes from."""
-    done = _embassay(target, "list", group)
+    done = embassay(target, "list", group)
     assert done.returncode == 0, done.stderr
     line = next(line for line in done.stdout.splitlines() if line.startswith(f"{GROUPS[group]} "))
     assert "from the package my-package" in line
 
 
 @pytest.mark.slow
-def test_a_run_with_the_new_system_on_the_new_dataset(target: Path) -> None:
+def test_a_run_with_the_new_system_on_the_new_dataset(target: Path, embassay: Any) -> None:
     """The system and the dataset of the package are named on the command line like any other."""
     arguments = ("-s", "letters", "-d", "tickets", "-t", "clustering", "--tokenizer", "words", "--out", "run")
-    done = _embassay(target, "sage", "run", *arguments)
+    done = embassay(target, "sage", "run", *arguments)
     assert done.returncode == 0, done.stderr
     assert '"system": "letters"' in (target.parent / "run" / "results.jsonl").read_text(
         encoding="utf-8"
     ).replace('":"', '": "')
-    checked = _embassay(target, "data", "check", "tickets", "--no-near")
+    checked = embassay(target, "data", "check", "tickets", "--no-near")
     assert "sage clustering" in checked.stdout, checked.stderr
 
 
 @pytest.mark.slow
-def test_a_run_of_the_new_task(target: Path) -> None:
+def test_a_run_of_the_new_task(target: Path, embassay: Any) -> None:
     """A task of a package runs when it is named, beside one of the paper's, and only then."""
     common = (
         "-s",
@@ -123,7 +132,7 @@ def test_a_run_of_the_new_task(target: Path) -> None:
         "1",
     )
     for out, asked in (("both", ("-t", "sts_one_side", "-t", "sts")), ("paper", ("-t", "sts"))):
-        done = _embassay(target, "pteb", "run", *common, *asked, "--out", out)
+        done = embassay(target, "pteb", "run", *common, *asked, "--out", out)
         assert done.returncode == 0, done.stderr
     headlines = {}
     for out in ("both", "paper"):
@@ -191,13 +200,15 @@ BROKEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("points", "code", "told"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_package_is_named_in_one_line(tmp_path: Path, points: str, code: str, told: str) -> None:
+def test_a_broken_package_is_named_in_one_line(
+    tmp_path: Path, embassay: Any, points: str, code: str, told: str
+) -> None:
     """What is wrong, whose it is and the mend: two lines, no traceback, exit code 2."""
     folder = _broken(tmp_path / "installed", points, code)
     system, dataset = ("letterz", "sample") if "taken" in told else ("odd", "sample")
     if "datasets" in points:
         system, dataset = "jaccard", "odd"
-    done = _embassay(
+    done = embassay(
         folder, "sage", "run", "-s", system, "-d", dataset, "--tokenizer", "words", "--out", "run"
     )
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
@@ -207,11 +218,11 @@ def test_a_broken_package_is_named_in_one_line(tmp_path: Path, points: str, code
 
 
 @pytest.mark.slow
-def test_two_packages_of_one_name(tmp_path: Path) -> None:
+def test_two_packages_of_one_name(tmp_path: Path, embassay: Any) -> None:
     """Both packages are named."""
     folder = _broken(tmp_path / "installed", SYSTEM, "Odd = dict")
     _broken(folder, "[embassay.systems]\nodd = other_package:Odd\n", "Odd = dict", "other-package")
-    done = _embassay(folder, "list", "systems")
+    done = embassay(folder, "list", "systems")
     assert done.returncode == 2
     assert "other-package" in done.stderr
     assert "broken-package" in done.stderr
@@ -219,10 +230,10 @@ def test_two_packages_of_one_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_package_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_a_broken_package_leaves_the_others_alone(tmp_path: Path, embassay: Any) -> None:
     """It is listed, and what does not name it works."""
     folder = _broken(tmp_path / "installed", SYSTEM, "import a_module_that_is_not_there")
-    assert "from the package broken-package" in _embassay(folder, "list", "systems").stdout
+    assert "from the package broken-package" in embassay(folder, "list", "systems").stdout
     arguments = ("-s", "jaccard", "-t", "clustering", "--tokenizer", "words", "--out", "run", "--limit", "10")
-    done = _embassay(folder, "sage", "run", *arguments)
+    done = embassay(folder, "sage", "run", *arguments)
     assert done.returncode == 0, done.stderr

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from embassay.systems.remote import Limits
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +32,9 @@ def varied_texts() -> list[str]:
         "x" * 150,
         *(f"{'many ' * (i % 9)}words of text {i}" for i in range(60)),
     ]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers are asked again after milliseconds, where users wait for half a second and longer."""
+    monkeypatch.setattr("embassay.systems.remote.vendors.Limits", partial(Limits, backoff=0.001))

@@ -28,6 +28,10 @@ pytestmark = [
 ]
 
 
+large = pytest.mark.nightly
+"""Thousands of texts for MiniLM; the 250 pairs of STS17 show the same code in `make test-all`."""
+
+
 def figure(system: str, file: str) -> float:
     """Spearman x 100 of the cosines with the scores."""
     content = gzip.decompress((DATA / "sts" / f"{file}.jsonl.gz").read_bytes())
@@ -41,11 +45,11 @@ def figure(system: str, file: str) -> float:
 @pytest.mark.parametrize(
     ("file", "published", "close"),
     [
-        ("stsb_en_test", 82.03, 0.02),
+        pytest.param("stsb_en_test", 82.03, 0.02, marks=large),
         # Of the 9,927 pairs of the published 77.58 the file has the 5,427 of test and trial.
-        ("sick_r_test_trial", 77.40, 0.1),
-        ("sts12_test", 72.37, 0.02),
-        ("sts13_test", 80.60, 0.02),
+        pytest.param("sick_r_test_trial", 77.40, 0.1, marks=large),
+        pytest.param("sts12_test", 72.37, 0.02, marks=large),
+        pytest.param("sts13_test", 80.60, 0.02, marks=large),
         ("sts17_en-en_test", 87.59, 0.02),
     ],
 )
@@ -65,12 +69,14 @@ def page(monkeypatch):
     return module
 
 
+@large
 def test_banking77(page):
     """Within three standard errors of a mean of ten draws, whose standard deviation is 0.9."""
     _, published, here, _ = page.banking77(DATA, page.opened("minilm"))
     assert here == pytest.approx(published, abs=3 * 0.9 / 10**0.5)
 
 
+@large
 def test_scifact(page):
     """nDCG@10 to the digits that mteb's results have; encoding 5,183 abstracts takes minutes."""
     _, published, here, _ = page.scifact(page.opened("minilm"))

@@ -115,29 +115,26 @@ def test_a_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(one: BaseHTTPRequestHandler) -> None:
         one.send_response(200)
         one.end_headers()
-        for _ in range(100):
+        for _ in range(600):
             one.wfile.write(b" ")
             time.sleep(0.1)
 
-    begun = time.monotonic()
     with server(slow) as (url, _), pytest.raises(ModelError, match="no answer in time"):
         encoder(monkeypatch, SPECS[1] + "&timeout=0.5", url).encode(["A text."])
-    assert time.monotonic() - begun < 8
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 @pytest.mark.parametrize("wait", ["1000000000", "inf", "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_wait_for_ever(monkeypatch: pytest.MonkeyPatch, status: int, wait: str) -> None:
     """A server that asks to wait for years is given up, and others do not wait with it."""
-    begun = time.monotonic()
-    with server(lambda one: _said(one, status, b"{}", **{"retry-after": wait})) as (url, _):
+    with server(lambda one: _said(one, status, b"{}", **{"retry-after": wait})) as (url, heard):
         made = encoder(monkeypatch, SPECS[1], url)
         made._calls.limits = replace(made._calls.limits, attempts=6)
         with pytest.raises(ModelError, match=f"status {status}"):
             made.encode(["A text."])
         paused = [one._paused_until - one._clock() for one in made._calls._paces.values()]
         assert all(seconds <= made._calls.limits.patience for seconds in paused)
-    assert time.monotonic() - begun < 8
+        assert len(heard) == 1
 
 
 def test_nested_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from embassay.runs.embedding_cache import EmbeddingCache
 from embassay.systems.chat.structured import Unfit, found_json
 from embassay.systems.chat.thinking import without_thinking
 
-PATIENCE = 5.0
-"""Seconds of processor time that reading any answer may take."""
+PATIENCE = 60.0
+"""Seconds of processor time after which a reader hangs: what grows with the square of the length takes hours."""
 ENDLESS = {
     "brackets": "[" * 300_000, "braces": '{"a":' * 60_000, "both": "[{" * 150_000, "thoughts": "<think>" * 60_000,
     "ends of thoughts": "</think>" * 60_000, "half thoughts": "<think>a</thought>" * 20_000,

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -61,14 +60,14 @@ def questions(study, rows):
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path):
+def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path, warm):
     """kill -9 twice in the middle, resumed: what was kept is never sent again, and the file is that of one go."""
     known = known_of(study)
     whole = small_study(tmp_path / "whole")
     with StubServer(
         chat=annotating(known, wrong=0.3, spread=2.0, misplaced=1.5), latency=0.15, queue=4
     ) as stub:
-        command = [sys.executable, "-m", "embassay", "hume", "annotate"]
+        command = [*warm.command, "hume", "annotate"]
         arguments = ["--llm", spec(stub), "--runs", "2"]
         environment = {**os.environ, **KEY, "EMBASSAY_CACHE": str(tmp_path / "cache")}
         for answered in (15, 40):
@@ -171,12 +170,12 @@ def test_no_study_is_said(embassay, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_an_interrupt_says_what_is_kept_and_how_to_resume(study, tmp_path, name):
+def test_an_interrupt_says_what_is_kept_and_how_to_resume(study, tmp_path, warm, name):
     """Exit code 130, no traceback, and whole lines only."""
     environment = {**os.environ, **KEY, "EMBASSAY_CACHE": str(tmp_path / "cache")}
     with StubServer(chat=annotating(known_of(study)), latency=1.0, queue=2) as stub:
         process = subprocess.Popen(
-            [sys.executable, "-m", "embassay", "hume", "annotate", str(study), "--llm", spec(stub)], env=environment,
+            [*warm.command, "hume", "annotate", str(study), "--llm", spec(stub)], env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         while len(kept_rows(study)) < 4:

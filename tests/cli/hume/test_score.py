@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -159,15 +158,15 @@ def test_wrong_commands(embassay, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_it_ends_with_the_same_bytes(embassay, tmp_path):
+def test_killed_and_resumed_it_ends_with_the_same_bytes(embassay, tmp_path, warm):
     """kill -9 after the first cells: the same command does the others only, and all files are those of a whole run."""
     study = scored_study(tmp_path / "data")
     words = ("hume", "score", study, "-s", "wordllama", "-s", "jaccard", "-s", "levenshtein", *QUICK, "--out")
     embassay(*words, "whole", env={"EMBASSAY_CACHE": str(tmp_path / "one")})
     environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / "two")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "embassay", *map(str, words), "cut"], cwd=tmp_path, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [*warm.command, *map(str, words), "cut"], cwd=tmp_path, env=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     cells = tmp_path / "cut" / "cells"
     while process.poll() is None and not (cells.exists() and len(list(cells.glob("*.json"))) > 1):

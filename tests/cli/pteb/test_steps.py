@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 
@@ -39,7 +38,7 @@ def spec(stub):
 
 @pytest.fixture
 def pairs(tmp_path):
-    """A file of 300 pairs."""
+    """A file of 120 pairs."""
     rows = [
         {
             "id": str(i),
@@ -48,7 +47,7 @@ def pairs(tmp_path):
             "text2": f"and {i} again",
             "score": i % 6,
         }
-        for i in range(300)
+        for i in range(120)
     ]
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -67,7 +66,7 @@ def test_judge(embassay, spec, stub, pairs, tmp_path):
         "-d",
         pairs,
         "--limit",
-        "60",
+        "20",
         *LESS,
         "--out",
         "run",
@@ -76,7 +75,7 @@ def test_judge(embassay, spec, stub, pairs, tmp_path):
     assert "report.html" in done.stdout
     assert "openai:one" in done.stdout
     asked = stub.requests["/v1/chat/completions"]
-    assert asked == 120
+    assert asked == 40
     assert embassay(*command).stdout == done.stdout
     assert stub.requests["/v1/chat/completions"] == asked
     assert (tmp_path / "run" / "tables" / "pteb_table2.md").exists()
@@ -85,7 +84,7 @@ def test_judge(embassay, spec, stub, pairs, tmp_path):
 
 def test_json(embassay, spec):
     """One object with every row."""
-    done = embassay("pteb", "judge", "-j", spec("one"), *LESS, "--json")
+    done = embassay("pteb", "judge", "-j", spec("one"), "--limit", "12", *LESS, "--json")
     rows = json.loads(done.stdout)["results"]
     assert {row["task"] for row in rows} == {"judge"}
     assert {"spearman", "mae", "failed"} <= {row["measure"] for row in rows}
@@ -94,16 +93,16 @@ def test_json(embassay, spec):
 def test_dry_run_and_limits(embassay, spec, stub, pairs, tmp_path):
     """What would be asked and what it costs, without asking; a limit that is too low stops the run, resumable."""
     judge = spec("one", "&price=5&price_output=20")
-    data = ("-d", pairs, "--limit", "60")
+    data = ("-d", pairs, "--limit", "20")
     done = embassay("pteb", "judge", "-j", judge, *data, "--dry-run", width=200)
-    assert "60 requests" in done.stdout
+    assert "20 requests" in done.stdout
     assert "$0." in done.stdout
     assert not stub.requests
     assert not (tmp_path / "runs").exists()
     low = ("pteb", "judge", "-j", judge, *data, *LESS, "--out", "run", "--max-cost")
-    assert "--max-cost" in embassay(*low, "0.025", check_code=5).stderr
+    assert "--max-cost" in embassay(*low, "0.008", check_code=5).stderr
     embassay(*low, "5")
-    assert stub.requests["/v1/chat/completions"] == 60
+    assert stub.requests["/v1/chat/completions"] == 20
     assert "price" in embassay("pteb", "judge", "-j", spec("two"), "--max-cost", "1", check_code=2).stderr
 
 
@@ -111,7 +110,7 @@ def test_paraphrasers(embassay, spec, tmp_path):
     """The choice and its reason, and a warning when a model judges itself; the paraphrases can be replayed."""
     done = embassay(
         "pteb", "paraphrasers", "-p", spec("turner"), "-p", spec("copier"), "-p", "recorded", "--judge", spec("turner"),
-        "--cross-judge", spec("other"), *LESS, "--out", "run",
+        "--cross-judge", spec("other"), "--limit", "12", *LESS, "--out", "run",
     )  # fmt: skip
     assert "report.html" in done.stdout
     assert "Selected: openai:turner" in done.stderr
@@ -138,21 +137,14 @@ def test_paraphrasers(embassay, spec, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["judge", "paraphrasers"])
-def test_killed_it_asks_for_nothing_twice(step, stub, spec, pairs, tmp_path):
+def test_killed_it_asks_for_nothing_twice(step, stub, spec, pairs, tmp_path, warm):
     """But for what was in flight when it died; the results are those of a run that was not killed."""
     stub.latency = 0.05
     seen = Counter()
     stub.chat = lambda turn: (seen.update([(turn.model, turn.last, turn.body["seed"])]), chat(turn))[1]
     head = ["-j", spec("one")] if step == "judge" else ["-p", spec("turner"), "--judge", spec("one")]
     limits = "&concurrency=8"
-    command = [
-        sys.executable,
-        "-m",
-        "embassay",
-        "pteb",
-        step,
-        *(one + limits if "://" in one else one for one in head),
-    ]
+    command = [*warm.command, "pteb", step, *(one + limits if "://" in one else one for one in head)]
 
     def start(out, cache):
         return subprocess.Popen(
@@ -161,15 +153,15 @@ def test_killed_it_asks_for_nothing_twice(step, stub, spec, pairs, tmp_path):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    for goal in (60, 200):
+    for goal in (30, 80):
         process = start("run", "cache")
-        deadline = time.monotonic() + 60
-        while len(seen) < goal and time.monotonic() < deadline:
+        while len(seen) < goal:
             time.sleep(0.01)
+            assert process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
-        time.sleep(0.2)
-        assert goal <= len(seen)
+        while stub.in_flight:
+            time.sleep(0.01)
     process = start("run", "cache")
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors.decode()

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -111,21 +110,21 @@ def test_a_failing_system_is_exit_code_3(embassay):
 
 
 @pytest.mark.slow
-def test_killed_it_goes_on_and_ends_with_the_same_rows(embassay, tmp_path):
+def test_killed_it_goes_on_and_ends_with_the_same_rows(embassay, tmp_path, warm):
     """kill -9 in the middle, then the same command: rows equal an uninterrupted run's."""
     command = (*NAMES, "-s", "wordllama", "-s", "levenshtein")
     embassay(*command, "--out", "whole", env={"EMBASSAY_CACHE": str(tmp_path / "one")})
     environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / "two")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "embassay", *command, "--out", "broken"], cwd=tmp_path, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [*warm.command, *command, "--out", "broken"], cwd=tmp_path, env=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     cells = tmp_path / "broken" / "cells"
     while not (cells.exists() and list(cells.glob("*.json"))):
         time.sleep(0.02)
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
+    process.communicate(timeout=60)
     embassay(*command, "--out", "broken", env={"EMBASSAY_CACHE": str(tmp_path / "two")})
     rows = [(tmp_path / name / "results.jsonl").read_text() for name in ("whole", "broken")]
     assert rows[0] == rows[1]

@@ -188,12 +188,12 @@ def name_of(process):
 
 @pytest.mark.parametrize(("width", "room", "ahead"), [(4, 0, 4), (40, 13_000_000, 4), (40, 1, 2)])
 def test_what_is_larger_than_the_store_streams_through(cluster, width, room, ahead):
-    """60 parts of 4 MB through a store of 100 MB: no more are made ahead than the window takes, or its bytes, with the
+    """40 parts of 4 MB through a store of 100 MB: no more are made ahead than the window takes, or its bytes, with the
     one that waits for its place; and nothing is spilled to disk."""
     made = []
 
     def blocks():
-        for number in range(60):
+        for number in range(40):
             made.append(number)
             yield bytes([number]) * 4_000_000
 
@@ -201,7 +201,7 @@ def test_what_is_larger_than_the_store_streams_through(cluster, width, room, ahe
     for taken, size in enumerate(spread.map(len, blocks())):
         assert size == 4_000_000
         assert len(made) - taken <= ahead
-    assert len(made) == 60
+    assert len(made) == 40
     spilled = Path(cluster.head_node.get_session_dir_path()).glob("ray_spilled_objects*/*")
     assert not list(spilled)
 

@@ -94,7 +94,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more():
         complete(opened(stub), schema=Animal)
 
 
-def test_faults_pass():
+def test_faults_pass(hasty):
     """Errors, resets, half answers: asked again."""
     faults = Faults(broken=0.15, reset=0.15, truncated=0.15, refused=0.15)
     with StubServer(chat=lambda turn: "fox", faults=faults) as stub:

@@ -232,7 +232,7 @@ def test_a_server_with_the_other_name_for_the_longest_answer():
         complete(opened(stub), sampling=Sampling(max_tokens=9))
 
 
-def test_faults_pass():
+def test_faults_pass(hasty):
     """Every kind, over and over: all answers are right."""
     with StubServer(faults=Faults.all(0.4, slow_seconds=0.0)) as stub:
         chat = opened(stub)

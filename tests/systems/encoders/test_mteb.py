@@ -108,7 +108,7 @@ def test_a_task_has_the_same_result_here_and_in_mteb(mteb, registered):
 
 
 @pytest.mark.shared
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not STSB.is_file(), reason="the development datasets are not beside the checkout")
 def test_sts_benchmark_has_the_same_result_here_and_in_mteb(mteb, registered):
     """On all 1,379 pairs of its English test split, to 1e-6."""

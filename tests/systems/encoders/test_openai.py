@@ -115,7 +115,7 @@ def test_floats_where_base64_is_not_known():
 
 
 @pytest.mark.parametrize("fault", ["wrong_dimensions", "not_a_number", "truncated", "reset", "broken"])
-def test_a_fault_that_passes(fault):
+def test_a_fault_that_passes(fault, hasty):
     """Each is seen, and tried again until the vectors are right."""
     texts = [f"text {i}" for i in range(30)]
     with StubServer(faults=Faults(**{fault: 0.3})) as stub:
@@ -185,8 +185,8 @@ def test_a_limit_of_cost_needs_a_price():
 
 def test_the_budget_stops_within_a_batch_of_the_cap():
     """Everything finished is given first; what is left of the cap would not have paid for another request."""
-    chunks = [[f"word{i} {j}" for j in range(10)] for i in range(500)]
-    a_batch, cap = 20 * 1000 / 1e6, 100.5 * 20 * 1000 / 1e6
+    chunks = [[f"word{i} {j}" for j in range(10)] for i in range(120)]
+    a_batch, cap = 20 * 1000 / 1e6, 30.5 * 20 * 1000 / 1e6
     bound = max(sum(len(text) for text in chunk) for chunk in chunks) * 1000 / 1e6
     ledger, done = Ledger(max_usd=cap), []
     with StubServer(latency=0.01) as stub:

@@ -110,9 +110,9 @@ def test_many_requests(stub, case):
 
 
 @every_vendor
-def test_faults_pass(case):
+def test_faults_pass(case, hasty):
     """Refusals, errors, resets, half answers, wrong vectors: asked again until every vector is right."""
-    faults = Faults.all(0.3, slow_seconds=0.05)
+    faults = Faults.all(0.3, slow_seconds=0.01)
     with StubServer(faults=faults) as stub:
         encoder = case.open(stub, dimensions=256, concurrency=8)
         chunks = [[f"chunk {n} text {i}" for i in range(3)] for n in range(40)]

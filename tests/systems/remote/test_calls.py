@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from functools import partial
 
 import pytest
@@ -46,7 +47,7 @@ def test_how_long_the_answer_took():
         await asyncio.sleep(0.05)
         return Answer("done", Usage(), worked)
 
-    assert 0.05 <= ask(partial(slowly, 0.0)).usage.seconds < 0.5
+    assert ask(partial(slowly, 0.0)).usage.seconds >= 0.05
     assert ask(partial(slowly, 0.01)).usage.seconds == 0.01
     left = [Refused(429, {"retry-after": "0.3"}, "")]
 
@@ -55,7 +56,9 @@ def test_how_long_the_answer_took():
             raise left.pop()
         return await slowly(0.0)
 
-    assert ask(pushed_back).usage.seconds < 0.3
+    begun = time.monotonic()
+    seconds = ask(pushed_back).usage.seconds
+    assert time.monotonic() - begun - seconds >= 0.3
 
 
 def test_retries_are_counted_and_paid_for():

@@ -86,9 +86,9 @@ def test_a_long_list_goes_in_several_requests(stub, vendor):
 
 
 @every_vendor
-def test_faults_pass(vendor):
+def test_faults_pass(vendor, hasty):
     """Missing results, NaN, errors, resets: asked again until every document has its score."""
-    faults = Faults.all(0.4, slow_seconds=0.05)
+    faults = Faults.all(0.4, slow_seconds=0.01)
     with StubServer(faults=faults) as stub:
         reranker = opened(vendor, stub)
         assert all(np.array_equal(reranker.score(QUERY, DOCUMENTS), expected(DOCUMENTS)) for _ in range(15))
