@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.beyond import paired
 from embassay.protocols.hume.beyond.paired import compare_with_people
-from embassay.protocols.hume.beyond.people import People
+from embassay.protocols.hume.beyond.people import People, people_score
 from embassay.protocols.hume.beyond.power import needed
 from embassay.protocols.hume.beyond.resampling import Draws
 from embassay.protocols.hume.scoring.marked import marked_ap
@@ -150,7 +150,7 @@ def test_constant_system() -> None:
 def test_systems_share_the_resamples(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty systems with the same items are scored on the same resamples at once, and people once for all."""
     drawn: list[int] = []
-    scored = paired.people_score
+    scored = people_score
 
     def counted(task: TaskSpec, laid: Any, counts: Any) -> Any:
         drawn.append(len(counts))
