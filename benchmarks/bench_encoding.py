@@ -3,7 +3,8 @@ in torch, on the same texts in one run.
 
 Each round has every one of them encode the same texts once, in turn; a ratio is that of a round. Times are CPU seconds,
 which other work on the machine disturbs least; with one thread on one core they are the seconds of an idle machine.
-Texts are stretches of the bundled sample, of about as many tokens as is said. The vectors' greatest difference from the peer's is printed, for int8 the cosine.
+Texts are stretches of the bundled sample, of about as many tokens as is said. The vectors' greatest difference from the
+peer's is printed, for int8 the cosine.
 """
 
 from __future__ import annotations

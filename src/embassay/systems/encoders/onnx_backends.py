@@ -176,7 +176,9 @@ class _OpenVino:
             "ENABLE_CPU_PINNING": False,
         })  # fmt: skip
         self._free: deque[Any] = deque()
-        self.inputs = {one.get_any_name(): one.get_element_type().to_dtype() for one in self._compiled.inputs}
+        self.inputs: Mapping[str, np.dtype[Any]] = {
+            one.get_any_name(): one.get_element_type().to_dtype() for one in self._compiled.inputs
+        }
         self.outputs: Mapping[str, int] = {
             one.get_any_name(): len(one.get_partial_shape()) for one in self._compiled.outputs
         }
