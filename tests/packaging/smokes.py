@@ -162,6 +162,7 @@ def _hub() -> Iterator[Mapping[str, str]]:
 _RUN = (*SAGE, "-s", "jaccard", "--out", "run")
 SMOKES: Mapping[str, Smoke] = {
     "onnx": Smoke(_sage("minilm"), "minilm", weights=True),
+    "openvino": Smoke(_sage("minilm?backend=openvino"), "minilm", weights=True),
     "static": Smoke(_sage("static:./model"), "static:./model", made=_STATIC),
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),

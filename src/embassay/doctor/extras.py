@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 PURPOSES: Mapping[str, str] = MappingProxyType({
     "onnx": "minilm and other ONNX folders, without torch",
+    "openvino": "minilm and other ONNX folders, faster",
     "static": "model2vec models",
     "torch": "sentence-transformers models",
     "mteb": "models of mteb's registry",

@@ -25,6 +25,7 @@ from embassay.runs.folder import RunFolder
 from embassay.runs.forecast import Forecasts
 from embassay.runs.spending import Spending
 from embassay.runs.spread import HERE
+from embassay.systems.encoders.onnx_backends import openvino_of
 from embassay.systems.remote import Ledger
 
 
@@ -187,6 +188,27 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
         )
 
 
+def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
+    """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
+    backend than it was: all its cells would be done again."""
+    previous = folder.read_manifest() or {}
+    before = {one["name"]: openvino_of(one.get("identity", "")) for one in previous.get("systems", [])}
+    for one in systems:
+        now = openvino_of(one.identity)
+        if (was := before.get(one.name, now)) == now:
+            continue
+        if was is None:
+            mend = "Set EMBASSAY_BACKEND=onnx to go on as it began, or choose another --out."
+        else:
+            mend = f"Install it to go on as it began: pip install {was.replace('-', '==')}; or choose another --out."
+        raise UsageError(
+            f"{folder.path} holds a run with {one.name} in {was or 'onnxruntime'}, and now it would be in "
+            f"{now or 'onnxruntime'}.",
+            mend=mend,
+        )
+    return previous
+
+
 class Session:
     """One attempt at a run. `plan` may be replaced by one with more cells while it goes on."""
 
@@ -204,7 +226,7 @@ class Session:
         identities = {one.name: one.identity for one in plan.systems}
         self.crew = Crew(workers, folder, files_of(plan, folder, steps.protocol), identities)
         self.command = command
-        self.previous = folder.read_manifest() or {}
+        self.previous = read_previous(folder, plan.systems)
         self.extra: dict[str, Any] = {}
         """Fields of the manifest that only this protocol has."""
         self.forecast: dict[str, Any] = self.previous.get("forecast") or {}

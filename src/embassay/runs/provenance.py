@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "bm25s", "numba", "numpy", "onnxruntime", "polars", "rapidfuzz", "scikit-learn", "scipy", "tiktoken",
+    "bm25s", "numba", "numpy", "onnxruntime", "openvino", "polars", "rapidfuzz", "scikit-learn", "scipy", "tiktoken",
     "tokenizers", "wordllama",
 )  # fmt: skip
 

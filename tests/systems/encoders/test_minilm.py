@@ -126,7 +126,8 @@ class TestModel:
 
     def test_a_missing_extra_says_how_to_get_it(self, monkeypatch):
         """The weights alone are not enough; the error names what is missing and both commands."""
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        for package in ("onnxruntime", "openvino"):
+            monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ModelError, match=r"needs the package onnxruntime.*embassay\[onnx\]"):
             MiniLM()
 

@@ -280,5 +280,6 @@ class TestWhatIsMissing:
         self.refused("max_length=1 leaves no room", tiny, UsageError, pooling="cls", max_length=1)
 
     def test_extra(self, tiny, monkeypatch):
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        for package in ("onnxruntime", "openvino"):
+            monkeypatch.setitem(sys.modules, package, None)
         self.refused(r"needs the package onnxruntime.*embassay\[onnx\]", tiny)

@@ -104,7 +104,8 @@ def other(name: str, where: str, found: str, expected: str) -> ModelError:
     """An encoder is not what it is on another machine of the run."""
     return ModelError(
         f"The encoder {name!r} is another on {where}: {found}, where {expected} was expected.",
-        mend="Install the same model, of the same version, on every node; EMBASSAY_DEVICE=cpu leaves GPUs alone.",
+        mend="Install the same model, of the same version, on every node; EMBASSAY_DEVICE=cpu leaves GPUs alone, "
+        "EMBASSAY_BACKEND=onnx OpenVINO.",
     )
 
 

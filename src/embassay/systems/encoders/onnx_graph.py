@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.systems.encoders.bert_graph import bert_graph
+from embassay.systems.encoders.onnx_backends import Asked, Computed, Unusable, load_graph
 from embassay.systems.encoders.onnx_folder import OnnxFolder
+from embassay.systems.libraries import first_line
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-_INSTALL = "Install it: pip install 'embassay[onnx]'"
 _EXPORT = "Export it: optimum-cli export onnx --model MODEL --task feature-extraction FOLDER."
 _PLAIN_BERT = {
     "model_type": "bert",
@@ -28,7 +29,7 @@ _PLAIN_BERT = {
 
 
 class OnnxGraph:
-    """An ONNX model in onnxruntime, on one thread, and how its inputs are made from tokens.
+    """An ONNX model, and how its inputs are made from tokens.
 
     `gives_sentences` says whether its output is one vector per text; otherwise it is one per token. ModelError
     when it wants or gives what is not known here.
@@ -36,17 +37,17 @@ class OnnxGraph:
 
     _inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
-    def __init__(self, session: Any, origin: Path) -> None:
+    def __init__(self, graph: Computed, origin: Path) -> None:
         self.origin = origin
-        self._session = session
-        self._types = {one.name: np.dtype(one.type[len("tensor(") : -1]) for one in session.get_inputs()}
-        unknown = set(self._types) - set(self._inputs)
+        self.version = graph.version
+        self._graph = graph
+        unknown = set(graph.inputs) - set(self._inputs)
         if unknown:
             raise ModelError(
                 f"{origin} asks for inputs that are not known: {', '.join(sorted(unknown))}.",
                 mend="Export it for feature extraction: optimum-cli export onnx --task feature-extraction.",
             )
-        self._output = self._chosen({one.name: len(one.shape or ()) for one in session.get_outputs()})
+        self._output = self._chosen(graph.outputs)
 
     def __call__(self, encodings: Sequence[Encoding]) -> NDArray[Any]:
         """The output for texts with equally many tokens: (n, length, dim) or (n, dim)."""
@@ -57,14 +58,14 @@ class OnnxGraph:
             "token_type_ids": np.array([one.type_ids for one in encodings], dtype=np.int64),
             "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
         }
-        wanted = {name: made[name].astype(kind) for name, kind in self._types.items()}
+        wanted = {name: made[name].astype(kind) for name, kind in self._graph.inputs.items()}
         try:
-            return np.asarray(self._session.run([self._output], wanted)[0])
-        except Exception as error:  # onnxruntime's errors have no public root
-            reason = str(error).strip().splitlines()[0]
+            return self._graph(self._output, wanted)
+        except Exception as error:  # the errors of onnxruntime and OpenVINO have no public root
+            reason = first_line(error)
             raise ModelError(f"{self.origin} failed on texts of {ids.shape[1]} tokens: {reason}") from error
 
-    def _chosen(self, ranks: dict[str, int]) -> str:
+    def _chosen(self, ranks: Mapping[str, int]) -> str:
         """The sentence vectors if the graph has them, else the first output of one vector per token."""
         sentences = [
             name
@@ -80,12 +81,12 @@ class OnnxGraph:
         return (sentences or tokens)[0]
 
 
-def open_graph(folder: OnnxFolder, file: str | None = None) -> OnnxGraph:
-    """The folder's graph: `file`, else model.onnx, else one made from model.safetensors. ModelError where none
-    of them is there or can be used."""
+def open_graph(folder: OnnxFolder, asked: Asked, file: str | None = None) -> OnnxGraph:
+    """The folder's graph: `file`, else model.onnx, else one made from model.safetensors; computed as `asked`.
+    ModelError where none of them is there or can be used."""
     path = folder.graph(file)
     if path is not None:
-        return OnnxGraph(_session(str(path), path), path)
+        return _loaded(path, path, asked)
     if file is not None:
         raise ModelError(f"{folder.path / file} is missing.")
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
@@ -100,10 +101,10 @@ def open_graph(folder: OnnxFolder, file: str | None = None) -> OnnxGraph:
             f"not for {', '.join(other) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return OnnxGraph(_session(_bert(weights, int(config["num_attention_heads"])), weights), weights)
+    return _loaded(_bert(weights, int(config["num_attention_heads"]), asked), weights, asked)
 
 
-def _bert(path: Path, heads: int) -> bytes:
+def _bert(path: Path, heads: int, asked: Asked) -> bytes:
     from safetensors.numpy import load_file
 
     weights = load_file(path)
@@ -114,22 +115,12 @@ def _bert(path: Path, heads: int) -> bytes:
         raise ModelError(f"{path} has no tensor {error}, so it is not a plain BERT model.") from error
     except ImportError as error:
         raise ModelError(
-            f"onnx needs the package {error.name}, which is not installed.", mend=_INSTALL
+            f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
         ) from error
 
 
-def _session(model: str | bytes, origin: Path) -> Any:
+def _loaded(model: Path | bytes, origin: Path, asked: Asked) -> OnnxGraph:
     try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(
-            f"onnx needs the package {error.name}, which is not installed.", mend=_INSTALL
-        ) from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors have no public root
-        reason = str(error).strip().splitlines()[0]
-        raise ModelError(f"{origin} is no model that onnxruntime can load: {reason}") from error
+        return OnnxGraph(load_graph(model, asked), origin)
+    except Unusable as error:
+        raise ModelError(f"{origin} {error}") from error

@@ -29,7 +29,7 @@ from embassay.protocols.rag.golden.summary import Repeated
 from embassay.protocols.rag.golden.systems import planned_systems
 from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.session import Accounts, Silent, check_prices, lock, opened
+from embassay.protocols.session import Accounts, Silent, check_prices, lock, opened, read_previous
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.files import digest, to_json, write_atomic
 from embassay.runs.folder import RunFolder
@@ -133,7 +133,7 @@ class GoldenSession:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.previous = self.folder.read_manifest() or {}
+        self.previous = read_previous(self.folder, self.systems)
         self.run_id = self.previous.get("run_id") or self.folder.path.resolve().name
         self.stages: dict[str, dict[str, Any]] = dict(self.previous.get("stages", {}))
         self.repeated: Repeated | None = None

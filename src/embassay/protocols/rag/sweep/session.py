@@ -23,7 +23,7 @@ from embassay.protocols.rag.sweep.prices import PriceList
 from embassay.protocols.rag.sweep.reading import TIMINGS, is_whole, read_sweep
 from embassay.protocols.rag.sweep.stacks import TASK, Found, write_found
 from embassay.protocols.rag.sweep.stopwatch import Stopwatch
-from embassay.protocols.session import Accounts
+from embassay.protocols.session import Accounts, read_previous
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.folder import RunFolder
 from embassay.runs.memory import PeakMemory
@@ -46,7 +46,7 @@ class SweepSession:
     done_now: int = 0
 
     def __post_init__(self) -> None:
-        self.previous = self.folder.read_manifest() or {}
+        self.previous = read_previous(self.folder, self.plan.systems)
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
         self.room = Room(self.parts.tokenizer)
         self._clock = time.perf_counter()
