@@ -171,17 +171,17 @@ def test_what_lies_beside_others_and_what_is_shared_exists() -> None:
 
 FORKED = """\
 import atexit, importlib, json, os, sys
-from contextlib import suppress
 for name in ("jinja2", "numba", "pydantic", "rich.progress", "rich.table", "scipy.stats", "typer", "yaml"):
     importlib.import_module(name)
 for number, words in enumerate(json.load(sys.stdin)):
     process = os.fork()
     if process == 0:
         sys.argv = ["embassay", *words.split()]
-        code = 1
-        with suppress(SystemExit):
+        code = 0
+        try:
             importlib.import_module("embassay.cli.main").run()
-            code = 0
+        except SystemExit as end:
+            code = end.code
         with open(f"{number}.json", "w") as file:
             json.dump([code, [one for one in sys.modules if one.startswith("embassay.")]], file)
         atexit._run_exitfuncs()
