@@ -98,9 +98,7 @@ def test_axe_finds_nothing_serious(see: See, scheme: str) -> None:
     pytest.importorskip("axe_playwright_python")
     page = see(color_scheme=scheme)
     only = COLOURS if scheme == "dark" else ()
-    found = {
-        view: axe_findings(page, within=f"#{view}", only=only, least="serious") for view in views(page)
-    }
+    found = {view: axe_findings(page, within=f"#{view}", only=only, least="serious") for view in views(page)}
     assert {view: one for view, one in found.items() if one} == {}
 
 
