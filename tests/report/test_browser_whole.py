@@ -91,6 +91,21 @@ def test_every_view_opens_and_hostile_texts_do_nothing(see: See) -> None:
     assert any(text in page.locator("#item .data").first.inner_text() for text in (HOSTILE, PLACES))
 
 
+def test_the_audit_finds_what_is_planted(use: Callable[..., Heard]) -> None:
+    """A pale text among readable ones of the same kind, and a button without a name; nothing but that."""
+    pytest.importorskip("axe_playwright_python")
+    page = use().page
+    page.set_content(
+        "<html lang=en><title>t</title><main><h1>x</h1><p>fine</p><p>fine</p><p class=a>"
+        "<b style='color:#777; background:#888'>pale</b></p><button></button></main></html>"
+    )
+    rules = [one.partition(":")[0] for one in axe_findings(page, within="main", least="serious")]
+    assert sorted(rules) == ["button-name", "color-contrast"]
+    assert len(axe_findings(page, only=COLOURS)) == 1
+    page.evaluate("document.querySelector('b').style.color = '#000'")
+    assert axe_findings(page, only=COLOURS) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(see: See, scheme: str) -> None:
