@@ -121,6 +121,35 @@ def warm() -> Iterator[Warm]:
     shutil.rmtree(folder)
 
 
+@dataclass(frozen=True)
+class Demo:
+    """The finished `embassay demo` of all four protocols: its folder, and what it printed."""
+
+    folder: Path
+    said: str
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """One for all tests and workers of a session, to be read only; EMBASSAY_DEMO names the folder of one that is there
+    already. Whoever asks first makes it, the others wait."""
+    import fcntl
+
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    made = os.environ.get("EMBASSAY_DEMO")
+    folder = Path(made).absolute() if made else shared / "demo"
+    printed = shared / "demo.txt"
+    with (shared / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not printed.exists():
+            command = [sys.executable, "-m", "embassay", "demo", "--out", str(folder)]
+            done = subprocess.run(command, check=False, capture_output=True, timeout=1_800)
+            assert done.returncode == 0, done.stderr.decode()[-2_000:]
+            printed.write_bytes(done.stdout)
+    return Demo(folder, printed.read_text("utf-8"))
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A Chromium; tests are skipped where there is none. Not for the session: while it is open its driver keeps an

@@ -494,27 +494,84 @@ def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "plain", made)
 
 
-@pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open a view of a report without a network: visit(file, view, width=1232, **options of the browser's context).
-    Complaints of a page fail the test."""
-    contexts, complaints = [], []
+class Heard:
+    """What a page asked for, and what it complained of, while one test used it."""
 
-    def opened(file: Path, view: str, *, width: int = 1232, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self._listening = {
+            "request": lambda request: self.requests.append(request.url),
+            "console": lambda message: self.complaints.append(message.text),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "dialog": self._dialog,
+        }
+        for event, listener in self._listening.items():
+            page.on(event, listener)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
+
+    def stop(self) -> None:
+        for event, listener in self._listening.items():
+            self.page.remove_listener(event, listener)
+
+
+@pytest.fixture(scope="module")
+def sheet(browser: Any) -> Iterator[Any]:
+    """A page without a network that the tests of a module use one after the other: a new one costs as much as three
+    reports shown in it."""
+    context = browser.new_context(offline=True)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def use(browser: Any, sheet: Any) -> Iterator[Callable[..., Heard]]:
+    """The module's page as if it were new: use(width=1232, color_scheme="light"), or one without scripts:
+    use(java_script_enabled=False). Complaints fail the test."""
+    heard: list[Heard] = []
+
+    def used(*, width: int = 1232, color_scheme: str = "light", java_script_enabled: bool = True) -> Heard:
+        page = sheet
+        if not java_script_enabled:
+            page = browser.new_context(offline=True, java_script_enabled=False).new_page()
+        page.goto("about:blank")
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media="screen", color_scheme=color_scheme)
+        heard.append(Heard(page))
+        return heard[-1]
+
+    yield used
+    for one in heard:
+        one.stop()
+        if one.page is not sheet:
+            one.page.context.close()
+    if sheet.url != "about:blank":
+        sheet.evaluate("localStorage.clear()")
+    assert [complaint for one in heard for complaint in one.complaints] == []
+
+
+@pytest.fixture
+def visit(use: Callable[..., Heard]) -> Callable[..., Any]:
+    """Open a view of a report: visit(file, view, **options of `use`)."""
+
+    def opened(file: Path, view: str, **options: Any) -> Any:
+        page = use(**options).page
         page.goto(f"{file.as_uri()}#{view}")
-        page.wait_for_timeout(100)
         return page
 
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    return opened
+
+
+def turn_to(page: Any, view: str) -> None:
+    """Another view by its address, and what its script draws."""
+    page.evaluate("view => { location.hash = view; }", view)
+    page.wait_for_selector(f"#{view.partition('?')[0]}:not([hidden])", state="attached")
+    if view.startswith("items"):
+        page.wait_for_selector("#item-list li", state="attached")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chromium import axe_findings
 from embassay.report import write_report
 
 from .hume_run import published, study, write_hume_run
@@ -16,7 +17,6 @@ from .hume_run import published, study, write_hume_run
 pytestmark = pytest.mark.browser
 Go = Callable[..., Any]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
-SERIOUS = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +58,10 @@ def test_it_stays_inside_the_page(go: Go, name: str) -> None:
 )
 def test_axe_finds_nothing_serious(go: Go, name: str, scheme: str, width: int) -> None:
     """Also in what is one click away."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    pytest.importorskip("axe_playwright_python")
     page = go(name, width=width, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('#hume details').forEach((one) => { one.open = true; })")
-    found = axe.Axe().run(page, context="#hume").response
-    assert len(found["passes"]) > 10
-    bad = [one for one in found["violations"] if one["impact"] in SERIOUS]
-    assert {one["id"]: one["nodes"][0]["html"][:120] for one in bad} == {}
+    assert axe_findings(page, within="#hume", least="serious") == []
 
 
 PLUM = "rgb(86, 26, 102)"
@@ -153,4 +150,4 @@ def test_the_overview_has_its_card(go: Go) -> None:
     assert "simulated annotators" in card.inner_text()
     assert "HUME: All annotators are simulated" in page.locator("#overview .care li").first.inner_text()
     card.get_by_role("link").click()
-    assert page.locator("#hume h1").is_visible()
+    page.locator("#hume h1").wait_for()

@@ -11,6 +11,8 @@ import pytest
 
 from embassay.report import write_report
 
+from .conftest import turn_to
+
 pytestmark = pytest.mark.browser
 VIEWS = ("overview", "golden", "score", "method")
 Go = Callable[..., Any]
@@ -32,6 +34,7 @@ def test_views_open_one_at_a_time_and_stay_inside_the_page(go: Go) -> None:
     page = go("overview")
     for view in VIEWS:
         page.locator(f".top a[href='#{view}']").click()
+        page.wait_for_selector(f"#{view}:not([hidden])")
         assert page.locator(".view:not([hidden]) h1").count() == 1
         for width in (320, 860):
             page.set_viewport_size({"width": width, "height": 900})
@@ -53,7 +56,7 @@ def test_tables_are_sorted_and_passages_are_in_the_reading_serif(go: Go) -> None
         "#ceilings tbody tr", "rows => rows.map(row => Number(row.cells[2].dataset.v.split(',')[0]))"
     )
     assert values == sorted(values, reverse=True)
-    page.goto(page.url.partition("#")[0] + "#golden")
+    turn_to(page, "golden")
     assert "Charter" in page.locator(".finals .data").first.evaluate(
         "one => getComputedStyle(one).fontFamily"
     )

@@ -1,15 +1,14 @@
-"""The report of the demo of all four protocols, as `embassay demo` writes it: its size, its elements, its speed."""
+"""The report of the demo of all four protocols, as `embassay demo` writes it: its size and its elements."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from .conftest import turn_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 BYTES = 400_000
@@ -19,39 +18,20 @@ tables with their marks, of which none repeats another: systems stand side by si
 and what runs share is said once."""
 
 
-@pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The report of a demo made here, and what was printed; EMBASSAY_DEMO names the folder of one that is there
-    already."""
-    made = os.environ.get("EMBASSAY_DEMO")
-    folder = Path(made) if made else tmp_path_factory.mktemp("demo") / "out"
-    command = [sys.executable, "-m", "embassay", "demo", "--out", str(folder)]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=1_800)
-    return (folder / "report.html").absolute(), done.stdout.decode()
-
-
 @pytest.fixture
-def demo(printed: tuple[Path, str]) -> Path:
-    """The report."""
-    return printed[0]
+def page(visit: Callable[..., Any], demo: Any) -> Any:
+    return visit(demo.folder / "report.html", "")
 
 
-@pytest.fixture
-def page(browser: Any, demo: Path) -> Any:
-    opened = browser.new_context(offline=True).new_page()
-    opened.goto(demo.as_uri())
-    return opened
-
-
-def test_its_last_table_and_its_report_agree(page: Any, printed: tuple[Path, str]) -> None:
+def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
     """Every figure with interval and rank that the demo prints at its end stands in the overview and on the card."""
     from embassay.cli.demo import HEADED
     from embassay.report.gathered import read_runs
     from embassay.report.headlines import cells
     from embassay.report.leading import leading_of
 
-    report, said = printed
-    found = list(leading_of(read_runs([report.parent / name for name in HEADED])))
+    said = demo.said
+    found = list(leading_of(read_runs([demo.folder / name for name in HEADED])))
     assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]
     end = said[said.rindex("\nSystem ") - 1_500 :]
     table = page.inner_text("#together")
@@ -76,9 +56,9 @@ def test_its_last_table_and_its_report_agree(page: Any, printed: tuple[Path, str
     assert compared > 20
 
 
-def test_it_is_small(demo: Path) -> None:
+def test_it_is_small(demo: Any) -> None:
     """Everything in one file: pages, style, script and items."""
-    assert demo.stat().st_size < BYTES
+    assert (demo.folder / "report.html").stat().st_size < BYTES
 
 
 def test_it_has_few_elements_on_opening(page: Any) -> None:
@@ -90,16 +70,13 @@ def test_a_view_costs_little_more_than_it_holds(page: Any) -> None:
     """Opening every view adds buttons and fields, not a second page."""
     before = page.evaluate("document.querySelectorAll('*').length")
     for place in page.eval_on_selector_all(".top nav a", "all => all.map(one => one.hash)"):
-        page.evaluate("place => { location.hash = place; }", place)
-        page.wait_for_timeout(50)
-    page.wait_for_selector("#item-list li", state="attached")
+        turn_to(page, place[1:])
     assert page.evaluate("document.querySelectorAll('*').length") < before + 1_200
 
 
 def test_the_explorer_opens_on_a_difference(page: Any) -> None:
     """On the first group in which the two systems differ, not on one where there is nothing to see."""
-    page.evaluate("() => { location.hash = 'items'; }")
-    page.wait_for_selector("#item-list li")
+    turn_to(page, "items")
     assert float(page.locator("#item-list b").first.inner_text().replace("−", "-")) != 0
     page.evaluate("() => { location.hash = 'items?g=0'; }")
     page.wait_for_function("document.querySelector('#item-fields select').value === '0'")

@@ -20,6 +20,7 @@ from hume_small import small_study
 from team_database import team_database
 
 pytest.importorskip("uvicorn")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,6 @@ def _command(*words, **environment):
 PEOPLE = tuple(f"p{at}" for at in range(8))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(annotators, start, tmp_path, where) -> None:
     """Eight annotate at once and click twice now and then; kill -9 twice; everything is there exactly once."""

@@ -14,6 +14,8 @@ import pytest
 from embassay.web.leaderboard.discretion import shown_name
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
+pytestmark = pytest.mark.slow
+
 LOCAL = "st:/srv/someone/secret/models/own"
 OWN = shown_name(LOCAL)
 SCRIPT = "<script>alert('x')</script>"

@@ -18,6 +18,39 @@ EXPECTED = ("Failed to load resource: ",)
 """What a browser says by itself where a test cuts the connection, or an answer is refused as it should be."""
 
 
+WATCHED = """() => {
+  // A hand's pause without waiting: the page's clock jumps. What is under way: requests, and timers of a blink.
+  const now = performance.now.bind(performance), start = setTimeout, stop = clearTimeout, ask = fetch;
+  let ahead = 0;
+  performance.now = () => now() + ahead;
+  window.later = (ms) => { ahead += ms; };
+  window.underway = new Set();
+  window.rest = () => new Promise((done) => start(done));
+  const during = async (promise) => {
+    underway.add(promise);
+    try { return await promise; } finally { underway.delete(promise); }
+  };
+  window.setTimeout = (act, ms = 0, ...more) => {
+    const timer = start(() => { underway.delete(timer); act(...more); }, ms);
+    if (ms <= 100) underway.add(timer);
+    return timer;
+  };
+  window.clearTimeout = (timer) => { underway.delete(timer); stop(timer); };
+  window.fetch = (...what) => during(ask(...what).then((answer) => {
+    for (const read of ["json", "text"]) {
+      const own = answer[read].bind(answer);
+      answer[read] = () => during(own());
+    }
+    return answer;
+  }));
+}"""
+PAUSE = 190
+"""Milliseconds between two keys of a quick hand, longer than the page waits after a save."""
+SETTLED = """async () => {
+  do { await rest(); await rest(); } while (underway.size);
+}"""
+
+
 class Serving:
     """A study behind a real server that can be stopped and started at the same place."""
 
@@ -86,18 +119,30 @@ class Person:
         self.page = page
 
     def press(self, *keys: str) -> None:
-        """Keys with the pause of a quick hand, longer than the page waits after a save."""
+        """Keys with the pause of a quick hand, each when the page has done what the one before asked for."""
         for key in keys:
             self.page.keyboard.press(key)
-            self.page.wait_for_timeout(190)
+            self.settle()
+            self.page.evaluate("later", PAUSE)
+
+    def settle(self) -> None:
+        """Wait until nothing is under way: no request, no timer of a blink."""
+        self._lasting(SETTLED)
 
     def type(self, text: str) -> None:
         self.page.keyboard.type(text)
 
     def at(self, place: str) -> None:
         """Go to a place by its address and wait until it is there."""
-        self.page.evaluate("place => { location.hash = place }", place)
-        self.page.wait_for_timeout(250)
+        self.page.evaluate(
+            """place => new Promise((done) => {
+              if (decodeURI(location.hash) === "#" + place) done();
+              addEventListener("hashchange", () => done(), { once: true });
+              location.hash = place;
+            })""",
+            place,
+        )
+        self.settle()
 
     def tab_to(self, name: str) -> None:
         """Walk with the Tab key to the button or field of this name."""
@@ -124,14 +169,18 @@ class Person:
             self.page.wait_for_timeout(30)
 
     def _holds(self, condition: str) -> bool:
+        return bool(self._lasting(condition))
+
+    def _lasting(self, expression: str) -> Any:
+        """What an expression gives; None where the page was loaded anew meanwhile."""
         from playwright.sync_api import Error
 
         try:
-            return bool(self.page.evaluate(condition))
+            return self.page.evaluate(expression)
         except Error as error:
             if "navigation" not in str(error):
                 raise
-            return False
+            return None
 
     def is_saved(self, seconds: float = 20) -> None:
         """Wait until the page says that all is kept."""
@@ -153,9 +202,12 @@ def visit(browser: Any) -> Iterator[Callable[..., Person]]:
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.add_init_script(f"({WATCHED})()")
         page.goto(link)
         page.wait_for_selector("h1")
-        return Person(page)
+        person = Person(page)
+        person.settle()
+        return person
 
     yield opened
     for context in contexts:

@@ -63,7 +63,7 @@ def test_sentence_pairs(serve: Serve, visit: Visit) -> None:
     assert serving.values() == {order[0]: 2, order[1]: 4, order[2]: 5, order[3]: 0}
     again.at("item/pairs/0")
     again.press("5", "Backspace")
-    again.page.wait_for_timeout(200)
+    again.settle()
     assert serving.values()[order[0]] == 2
 
 

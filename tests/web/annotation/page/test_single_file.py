@@ -185,8 +185,8 @@ def test_a_browser_that_keeps_nothing(tmp_path: Path, browser: Any, visit: Calla
     person.page.get_by_role("button", name="Check list").click()
     asked: list[str] = []
     person.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    person.page.close(run_before_unload=True)
-    person.page.wait_for_timeout(300)
+    with person.page.expect_event("dialog"):
+        person.page.close(run_before_unload=True)
     assert asked == ["beforeunload"]
     with person.page.expect_download() as downloading:
         person.page.get_by_role("button", name="Download so far").click()

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from chromium import axe_findings
 
 from .made_board import Made
 from .serving import Served
 
 EXPECTED = "Failed to load resource: "
 """What a browser says by itself where a test lets the server fail."""
+WATCHED = """(() => {
+  // Requests that have no answer yet, or one that is being read.
+  window.underway = 0;
+  const ask = fetch, during = async (promise) => {
+    underway += 1;
+    try { return await promise; } finally { underway -= 1; }
+  };
+  window.fetch = (...what) => during(ask(...what).then((answer) => {
+    for (const read of ["json", "text"]) {
+      const own = answer[read].bind(answer);
+      answer[read] = () => during(own());
+    }
+    return answer;
+  }));
+})()"""
 AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
@@ -47,6 +64,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
+        page.add_init_script(WATCHED)
         page.set_default_timeout(10_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -78,15 +96,36 @@ def columns(page: Any) -> list[str]:
     return found
 
 
-def serious(page: Any) -> list[str]:
+def serious(page: Any, only: Sequence[str] = AXE) -> list[str]:
     """What axe finds."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page, options={"runOnly": AXE})
-    return [
-        f"{one['id']}: {one['nodes'][0]['html'][:160]} {one['nodes'][0].get('failureSummary', '')[:300]}"
-        for one in found.response["violations"]
-        if one["impact"] in ("serious", "critical", "moderate")
-    ]
+    pytest.importorskip("axe_playwright_python")
+    return axe_findings(page, only=only, least="moderate")
+
+
+def turn_to(page: Any, place: str) -> None:
+    """Show a view by its address, with what it fetches for it."""
+    page.evaluate(
+        """place => new Promise((done) => {
+          if (location.hash === place) done();
+          addEventListener("hashchange", () => done(), { once: true });
+          location.hash = place;
+        })""",
+        place,
+    )
+    settled(page)
+    wait_until(page, "!document.querySelector('#board')?.hasAttribute('aria-busy')")
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing that the page asked for is under way; not by its timers, which a test may have stopped."""
+    page.evaluate("""async () => {
+      const rest = () => new Promise((done) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = done;
+        port2.postMessage(0);
+      });
+      do { await rest(); await rest(); } while (underway);
+    }""")
 
 
 def wait_until(page: Any, condition: str, seconds: float = 15) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import names, wait_until
+from .conftest import WATCHED, names, settled, wait_until
 from .made_board import Made
 from .serving import Served
 
@@ -25,6 +25,7 @@ def page(server: Served, browser: Any) -> Any:
     """A page whose clock the test turns."""
     context = browser.new_context(viewport={"width": 1232, "height": 700})
     opened = context.new_page()
+    opened.add_init_script(WATCHED)
     complaints: list[str] = []
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.clock.install()
@@ -39,7 +40,7 @@ def page(server: Served, browser: Any) -> Any:
 def turn(page: Any, seconds: float) -> None:
     """Let time pass, and what it starts end."""
     page.clock.run_for(int(seconds * 1000))
-    page.wait_for_timeout(250)
+    settled(page)
     page.clock.run_for(60)
 
 
@@ -158,11 +159,12 @@ def test_a_page_that_cannot_load_its_record_still_reads(server: Served, browser:
     """The server's table is there before any script; when the record comes later the page comes alive."""
     context = browser.new_context()
     page = context.new_page()
+    page.add_init_script(WATCHED)
     page.clock.install()
     page.route("**/api/**", lambda route: route.abort())
     page.goto(server.board_url)
     page.clock.run_for(100)
-    page.wait_for_timeout(200)
+    settled(page)
     assert page.locator("#board tbody tr").count() > 40
     page.unroute("**/api/**")
     for _ in range(3):

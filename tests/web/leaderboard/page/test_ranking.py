@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import columns, names, wait_until
+from .conftest import columns, names, settled, wait_until
 from .made_board import Made
 from .serving import Served
 
@@ -208,7 +208,7 @@ def test_a_broken_address_shows_a_page(served: Served, visit: Visit, place: str)
     """What nobody could have chosen is passed over."""
     page = visit(served.board_url + place, alive=False)
     wait_until(page, "document.querySelector('h1').textContent.length > 0")
-    page.wait_for_timeout(300)
+    settled(page)
     assert page.locator("h1:visible").count() == 1
 
 
