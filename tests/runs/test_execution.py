@@ -35,6 +35,12 @@ def work(job, advance):
         raise ZeroDivisionError("division by zero")
     if job == "memory":
         raise MemoryError
+    if job in ("nan", "inf"):
+        return TaskOutcome((Score("m", float(job), 1, variant="v"),), {}, {})
+    if job == "part":
+        return TaskOutcome((Score("m", 1.0, 1),), {"p": Component(float("nan"), 1)}, {})
+    if job == "object":
+        return TaskOutcome((Score("m", 1.0, 1, method=object()),), {}, {})
     if job == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     score = Score("m", float(job), 1)
@@ -71,6 +77,30 @@ def test_every_cell_ends_with_a_record(tmp_path, workers):
     assert RunFolder(tmp_path).items_path("t", "d", "s4").exists()
     assert {event[1] for event in ear.heard if event[0] == "ended"} == set(records)
     assert ("advanced", "key0", 3) in ear.heard
+
+
+def test_a_cell_whose_record_cannot_be_kept_fails_alone(tmp_path):
+    """A score, or a part of it, that is no number, and a record that no file can hold: the cell's failure."""
+    jobs = cells("nan", "inf", "part", "object", "5")
+    records = list(done(jobs, tmp_path, 1, Ear()))
+    assert [record.status for record in records] == ["failed"] * 4 + ["done"]
+    assert records[0].reason == "The score m v is nan, which is no number."
+    assert "inf" in records[1].reason
+    assert records[2].reason == "The part p of the score is nan, which is no number."
+    assert records[3].reason.startswith("TypeError")
+    assert [RunFolder(tmp_path).read_cell(cell).status for cell in jobs] == ["failed"] * 4 + ["done"]
+
+
+def test_a_folder_that_takes_no_more_is_no_failure_of_a_cell(tmp_path, monkeypatch):
+    """It would fail the next ones too: the run ends, and nothing says that the cell has failed."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RunFolder, "write_cell", full)
+    with pytest.raises(OSError, match="No space"):
+        list(done(cells("1", "2"), tmp_path, 1, Ear()))
+    assert not list(tmp_path.glob("logs/*"))
 
 
 @pytest.mark.slow

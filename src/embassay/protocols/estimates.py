@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +36,17 @@ class Estimate:
     is_share: bool = False
     units: int | None = None
 
+    @property
+    def reason(self) -> str:
+        """Why there is no value; empty where there is one."""
+        if math.isfinite(self.value):
+            return ""
+        return "its value is not a number" if self.n else "no item can be scored"
+
     def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
-        """As a row of results."""
+        """As a row of results; one without a value says why."""
+        if self.reason:
+            return undefined(measure, self.n, self.reason, variant=variant, subset=subset, method=self.method)
         units = self.n if self.units is None else self.units
         low, high = interval(self.replicates, self.value, freedom_of_units(units))
         method = self.method
@@ -47,6 +57,8 @@ class Estimate:
 
     def component(self) -> Component:
         """As a part of the task's headline."""
+        if self.reason:
+            return Component(None, self.n, reason=self.reason, units=self.units)
         return Component(self.value, self.n, self.replicates, units=self.units)
 
 
@@ -69,7 +81,7 @@ def estimate(
     lost = lost_rows(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
-    value = float(statistic(kept.mean(axis=0)))
+    value = float(statistic(kept.mean(axis=0))) if n else math.nan
     if groups is None:
         replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
         return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
@@ -104,9 +116,11 @@ def interval(
     return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
 
 
-def undefined(measure: str, n: int, reason: str, *, variant: str = "", method: str = "") -> Score:
+def undefined(
+    measure: str, n: int, reason: str, *, variant: str = "", subset: str = "", method: str = ""
+) -> Score:
     """A row that says why there is no value."""
-    return Score(measure, None, n, variant=variant, method=method, reason=reason)
+    return Score(measure, None, n, variant=variant, subset=subset, method=method, reason=reason)
 
 
 class Items:

@@ -195,6 +195,11 @@ def _unfinished(record: Record) -> Verdict:
     if not done:
         lede = (f"{cells}. Run ", command, " again: this page fills as cells end.")
         return Verdict(("Nothing finished yet",), (lede,))
+    if done == len(record.cells):
+        return Verdict(
+            ("No system has a value for every task, so none is ranked",),
+            ("Every cell is finished; the notes say what has no value, and why.",),
+        )
     return Verdict(
         ("No system has finished every task, so none is ranked",),
         ((f"{cells} are finished. Run ", command, " again to continue."),),

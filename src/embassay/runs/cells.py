@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from embassay.errors import ModelError
 from embassay.records import Component, Score, Skipped, TaskOutcome
 
 
@@ -56,7 +58,13 @@ class CellRecord:
 
 
 def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None) -> CellRecord:
-    """The record of a cell that was evaluated."""
+    """The record of a cell that was evaluated. ModelError for a score or a part of it that is NaN or infinite: what
+    has no value is None, with its reason."""
+    numbers = {f"the score {one.measure} {one.variant}".strip(): one.value for one in outcome.scores}
+    numbers |= {f"the part {name} of the score": part.value for name, part in outcome.components.items()}
+    for name, value in numbers.items():
+        if value is not None and not math.isfinite(value):
+            raise ModelError(f"{name[0].upper()}{name[1:]} is {value}, which is no number.")
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
         outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,

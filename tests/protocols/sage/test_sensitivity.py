@@ -61,3 +61,11 @@ def test_tiny_documents_are_skipped_and_counted(pairwise, context):
         ("under two tokens", 1, ("tiny",))
     ]
     assert outcome.counts["documents"] == 4
+
+
+def test_no_document_that_is_long_enough(pairwise, context):
+    """No score, with the reason, and no part with a value: NaN is in nothing."""
+    outcome = evaluate(pairwise(lambda a, b: 1.0), Documents(("a", "b"), ("one", "two")), context())
+    assert {score.value for score in outcome.scores} == {None}
+    assert {score.reason for score in outcome.scores} == {"no item can be scored"}
+    assert [part.value for part in outcome.components.values()] == [None, None]

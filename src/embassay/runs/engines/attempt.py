@@ -40,17 +40,20 @@ def attempt(work: Callable[[], TaskOutcome]) -> Attempt:
 
 
 def keep(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
-    """Write the items of a cell and its record, or the log of its failure and the record of that."""
+    """Write the items of a cell and its record, or the log of its failure and the record of that. OSError where the
+    folder takes no more: that is no failure of the cell."""
     if tried.outcome is not None:
         try:
+            record = finished(cell, tried.outcome, tried.seconds, tried.peak_bytes)
             _write_items(cell, tried.outcome, folder)
+            folder.write_cell(cell, record)
+            return record
+        except OSError:
+            raise
         except Exception as error:
             tried = _without_outcome(error, tried.seconds)
-    if tried.outcome is not None:
-        record = finished(cell, tried.outcome, tried.seconds, tried.peak_bytes)
-    else:
-        folder.write_log(cell, tried.log)
-        record = failed(cell, tried.reason, tried.seconds)
+    folder.write_log(cell, tried.log)
+    record = failed(cell, tried.reason, tried.seconds)
     folder.write_cell(cell, record)
     return record
 

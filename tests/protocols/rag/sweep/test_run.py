@@ -229,6 +229,21 @@ def test_an_encoder_that_cannot_be_had(tmp_path):
     assert run.manifest["status"] == "partial"
 
 
+def test_a_mistake_in_one_part_is_its_cells(tmp_path, monkeypatch):
+    """Not only what an adapter foresees: any error fails the cells that met it, with a log, and the others go on."""
+
+    def mistaken(*_):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(Shaky, "search", mistaken)
+    run = eb.rag.sweep({**FREE, "index": ["flat", "shaky"]}, out=tmp_path / "run")
+    sweep = read_sweep(tmp_path / "run")
+    assert {one.configuration.index for one in sweep.measured} == {"flat"}
+    assert {one.reason for one in sweep.skipped} == {"ZeroDivisionError: division by zero"}
+    assert "Traceback" in next((tmp_path / "run" / "logs").glob("*.txt")).read_text()
+    assert run.manifest["status"] == "partial"
+
+
 def test_a_reranker_that_fails(tmp_path):
     """Its own stacks are left out; the next session tries it again."""
     BROKEN["counted"] = True

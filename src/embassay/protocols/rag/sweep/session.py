@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
-from embassay.errors import ModelError, UsageError
+from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.manifest import manifest, moment, sessions, spent
 from embassay.protocols.rag.sweep.bench import Bench, Encoded
 from embassay.protocols.rag.sweep.cell import IndexedBench, skipped_all
@@ -25,6 +26,7 @@ from embassay.protocols.rag.sweep.stacks import TASK, Found, write_found
 from embassay.protocols.rag.sweep.stopwatch import Stopwatch
 from embassay.protocols.session import Accounts, read_previous
 from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.engines.attempt import in_words
 from embassay.runs.folder import RunFolder
 from embassay.runs.memory import PeakMemory
 from embassay.runs.promise import check
@@ -74,7 +76,7 @@ class SweepSession:
             bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
                 bench.rewrite_queries()
-            except ModelError as error:
+            except Exception as error:
                 self._all_failed(cells, error)
                 continue
             for name, some in groupby(cells, key=lambda cell: cell.job.head.encoder):
@@ -89,7 +91,7 @@ class SweepSession:
             if not cells:
                 return
             encoded = Encoded.of(bench, encoder)
-        except ModelError as error:
+        except Exception as error:
             self._all_failed(cells, error)
             return
         for cell in cells:
@@ -105,9 +107,16 @@ class SweepSession:
             return False
         return True
 
-    def _all_failed(self, cells: Sequence[Cell], error: ModelError) -> None:
+    def _all_failed(self, cells: Sequence[Cell], error: Exception) -> None:
         for cell in cells:
-            self._failed(cell, error.message, 0.0)
+            self._broken(cell, error, 0.0)
+
+    def _broken(self, cell: Cell, error: Exception, seconds: float) -> None:
+        """The cell has failed, whatever went wrong; the end of the money is no failure of a cell."""
+        if isinstance(error, BudgetExceeded):
+            raise error
+        self.folder.write_log(cell, "".join(traceback.format_exception(error)))
+        self._failed(cell, error.message if isinstance(error, ModelError) else in_words(error), seconds)
 
     def _cell(self, cell: Cell, encoded: Encoded, counting: Counting) -> None:
         job: CellJob = cell.job
@@ -121,10 +130,10 @@ class SweepSession:
         except _Unfit as error:
             # The combination makes no sense, and nothing has failed.
             found = Found((), tuple(self._skipped(job, str(error), failed=False)))
-        except ModelError as error:
-            if _is_server(job.head.index):
+        except Exception as error:
+            if isinstance(error, ModelError) and _is_server(job.head.index):
                 self.parts.give_up("index", job.head.index, error)
-            self._failed(cell, error.message, time.perf_counter() - began)
+            self._broken(cell, error, time.perf_counter() - began)
             return
         self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes, encoded.warnings)
 
