@@ -8,6 +8,7 @@ import sys
 import time
 
 import polars as pl
+import psutil
 import pytest
 
 PYTHON = [sys.executable, "-m", "embassay"]
@@ -91,3 +92,40 @@ def test_an_interrupt_says_what_is_safe_and_how_to_resume(tmp_path, name):
     assert "Resume with: embassay sage run" in text
     assert "Traceback" not in text
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "partial"
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    """kill -9 of the parent leaves none of its processes, though their cells would have taken an hour."""
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path / "run")], stdout=subprocess.DEVNULL)
+    process = psutil.Process(parent.pid)
+    while not all((tmp_path / "run" / name).exists() for name in "ab"):
+        time.sleep(0.05)
+        assert parent.poll() is None
+    left = process.children(recursive=True)
+    assert len(left) >= 2
+    parent.kill()
+    parent.wait()
+    assert psutil.wait_procs(left, timeout=120)[1] == []
+
+
+WAITING = """
+import sys, time
+from pathlib import Path
+from embassay.cli.progress import listener
+from embassay.runs.cells import Cell
+from embassay.runs.execution import Crew, execute
+from embassay.runs.folder import RunFolder
+
+def work(job, advance):
+    Path(job).touch()
+    time.sleep(3600)
+
+if __name__ == "__main__":
+    folder = RunFolder(Path(sys.argv[1]))
+    folder.path.mkdir()
+    cells = [Cell("t", "d", "s", name, 1, str(folder.path / name)) for name in "ab"]
+    list(execute(cells, work, folder, crew=Crew(2, folder), listener=listener()))
+"""

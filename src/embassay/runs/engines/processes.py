@@ -4,6 +4,7 @@ in work and nothing else; the parent only collects."""
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -101,7 +102,17 @@ _worker: dict[str, Any] = {}
 def _start_worker(events: Any, folder: str, work: Work) -> None:
     # Ctrl-C reaches the whole group; only the parent answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed can tell nobody, but the pipe that it held is closed. A worker that went on would keep
+    memory, and write into a folder that the next session holds."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do_in_worker(cell: Cell) -> CellRecord:
