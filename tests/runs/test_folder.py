@@ -1,6 +1,7 @@
 """The files of a run."""
 
 import multiprocessing
+import re
 
 import polars as pl
 import pytest
@@ -48,14 +49,26 @@ def test_a_torn_line_is_named(tmp_path):
         folder.read_results()
 
 
-def test_a_damaged_cell_counts_as_not_done(tmp_path):
-    """A record that cannot be read is None, so the cell is done again."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:40],
+        lambda text: text.replace('"seconds": 0.1', '"seconds": 0.2'),
+        lambda text: re.sub(r', "checksum": "\w+"', "", text),
+    ],
+    ids=["torn", "edited", "without a checksum"],
+)
+def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
+    """Torn, edited or without its checksum: it is said, and the cell counts as not done."""
     folder = RunFolder(tmp_path)
     folder.write_cell(CELL, failed(CELL, "why", 0.1))
-    assert folder.read_cell(CELL) is not None
+    assert folder.read_cell(CELL) == failed(CELL, "why", 0.1)
     path = tmp_path / "cells" / "abc.json"
-    path.write_bytes(path.read_bytes()[:40])
-    assert folder.read_cell(CELL) is None
+    before = path.read_text()
+    path.write_text(change(before))
+    assert path.read_text() != before
+    with pytest.warns(RuntimeWarning, match=r"abc\.json .* robustness on sample with bm25 is done again"):
+        assert folder.read_cell(CELL) is None
 
 
 def test_columns_become_parquet_with_nulls(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 
 from embassay.errors import ModelError
 from embassay.records import Component, Score, Skipped, TaskOutcome
+from embassay.runs.files import digest
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def failed(cell: Cell, reason: str, seconds: float) -> CellRecord:
 
 
 def record_to_json(record: CellRecord) -> dict[str, Any]:
-    """The record as JSON values; replicates as lists of numbers (repr keeps every bit)."""
+    """The record as JSON values; replicates as lists of numbers (repr keeps every bit). The `checksum` is of all the
+    rest: a record that was changed by hand, or by a disk, is none."""
     components = {
         name: {
             "value": part.value,
@@ -101,11 +103,15 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
         for name, part in record.components.items()
     }
     plain = asdict(CellRecord(**{**vars(record), "components": {}}))
-    return {**plain, "components": components, "counts": dict(record.counts)}
+    whole = {**plain, "components": components, "counts": dict(record.counts)}
+    return {**whole, "checksum": digest(whole)}
 
 
 def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
-    """The inverse of `record_to_json`; KeyError or TypeError if `plain` is not one."""
+    """The inverse of `record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
+    plain = dict(plain)
+    if plain.pop("checksum") != digest(plain):
+        raise ValueError("the checksum is that of another record")
     components = {
         name: Component(
             part["value"], part["n"], _array(part["replicates"]), part["reason"], part.get("units")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,10 +96,20 @@ class RunFolder:
             yield
 
     def read_cell(self, cell: Cell) -> CellRecord | None:
-        """The record of a cell if it is there and whole, failed ones included."""
+        """The record of a cell if it is there and as it was written, failed ones included. None otherwise, with a
+        warning where there is something else in its place."""
+        path = self.cell_path(cell)
         try:
-            return record_from_json(json.loads(read_bounded(self.cell_path(cell)).decode("utf-8")))
+            return record_from_json(json.loads(read_bounded(path).decode("utf-8")))
+        except FileNotFoundError:
+            return None
         except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            warnings.warn(
+                f"{path} is not as this version wrote it: damaged, changed by hand, or of another version. "
+                f"{cell.task} on {cell.dataset} with {cell.system} is done again.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
             return None
 
     def write_cell(self, cell: Cell, record: CellRecord) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -324,8 +325,8 @@ def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
     out, cell = tmp_path / "run", lambda run: run.manifest["cells"][0]
     first = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
     record = RunFolder(out).path / "cells" / f"{cell(first)['key']}.json"
-    failed_record = record_from_json(
-        json.loads(record.read_text()) | {"status": "failed", "reason": "it broke"}
+    failed_record = replace(
+        record_from_json(json.loads(record.read_text())), status="failed", reason="it broke"
     )
     people = answered(read_study(study), [read_study(study).task("pairs")])[0]
     shown = of_cell(failed_record, "classical", people, RunFolder(out))
