@@ -314,3 +314,52 @@ def test_a_record_is_made_of_its_fields() -> None:
         _registry(make).build("thing?x=1")
     with pytest.raises(UsageError, match="needs port as int"):
         _registry(make).build("thing?port=here")
+
+
+def test_every_numeric_parameter_has_a_range() -> None:
+    """Whatever registry it is of: a new parameter of a spec string says in RANGES what it may be."""
+    from embassay.measures.registry import MEASURES
+    from embassay.protocols.rag.judges import JUDGES
+    from embassay.protocols.rag.ranking.engines import ENGINES
+    from embassay.registry import RANGES, _parameters
+    from embassay.search.indexes import INDEXES
+    from embassay.systems import SYSTEMS
+    from embassay.systems.chat import CHAT_MODELS
+    from embassay.systems.rerankers import RERANKERS
+    from embassay.text.perturbations import PERTURBATIONS
+
+    found: set[str] = set()
+    for registry in (MEASURES, JUDGES, ENGINES, INDEXES, SYSTEMS, CHAT_MODELS, RERANKERS, PERTURBATIONS):
+        for entry in registry:
+            for name, one in _parameters(registry._load(entry.name))[0].items():
+                kinds = getattr(one.annotation, "__args__", (one.annotation,))
+                # Neither a target, which is a text, nor what only code gives.
+                if {int, float} & set(kinds) and str not in kinds:
+                    found.add(name)
+    assert len(found) > 40
+    assert not found - RANGES.keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ("k1=1e400", "finite and at least 0"),
+        ("concurrency=0", "from 1 to 2147483647"),
+        ("rpm=0", "finite and above 0"),
+        ("timeout=-1", "above 0 to 86400"),
+        ("price=-1", "from 0 to 1000000"),
+        ("ef=-1", "from 1 to"),
+        ("whatever=1e400", "finite"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(given: str, allowed: str) -> None:
+    """One table for all kinds; a parameter that is not in it need only be finite. Nothing is made of it."""
+    made: list[object] = []
+
+    def factory(**parameters: Any) -> object:
+        made.append(parameters)
+        return parameters
+
+    with pytest.raises(UsageError, match=f"cannot have {given.partition('=')[0]}=.*{allowed}"):
+        _registry(factory).build(f"thing?{given}")
+    assert not made

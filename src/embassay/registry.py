@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
+from math import inf, isfinite
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
@@ -22,6 +23,79 @@ def attribute(place: str) -> Any:
     """What stands at `"module:attribute"`; the module is imported now."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a parameter may be: `least` to `most`, without `least` itself where it is `above`. NaN and
+    infinity are in none."""
+
+    least: float = -inf
+    most: float = inf
+    above: bool = False
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is in it."""
+        return (
+            isfinite(number)
+            and self.least <= number <= self.most
+            and not (self.above and number == self.least)
+        )
+
+    def __str__(self) -> str:
+        if self.most < inf:
+            return f"{'above' if self.above else 'from'} {self.least:.15g} to {self.most:.15g}"
+        if self.least == -inf:
+            return "finite"
+        return f"finite and {'above' if self.above else 'at least'} {self.least:.15g}"
+
+
+_COUNT, _POSITIVE, _SIZE, _SHARE, _ANY = (
+    Range(1, 2**31 - 1),
+    Range(0, above=True),
+    Range(0),
+    Range(0, 1),
+    Range(),
+)
+
+RANGES: Mapping[str, Range] = {
+    **dict.fromkeys(
+        (
+            "at_once", "attempts", "batch", "batch_size", "concurrency", "confirmations", "dims", "dimensions", "draws",
+            "ef", "ef_construction", "longest", "max_length", "max_tokens", "max_tokens_per_doc", "memory", "num_ctx",
+            "passage_tokens", "recenter_every", "sample", "stability_turns", "truncate_dim", "tokens",
+        ),
+        _COUNT,
+    ),
+    **dict.fromkeys(("window",), Range(2, 2**31 - 1)),
+    **dict.fromkeys(("step",), _POSITIVE),
+    **dict.fromkeys(("rpm", "tpm", "gamma"), _POSITIVE),
+    "timeout": Range(0, 86_400, above=True),  # seconds
+    "m": Range(1, 2**16),
+    "nbits": Range(1, 16),
+    # US dollars per million tokens; the dearest list price so far is 600
+    **dict.fromkeys(("price", "price_output"), Range(0, 1e6)),
+    **dict.fromkeys(("k1", "delta", "max_turns", "latency", "jitter", "margin_z", "beta", "cap"), _SIZE),
+    **dict.fromkeys(
+        ("b", "q", "surely", "overlap", "tau", "random", "malformed", "failing", "step_min", "clip", "top_p"),
+        _SHARE,
+    ),
+    **dict.fromkeys(("grade_noise", "order_noise"), _SIZE),
+    "temperature": Range(0, 100),
+    "unjudged": _SIZE,
+    # Weights of measures, and what their own code and the code of perturbations checks more closely.
+    **dict.fromkeys(
+        (
+            "alpha", "b1", "b2", "b3", "b4", "bias", "border", "cap3", "cap4", "fallback_w3", "p",
+            "position", "positive", "rel",
+        ),
+        _ANY,
+    ),
+    "seed": Range(0, 2**63 - 1),
+    "cutoff": _COUNT,
+}  # fmt: skip
+"""What every numeric parameter of a spec string may be, whatever it is of: one name has one meaning. Any other number
+need only be finite; a factory may ask for more."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +248,7 @@ class Registry(Generic[T]):
         passes_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
         for key, value in spec.params.items():
             if passes_on and key not in known:
-                arguments[key] = value
+                arguments[key] = _convert(self.kind, spec.name, key, value, inspect.Parameter.empty)
                 continue
             if key in ("target", "cutoff") or key not in known:
                 settable = [*(name for name in known if name not in ("target", "cutoff", *context)), *also]
@@ -186,8 +260,11 @@ class Registry(Generic[T]):
                 )
             arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
         for name, record in records.items():
-            fields = [key for key in inspect.signature(type(record)).parameters if key in arguments]
-            arguments[name] = replace(record, **{key: arguments.pop(key) for key in fields})
+            # A field that the factory has as well (`name`) is for both.
+            fields = [key for key in inspect.signature(type(record)).parameters if key in spec.params]
+            arguments[name] = replace(record, **{key: arguments[key] for key in fields})
+            for key in set(fields) - inspect.signature(factory).parameters.keys():
+                del arguments[key]
         entry = self._entries[spec.name]
         with entry.blamed("making it"):
             made = factory(**arguments)
@@ -264,9 +341,22 @@ def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], di
 
 
 def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
-    """`value` as the annotated type; int widens to float, int and bool to str, anything else is an error."""
+    """`value` as the annotated type, within RANGES; int widens to float, int and bool to str, anything else is an
+    error."""
     if get_origin(annotation) is Literal:
         return _choice(kind, name, key, value, get_args(annotation))
+    converted = _typed(kind, name, key, value, annotation)
+    if isinstance(converted, int | float) and not isinstance(converted, bool):
+        allowed = RANGES.get(key, _ANY)
+        if not allowed.holds(converted):
+            raise UsageError(
+                f"The {kind} {name!r} cannot have {key}={format_value(converted)}.",
+                mend=f"{key} is {allowed}.",
+            )
+    return converted
+
+
+def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value

@@ -289,3 +289,61 @@ def test_vectors_that_would_break_a_promise_are_not_made(cache):
 
     with promised(2**30), pytest.raises(UsageError, match=r"4 GiB for the vectors of 8 texts(.|\n)*--memory"):
         CachedEncoder(Wide(), cache).encode(list("abcdefgh"))
+
+
+class Odd:
+    """An encoder with one of the vices of `Conduct`."""
+
+    identity, dim, max_tokens, chunk_size = "odd:1", 2, None, 4
+
+    def __init__(self, vice):
+        self.name, self._vice, self._calls = vice, vice, 0
+
+    def encode(self, texts, *, role=None):
+        self._calls += 1
+        vectors = np.array([[len(text), 1 + text.count("a")] for text in texts], dtype=np.float32)
+        if self._vice == "equal":
+            vectors[:] = 1
+        if self._vice == "zero":
+            vectors[:] = 0
+        if self._vice == "changing":
+            vectors[:, 1] += self._calls
+        if self._vice == "batched":
+            vectors[:, 1] += len(texts)
+        return vectors + 1j if self._vice == "complex" else vectors
+
+    def count_truncated(self, texts):
+        return 0
+
+
+TEXTS = ["a", "bb", "ccc", "dada", "eeeee"]
+
+
+@pytest.mark.parametrize(
+    ("vice", "said"),
+    [
+        ("none", ()),
+        ("equal", ("all 5 texts have the same vector; ",)),
+        ("zero", ("all 5 texts have the same vector, and only zeros",)),
+        ("changing", ("other vectors when they were encoded again",)),
+        ("batched", ("2 texts got other vectors without the 2",)),
+    ],
+)
+def test_what_vectors_say_against_their_encoder(cache, vice, said):
+    """Equal vectors, zeros, others at each call and others in another batch are each one warning, said once."""
+    encoder = CachedEncoder(Odd(vice), cache)
+    encoder.encode(TEXTS)
+    found = encoder.conduct.warnings(encoder.encoder)
+    assert len(found) == len(said)
+    assert all(words in one and one.startswith(f"{vice}: ") for words, one in zip(said, found, strict=True))
+    again = CachedEncoder(Odd(vice), cache)
+    again.encode(TEXTS)
+    kept = again.conduct.warnings(again.encoder)
+    assert kept == (found if vice in ("equal", "zero") else ())
+    assert again.encoder._calls == 0
+
+
+def test_complex_numbers_are_refused(cache):
+    """Half of each would be dropped without a word."""
+    with pytest.raises(ModelError, match="numbers of the type complex64"):
+        CachedEncoder(Odd("complex"), cache).encode(TEXTS)

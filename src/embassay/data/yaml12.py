@@ -17,6 +17,14 @@ from embassay.limits import NODES
 # The parser in C, where PyYAML was built with it, is five times as fast.
 _DEEPEST = 100
 """Levels of lists and mappings inside each other; descriptions need six."""
+_PLAIN = {
+    "int": re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$"),
+    "float": re.compile(
+        r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|\.(?:inf|Inf|INF))$"
+        r"|\.(?:nan|NaN|NAN)$"
+    ),
+}
+"""Numbers without YAML 1.1's sexagesimal ones, which turn `1:30` into 90."""
 _SAFE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -24,7 +32,11 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
     """YAML 1.2's truth values (true and false only) instead of 1.1's, which turn the key `on` into True."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  (PyYAML's own interface)
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":bool", ":timestamp"))]
+        first: [
+            (tag, _PLAIN.get(tag.rpartition(":")[2], pattern))
+            for tag, pattern in resolvers
+            if not tag.endswith((":bool", ":timestamp"))
+        ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
 from embassay.data import Dataset, open_dataset
 from embassay.protocols.request import DatasetRequest
+from embassay.records import TaskOutcome
 from embassay.runs.cached_encoder import CachedEncoder
 from embassay.runs.embedding_cache import EmbeddingCache
 from embassay.runs.rehearsal import Hear
@@ -102,6 +104,16 @@ class CachedSystem:
             memory.forget()
             for rehearse in rehearsals:
                 memory.remember(_calls(rehearse))
+
+    def told(self, outcome: TaskOutcome, calls: Mapping[str, int]) -> TaskOutcome:
+        """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
+        encoder."""
+        odd = (one for encoder in self.encoders for one in encoder.conduct.warnings(encoder.encoder))
+        return replace(
+            outcome,
+            counts={**outcome.counts, **self.counts(), **calls},
+            warnings=tuple(dict.fromkeys((*outcome.warnings, *odd))),
+        )
 
     def counts(self) -> dict[str, int]:
         """Texts encoded, taken from the cache, cut and failed; empty without an encoder."""

@@ -51,6 +51,66 @@ class Account:
     failures: Mapping[str, str]
 
 
+_CLOSE = 0.01
+"""Of a vector's length: other batches and threads change the last bits, half precision some more."""
+
+
+class Conduct:
+    """What an encoder's vectors say against it: all equal, all zero, others at each call, others in another batch."""
+
+    def __init__(self) -> None:
+        self._texts = 0
+        self._first: Vectors | None = None
+        self._equal = True
+        self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
+
+    def saw(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
+        some = vectors[[i for i, text in enumerate(texts) if text.strip()]]
+        self._texts += len(some)
+        if len(some) and self._first is None:
+            self._first = some[0].copy()
+        self._equal = self._equal and (self._first is None or bool((some == self._first).all()))
+
+    def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
+        """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
+        if self._made is None or len(self._made[0]) == 1:
+            self._made = texts, role, vectors
+
+    def warnings(self, encoder: Encoder) -> tuple[str, ...]:
+        """In words; asks `encoder` for one chunk again, and for the first half of it alone, unless that costs money."""
+        found = []
+        if self._texts > 1 and self._equal and self._first is not None:
+            what = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
+            found.append(f"{encoder.name}: all {self._texts:,} texts have {what}; its scores say nothing")
+        if self._made is not None and not hasattr(encoder, "price"):
+            found += self._repeated(encoder, *self._made)
+            self._made = None
+        return tuple(found)
+
+    @staticmethod
+    def _repeated(
+        encoder: Encoder, texts: Sequence[str], role: Role | None, before: Vectors
+    ) -> Iterator[str]:
+        if _differing(before, encoder.encode(texts, role=role)):
+            yield (
+                f"{encoder.name}: the same {len(texts)} texts got other vectors when they were encoded again; its "
+                "scores cannot be repeated"
+            )
+            return
+        half = len(texts) // 2
+        if half and _differing(before[:half], encoder.encode(texts[:half], role=role)):
+            yield (
+                f"{encoder.name}: {half} texts got other vectors without the {len(texts) - half} that were encoded "
+                "with them; its scores depend on what is encoded together"
+            )
+
+
+def _differing(before: Vectors, after: Vectors) -> bool:
+    apart = np.linalg.norm(before - after, axis=1)
+    return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
+
+
 class CachedEncoder:
     """`encoder` behind `cache`.
 
@@ -82,6 +142,7 @@ class CachedEncoder:
         self.kept = kept
         self.counts = Counts()
         self.failures: dict[str, str] = {}
+        self.conduct = Conduct()
         self._fetched: set[bytes] = set()
         self._away = False
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
@@ -163,7 +224,7 @@ class CachedEncoder:
             keys, asked = list(chunks), list(chunks.values())
             for position, found in self._timed(self._asked(asked, role)):
                 if not isinstance(found, TextRefused):
-                    self._kept(keys[position], asked[position], found)
+                    self._kept(keys[position], asked[position], found, role)
                     self._fetched.add(keys[position])
 
     def missing(
@@ -193,6 +254,7 @@ class CachedEncoder:
             kept = self.cache.read(key, (len(chunk), self.dim))
             if kept is not None:
                 self._found(key, chunk)
+                self.conduct.saw(chunk, kept)
                 yield position, kept
             elif (known := next((text for text in chunk if text in self.failures), None)) is not None:
                 refused.append((position, TextRefused(self.failures[known])))
@@ -204,7 +266,7 @@ class CachedEncoder:
             if isinstance(found, TextRefused):
                 refused.append((position, found))
             else:
-                yield position, self._kept(key, chunks[position], found)
+                yield position, self._kept(key, chunks[position], found, role)
         yield from self._halved(chunks, refused, role)
 
     def _asked(
@@ -276,8 +338,10 @@ class CachedEncoder:
         if self.progress is not None:
             self.progress(texts)
 
-    def _kept(self, key: bytes, texts: Sequence[str], found: Vectors) -> Vectors:
+    def _kept(self, key: bytes, texts: Sequence[str], found: Vectors, role: Role | None) -> Vectors:
         vectors = self._checked(found, len(texts))
+        self.conduct.saw(texts, vectors)
+        self.conduct.made(texts, role, vectors)
         self.cache.write(key, self.identity, vectors)
         self.counts.encoded += len(texts)
         if self.kept is not None:
@@ -301,6 +365,10 @@ class CachedEncoder:
             raise ModelError(
                 f"The encoder {self.name!r} gave an array of shape {vectors.shape} for {n} texts, "
                 f"expected ({n}, {self.dim})."
+            )
+        if vectors.dtype.kind not in "fiu":
+            raise ModelError(
+                f"The encoder {self.name!r} gave numbers of the type {vectors.dtype}, expected float32."
             )
         if not np.isfinite(vectors).all():
             bad = int(np.argmin(np.isfinite(vectors).all(axis=1)))

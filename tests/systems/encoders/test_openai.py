@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import shutil
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -215,3 +220,86 @@ def test_long_texts_are_cut_where_the_tokenizer_is_at_hand(root, tmp_path, monke
         sent = max(stub.paid, key=len)
     assert texts[1].startswith(sent)
     assert 8180 <= len(Cl100k().encode(sent)) <= 8191
+
+
+class Answering(http.server.BaseHTTPRequestHandler):
+    """Status 200 with whatever the class has been given."""
+
+    protocol_version = "HTTP/1.1"
+    body = b""
+    kind = "application/json"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", self.kind)
+        self.send_header("content-length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def answering(body, kind="application/json"):
+    handler = type("Given", (Answering,), {"body": body, "kind": kind})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+HUGE = (
+    b'{"data": [{"index": 0, "embedding": [1' + b"0" * 400 + b']}], "embeddings": [[1' + b"0" * 400 + b"]]}"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"<html>Welcome</html>", "text/html"),
+        (b"", "application/json"),
+        (b"null", "application/json"),
+        (HUGE, "application/json"),
+    ],
+    ids=["html", "empty", "null", "10**400"],
+)
+@pytest.mark.parametrize("system", ["openai:x", "ollama:x"])
+def test_an_answer_that_is_none(system, body, kind):
+    """Status 200 and a page, nothing, or a number that no float holds: an error with the place, never a traceback."""
+    with answering(body, kind) as url:
+        encoder = SYSTEMS.build(f"{system}?base_url={url}/v1", name="x", ledger=Ledger())
+        encoder._calls.limits = replace(encoder._calls.limits, attempts=1)
+        with pytest.raises(ModelError, match=f"base_url={url}/v1"):
+            encoder.encode(["a text"])
+
+
+@pytest.mark.parametrize("tokens", [-5, 10**30])
+def test_tokens_that_cannot_be(tokens):
+    """A server's count below 0, or beyond all texts, is said, and our own is booked."""
+    body = {
+        "data": [{"index": 0, "embedding": [1.0, 2.0]}],
+        "usage": {"prompt_tokens": tokens, "total_tokens": 1},
+    }
+    ledger = Ledger()
+    with answering(json.dumps(body).encode()) as url:
+        encoder = SYSTEMS.build(f"openai:x?base_url={url}/v1&price=1", name="x", ledger=ledger)
+        with pytest.warns(RuntimeWarning, match="which cannot be"):
+            encoder.encode(["a text"])
+    assert 0 < ledger.totals()["openai:x"].input_tokens < 100
+
+
+def test_a_server_that_is_named_may_move():
+    """What is kept under its name is found at another address; without a name the address is part of the identity."""
+
+    def identity(model, port, name=""):
+        return SYSTEMS.build(
+            f"{model}?base_url=http://127.0.0.1:{port}/v1{name}", name="x", ledger=Ledger()
+        ).identity
+
+    for model in ("openai:x", "ollama:x"):
+        assert identity(model, 1) != identity(model, 2)
+        assert identity(model, 1, "&name=judge") == identity(model, 2, "&name=judge")
+        assert "127.0.0.1" not in identity(model, 1, "&name=judge")
+        assert identity(model, 1, "&name=judge") != identity(model, 1, "&name=other")

@@ -90,7 +90,7 @@ def evaluate(
                 context = _context(job, part, several=len(parts) > 1)
                 outcomes.append(_Part(job, opened, part, context).outcome())
     outcome = _together(job, parts, outcomes)
-    return replace(outcome, counts={**outcome.counts, **opened.counts(), **calls})
+    return opened.told(outcome, calls)
 
 
 def rehearse(what: Task, data: Any, context: Context, hear: Hear) -> None:

@@ -65,7 +65,7 @@ def evaluate(
     with room_for(need), charged(ledger, system.name) as calls:
         opened.prefetch(lambda hear: rehearse(job.task, data.data, context, hear))
         outcome = what.evaluate(system, data.data, context)
-    return replace(outcome, counts={**outcome.counts, **opened.counts(), **calls})
+    return opened.told(outcome, calls)
 
 
 def rehearse(task_name: str, data: Any, context: Context, hear: Hear) -> bool:

@@ -39,7 +39,7 @@ class OllamaChat(ServedChat):
         told = [f"{key}={value}" for key, value in options(num_ctx=num_ctx, think=think).items()]
         super().__init__(
             name or f"ollama:{target}",
-            ":".join(["ollama", target, self._connection.address.place, *told]),
+            ":".join(["ollama", target, server.known_as(self._connection.address), *told]),
             f"ollama:{target}",
             price=Price(server.price or 0.0, server.price or 0.0),
             ledger=ledger,
@@ -98,7 +98,7 @@ def read(answer: Any) -> Answer[Reply]:
         reply = Reply(text, answer.get("model") or "", answer.get("done_reason") or "stop")
         usage = Usage(int(answer.get("prompt_eval_count") or 0), int(answer.get("eval_count") or 0), 1)
         worked = sum(int(answer.get(f"{part}_duration") or 0) for part in ("prompt_eval", "eval")) / 1e9
-    except (AttributeError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(text, str) or not done:
         raise Malformed("an answer that is not whole")

@@ -43,7 +43,7 @@ class OpenAIChat(ServedChat):
         server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
     ) -> None:
         address = openai_address(server.base_url)
-        identity = f"openai:{target}:{address.place}" + (f":effort={effort}" if effort else "")
+        identity = f"openai:{target}:{server.known_as(address)}" + (f":effort={effort}" if effort else "")
         super().__init__(
             name or f"openai:{target}",
             identity,
@@ -142,7 +142,7 @@ def _answer(found: Any) -> Answer[Reply]:
         )
         used = found.get("usage") or {}
         usage = Usage(int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0), 1)
-    except (AttributeError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
         raise Malformed("an answer that is no text")

@@ -12,7 +12,7 @@ from embassay.errors import TextRefused, Unanswered, Why
 from embassay.systems.chat.structured import NeverFits, Unfit, asking_again, checked, found_json, json_schema
 from embassay.systems.chat.thinking import without_thinking
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
-from embassay.systems.remote.tokens import count_tokens
+from embassay.systems.remote.tokens import believed, count_tokens, likely_tokens, most_tokens
 
 _USUAL_ANSWER = 1024
 """Tokens put aside for an answer that nothing limits."""
@@ -98,6 +98,7 @@ class ServedChat(ABC):
 
         async def send() -> Answer[Reply]:
             answer = await self.request(messages, sampling, shape)
+            answer = replace(answer, usage=_believed(answer, [one.content for one in messages]))
             usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
             said = answer.value.text.strip()
             reply = replace(answer.value, text=without_thinking(said), thought=bool(said))
@@ -133,6 +134,19 @@ class ServedChat(ABC):
 def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
     text = found_json(answer.value.text)
     return _completion(answer, text, checked(text, schema))
+
+
+_LONGEST_ANSWER = 10_000_000
+
+
+def _believed(answer: Answer[Reply], sent: Sequence[str]) -> Usage:
+    """The usage, its tokens our own count where the server's cannot be."""
+    said, text = answer.usage, [answer.value.text]
+    return replace(
+        said,
+        input_tokens=believed(said.input_tokens, most_tokens(sent), likely_tokens(sent)),
+        output_tokens=believed(said.output_tokens, _LONGEST_ANSWER, likely_tokens(text)),
+    )
 
 
 def _completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:

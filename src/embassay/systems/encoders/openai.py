@@ -15,7 +15,7 @@ from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.clients import OpenAIClient, openai_address
 from embassay.systems.remote.failures import format_refused
-from embassay.systems.remote.tokens import own_tokenizer
+from embassay.systems.remote.tokens import believed, likely_tokens, most_tokens, own_tokenizer
 from embassay.systems.remote.vendors import Server
 
 
@@ -41,7 +41,7 @@ class OpenAIEncoder(ServedEncoder):
         prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
         served = ServedModel(
             name=name or f"openai:{target}",
-            identity=_identity(target, dimensions, address.place, prompts),
+            identity=_identity(target, dimensions, server.known_as(address), prompts),
             model=f"openai:{target}",
             dim=dimensions or (known.dims if known else None),
             max_tokens=known.context if known else None,
@@ -64,17 +64,20 @@ class OpenAIEncoder(ServedEncoder):
                 raise
             self._format = "float"
             answer = await self._create(texts)
-        used = getattr(answer.usage, "prompt_tokens", None) or 0
+        vectors = _vectors(answer, len(texts))
+        said = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
+        used = believed(said, most_tokens(texts), likely_tokens(texts))
         price = self.served.price
-        return Answer(
-            _vectors(answer, len(texts)), Usage(used, 0, 1, price.usd(used) if price is not None else None)
-        )
+        return Answer(vectors, Usage(used, 0, 1, price.usd(used) if price is not None else None))
 
     async def _create(self, texts: Sequence[str]) -> Any:
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
-        return await self._client().embeddings.create(
-            model=self._target, input=list(texts), encoding_format=self._format, **shorter
-        )
+        try:
+            return await self._client().embeddings.create(
+                model=self._target, input=list(texts), encoding_format=self._format, **shorter
+            )
+        except OverflowError:  # of the client, for a number that no float can hold
+            raise Malformed("vectors that cannot be read") from None
 
 
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)
@@ -90,7 +93,10 @@ def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role
 
 def _vectors(answer: Any, n: int) -> Vectors:
     """The vectors in the order of the texts; Malformed when the answer does not hold n of one length."""
-    data = getattr(answer, "data", None)
+    if not hasattr(answer, "data"):
+        # What the client gives where the server sent a page, or nothing, in place of JSON.
+        raise Malformed("the answer is not whole JSON")
+    data = answer.data
     if not isinstance(data, list) or len(data) != n:
         raise Malformed(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
     try:
@@ -98,7 +104,7 @@ def _vectors(answer: Any, n: int) -> Vectors:
             raise Malformed("vectors with wrong numbers")
         rows = [_row(one.embedding) for one in sorted(data, key=lambda one: int(one.index))]
         return np.stack(rows)
-    except (AttributeError, TypeError, ValueError, binascii.Error):
+    except (ArithmeticError, AttributeError, TypeError, ValueError, binascii.Error):
         raise Malformed("vectors that cannot be read") from None
 
 

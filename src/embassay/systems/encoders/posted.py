@@ -13,7 +13,7 @@ from embassay.errors import UsageError
 from embassay.systems.encoders.served import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
-from embassay.systems.remote.tokens import likely_tokens
+from embassay.systems.remote.tokens import believed, likely_tokens, most_tokens
 from embassay.systems.remote.vendors import Connection, Server, Vendor
 
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)
@@ -51,7 +51,7 @@ class PostedEncoder(ServedEncoder):
         prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
         self.connection = Connection.of(vendor, server)
         self.target, self.dimensions = target, dimensions
-        parts = [vendor.spec, target, self.connection.address.place, f"dimensions={dimensions}"]
+        parts = [vendor.spec, target, server.known_as(self.connection.address), f"dimensions={dimensions}"]
         parts += [f"{key}={value}" for key, value in (facts or {}).items()]
         parts += [f"{role or 'text'}={prompt!r}" for role, prompt in prompts.items()]
         served = ServedModel(
@@ -83,8 +83,8 @@ class PostedEncoder(ServedEncoder):
         try:
             rows, counted = self.read(answer)
             vectors = np.array(rows, dtype=np.float32)
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise Malformed("the answer holds no vectors") from None
-        tokens = likely_tokens(texts) if counted is None else counted
+        tokens = believed(counted, most_tokens(texts), likely_tokens(texts))
         price = self.served.price
         return Answer(vectors, Usage(tokens, 0, 1, price.usd(tokens) if price else None))

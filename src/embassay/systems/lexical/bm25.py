@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +46,10 @@ class BM25:
     def __post_init__(self) -> None:
         _check_choice("variant", self.variant, ("plus", "okapi"))
         _check_choice("normalise", self.normalise, ("minmax", "self"))
-        if not (self.k1 >= 0 and 0 <= self.b <= 1 and self.delta >= 0):
+        if not (0 <= self.k1 < inf and 0 <= self.b <= 1 and 0 <= self.delta < inf):
             raise UsageError(
                 f"BM25 cannot use k1={self.k1:g}, b={self.b:g}, delta={self.delta:g}.",
-                mend="k1 and delta are at least 0, b is in [0, 1].",
+                mend="k1 and delta are finite and at least 0, b is in [0, 1].",
             )
 
     @property

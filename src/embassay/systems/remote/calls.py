@@ -98,7 +98,12 @@ class _Call(Generic[T]):
             if wait is None:
                 self.ledger.gave_up(self.model)
                 kind = TextRefused if outcome.of_texts else ModelError
-                said = f"{self.model}: {outcome.reason}".rstrip(".")
+                place = (
+                    f" from base_url={self.limits.place}"
+                    if self.limits.place and not outcome.of_texts
+                    else ""
+                )
+                said = f"{self.model}: {outcome.reason}".rstrip(".") + place
                 raise kind(f"{said}{self._tries()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
 

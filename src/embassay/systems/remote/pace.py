@@ -18,7 +18,7 @@ from dataclasses import dataclass
 class Limits:
     """What a server's user sets: requests and tokens per minute (None: no limit), the most requests at once,
     seconds for one answer, attempts of one call, seconds a call lets itself be pushed back, and the seconds
-    before the first retry."""
+    before the first retry; `place` is the address that the user gave, for messages."""
 
     rpm: float | None = None
     tpm: float | None = None
@@ -27,6 +27,7 @@ class Limits:
     attempts: int = 6
     patience: float = 600.0
     backoff: float = 0.5
+    place: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 from embassay.contracts import Tokenizer
@@ -45,6 +46,29 @@ def likely_tokens(texts: Sequence[str]) -> int:
     2
     """
     return -(-sum(count_tokens(texts, None)) // 3)
+
+
+def believed(said: object, most: int, otherwise: int) -> int:
+    """The tokens that a server says it has counted; with a warning `otherwise`, where that is no number of tokens, or
+    more than `most`. None, which says nothing, is `otherwise` too.
+
+    >>> believed(12, 100, 7), believed(None, 100, 7)
+    (12, 7)
+    """
+    if isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= most:
+        return said
+    if said is not None:
+        warnings.warn(
+            f"A server says that it counted {str(said)[:40]} tokens, which cannot be; {otherwise:,} are booked.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return otherwise
+
+
+def most_tokens(texts: Sequence[str]) -> int:
+    """More than any server counts for the texts: two a byte, and a frame of 1,000 around each."""
+    return sum(2 * count + 1000 for count in count_tokens(texts, None))
 
 
 def too_long(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:

@@ -19,7 +19,8 @@ from embassay.systems.remote.pace import Limits
 class Server:
     """What a user may say of any server: its address, requests and tokens per minute, the most requests at
     once, seconds for an answer, the NAME of the environment variable that holds the key, and the price in US
-    dollars per million input tokens (of Cohere's rerankers per thousand searches)."""
+    dollars per million input tokens (of Cohere's rerankers per thousand searches). With a `name` what it answers is
+    kept under that, wherever it is: two servers of one name must serve the same model."""
 
     base_url: str | None = None
     rpm: float | None = None
@@ -28,11 +29,22 @@ class Server:
     timeout: float = 120.0
     key: str | None = None
     price: float | None = None
+    name: str = ""
 
     @property
     def limits(self) -> Limits:
         """Its limits, for `Calls`."""
-        return Limits(rpm=self.rpm, tpm=self.tpm, concurrency=self.concurrency, timeout=self.timeout)
+        return Limits(
+            rpm=self.rpm,
+            tpm=self.tpm,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            place=self.base_url or "",
+        )
+
+    def known_as(self, address: Address) -> str:
+        """The server in identities: by its name, else by host, port and path."""
+        return f"name={self.name}" if self.name else address.place
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from embassay.contracts import Usage
 from embassay.errors import UsageError
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Calls, Ledger, Malformed, as_finished
-from embassay.systems.remote.tokens import count_tokens, likely_tokens
+from embassay.systems.remote.tokens import believed, count_tokens, likely_tokens, most_tokens
 from embassay.systems.remote.vendors import Connection, Server, Vendor
 
 Scores = NDArray[np.float32]
@@ -51,7 +51,9 @@ class PostedReranker(ABC):
         self.target = target
         self.name = name or f"{vendor.spec}:{target}"
         told = [f"{key}={value}" for key, value in (facts or {}).items()]
-        self.identity = ":".join(["reranker", vendor.spec, target, self.connection.address.place, *told])
+        self.identity = ":".join(
+            ["reranker", vendor.spec, target, server.known_as(self.connection.address), *told]
+        )
         self._given_price = server.price
         self._calls = Calls(f"{vendor.spec}:{target}", ledger, server.limits)
 
@@ -91,11 +93,12 @@ class PostedReranker(ABC):
             try:
                 results, counted = self.read(answer)
                 scores = in_order(results, len(documents))
-            except (AttributeError, LookupError, TypeError, ValueError):
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 raise Malformed("the answer does not score every document once") from None
             if not np.isfinite(scores).all():
                 raise Malformed("scores that are not finite", of_texts=True)
-            used = likely_tokens([query, *documents]) if counted is None else counted
+            sent = [query] * len(documents) + list(documents)
+            used = believed(counted, most_tokens(sent), likely_tokens([query, *documents]))
             return Answer(scores, Usage(used, 0, 1, self.usd(used, len(documents))))
 
         return await self._calls.do(send, tokens=tokens, usd=self.usd(tokens, len(documents)))

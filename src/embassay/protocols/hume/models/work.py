@@ -59,7 +59,7 @@ def evaluate(
         opened.prefetch(lambda hear: rehearse(job, hear))
         opened.remember(lambda hear: rehearse(job, hear))
         outcome = evaluation(family)(opened.system, data, context)
-    return replace(outcome, counts={**outcome.counts, **opened.counts(), **calls})
+    return opened.told(outcome, calls)
 
 
 def rehearse(job: Job, hear: Hear) -> bool:

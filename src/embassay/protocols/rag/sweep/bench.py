@@ -111,7 +111,7 @@ class Encoded:
         said = (
             f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({some})",
         )
-        return cls(bench, encoder, documents, queries, said if len(lost) else ())
+        return cls(bench, encoder, documents, queries, (*(said if len(lost) else ()), *encoder.oddities()))
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, at length 1."""

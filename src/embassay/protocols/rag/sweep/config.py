@@ -33,7 +33,7 @@ def _text(value: object) -> object:
 
 
 def _off(value: object) -> object:
-    return 0.0 if value in (None, _NONE, False) else value
+    return 0.0 if value is None or value is False or value == _NONE else value
 
 
 def _full(value: object) -> object:
@@ -42,10 +42,13 @@ def _full(value: object) -> object:
 
 Text = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 Texts = Annotated[list[Text], BeforeValidator(_listed), Field(min_length=1)]
-Positive = Annotated[int, Field(ge=1)]
-Share = Annotated[float, BeforeValidator(_off), Field(ge=0, le=1)]
-Weight = Annotated[float, BeforeValidator(_off), Field(ge=0, allow_inf_nan=False)]
-Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Strict: `true` is no 1, and a text of digits is no number.
+Whole = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+Positive = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+Share = Annotated[float, BeforeValidator(_off), Field(strict=True, ge=0, le=1)]
+Weight = Annotated[float, BeforeValidator(_off), Field(strict=True, ge=0, allow_inf_nan=False)]
+Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Mode = Literal["dense", "hybrid", "dense+rerank", "hybrid+rerank"]
 
 
@@ -66,7 +69,7 @@ class LatencyFile(_Strict):
     """How time is taken."""
 
     queries: Positive = 20
-    warmup: Annotated[int, Field(ge=0)] = 3
+    warmup: Whole = 3
     repeats: Positive = 3
     concurrency: Positive = 4
 
@@ -84,13 +87,13 @@ class RulesFile(_Strict):
     """What the operator asks for."""
 
     measure: str = "RA-nWG@10"
-    sla_ms: Annotated[float, Field(gt=0)] | None = None
+    sla_ms: Milliseconds | None = None
     budget: Usd | None = None
-    target: float | None = None
-    percentile: Annotated[float, Field(gt=0, lt=100)] = 50.0
+    target: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
+    percentile: Annotated[float, Field(strict=True, gt=0, lt=100)] = 50.0
     passages: Positive = 10
-    slos_ms: Annotated[list[Annotated[float, Field(gt=0)]], BeforeValidator(_listed)] = [350.0, 500.0]
-    jitter_ms: Annotated[float, Field(ge=0)] = 75.0
+    slos_ms: Annotated[list[Milliseconds], BeforeValidator(_listed)] = [350.0, 500.0]
+    jitter_ms: Weight = 75.0
     efficiency: dict[str, Weight] = dict(WEIGHTS)
 
 
@@ -114,14 +117,14 @@ class SweepFile(_Strict):
     chunk: Texts = [_NONE]
     queries: Positive = 100
     depth: Positive = 100
-    rrf_c: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
+    rrf_c: Weight = 60.0
     measures: Texts = list(MEASURES)
     cutoffs: Annotated[list[Positive], BeforeValidator(_listed), Field(min_length=1)] = list(CUTOFFS)
     latency: LatencyFile = LatencyFile()
     prices: PricesFile = PricesFile()
     rules: RulesFile = RulesFile()
     tokenizer: str = "words"
-    seed: int = SEED
+    seed: Whole = SEED
 
 
 def read_config(path: Path) -> SweepRequest:

@@ -66,6 +66,10 @@ class SweepEncoder:
         """Texts encoded, and found encoded, so far."""
         return self._cached.counts.encoded, self._cached.counts.cached
 
+    def oddities(self) -> tuple[str, ...]:
+        """What its vectors so far say against it."""
+        return self._cached.conduct.warnings(self._cached.encoder)
+
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
         found: Vectors = self.system.vectors(list(texts), role)

@@ -73,7 +73,7 @@ def evaluate(
             for of_rows in (found.name, found.topic, found.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
             result = replace(outcome(request.asked, found, retrieval, context), skipped=lost.skipped)
-    return replace(result, counts={**opened.counts(), **requests})
+    return opened.told(result, requests)
 
 
 @lru_cache(maxsize=2)

@@ -81,7 +81,7 @@ def evaluate(
     missing = {
         "rewritings_missing": len({lacking for one in variants for lacking in _unwritten(variants, one)})
     }
-    return replace(result, counts={**opened.counts(), **requests, **missing})
+    return opened.told(result, {**requests, **missing})
 
 
 def wordings(
