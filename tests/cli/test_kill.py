@@ -111,6 +111,35 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     assert psutil.wait_procs(left, timeout=120)[1] == []
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounts a small disk: needs root")
+def test_a_full_disk_and_on_when_there_is_room(tmp_path):
+    """One line that says what is kept and how to go on; with room, the same command ends with the same bytes."""
+    whole, disk = tmp_path / "whole", tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        for path, full in ((whole, False), (disk / "run", True), (disk / "run", False)):
+            _, errors = (process := start(path, tmp_path / "cache")).communicate(timeout=600)
+            text = errors.decode()
+            assert "Traceback" not in text
+            assert process.returncode == int(full), text
+            if full:
+                assert "No space left" in text
+                assert "kept in" in text
+                assert "Then resume with: embassay sage run" in text
+                assert any((path / "cells").iterdir())
+                subprocess.run(["mount", "-o", "remount,size=60m", str(disk)], check=True)
+        assert rows(disk / "run") == rows(whole)
+        assert items(disk / "run") == items(whole)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 WAITING = """
 import sys, time
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Options made from a dataclass."""
 
+import errno
+import os
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -7,7 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from embassay.cli.main import _check_out
 from embassay.cli.options import column_map, default_out, settings
+from embassay.cli.running import of_files
 from embassay.errors import UsageError
 
 
@@ -136,3 +140,30 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embass
     done = embassay("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
     assert "more than the 512 MiB promised, and was stopped." in done.stderr
     assert "promise more --memory" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["sage", "run", "--out", ""], ["sage", "run", "--out="], ["x", "--out", " "]]
+)
+def test_an_empty_out_is_refused(words):
+    """It would be the present folder, and a run would be written among what lies there."""
+    with pytest.raises(UsageError, match="--out is empty"):
+        _check_out(words)
+    _check_out(["--out", "here"])
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "mend"),
+    [
+        (errno.ENOSPC, "No space left", "Free some space"),
+        (errno.EFBIG, "File too large", "ulimit -f"),
+        (errno.EMFILE, "Too many open files", "ulimit -n"),
+        (errno.ENOTDIR, "a/b: Not a directory", "Check the path"),
+    ],
+)
+def test_what_the_system_says_of_files_is_one_line(number, said, mend):
+    """With the path where there is one, and what to do."""
+    path = "a/b" if number == errno.ENOTDIR else None
+    told = of_files(OSError(number, os.strerror(number), path))
+    assert said in told.message
+    assert mend in told.mend

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -11,7 +13,7 @@ from typer.core import TyperGroup
 from embassay import __version__
 from embassay.cli.controls import only_visible
 from embassay.cli.options import stopping_at_memory
-from embassay.errors import EmbassayError
+from embassay.errors import EmbassayError, UsageError
 from embassay.registry import attribute
 
 SETTINGS: dict[str, Any] = {
@@ -108,21 +110,38 @@ def run() -> None:
 
 def _run() -> None:
     try:
+        _check_out(sys.argv[1:])
         app()
     except EmbassayError as error:
-        if _debug:
-            _show_traceback(error)
-        else:
-            typer.echo(f"embassay: {error.message}", err=True)
-            if error.mend:
-                typer.echo(f"           {error.mend}", err=True)
-        sys.exit(error.exit_code)
+        _say(error)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        from embassay.cli.running import of_files
+
+        told = of_files(error)
+        told.__cause__ = error
+        _say(told)
     except Exception as error:  # a mistake of ours keeps its traceback
         _show_traceback(error)
         sys.exit(1)
+
+
+def _say(error: EmbassayError) -> NoReturn:
+    if _debug:
+        _show_traceback(error)
+    else:
+        typer.echo(f"embassay: {error.message}", err=True)
+        if error.mend:
+            typer.echo(f"           {error.mend}", err=True)
+    sys.exit(error.exit_code)
+
+
+def _check_out(words: Sequence[str]) -> None:
+    """UsageError for an --out without a name, from a variable that is not set: it would be the present folder."""
+    if "--out=" in words or any(one == "--out" and not after.strip() for one, after in pairwise(words)):
+        raise UsageError("--out is empty.", mend="Name a folder or file, or leave --out away.")
 
 
 def _show_traceback(error: Exception) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +17,7 @@ import typer
 from embassay.cli.progress import listener as progress
 from embassay.cli.terminal import screen, show_table
 from embassay.cli.terminal import show as print_text
-from embassay.errors import BudgetExceeded, Interrupted, ModelError
+from embassay.errors import BudgetExceeded, EmbassayError, Interrupted, ModelError
 from embassay.runs.spending import in_one_line
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ def carry_out(
     heard = progress()
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        run = do(out=out, listener=heard, command=command, **arguments)
+        with _kept(out, command):
+            run = do(out=out, listener=heard, command=command, **arguments)
         heard.over()
     except KeyboardInterrupt:
         raise Interrupted(
@@ -75,14 +78,51 @@ def carry_out(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    if display.brief:
-        show_verdict(run.path)
-    else:
-        (show or show_run)(run.path, display, report)
+    with _kept(out, command):
+        if display.brief:
+            show_verdict(run.path)
+        else:
+            (show or show_run)(run.path, display, report)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
     (check or _check_cells)(run, out)
     return run
+
+
+@contextmanager
+def _kept(out: Path, command: str) -> Iterator[None]:
+    """A disk that takes no more ends a run in one line, with what is kept and how to go on."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        told = of_files(error)
+        if not (out / "cells").is_dir():
+            raise told from error
+        raise EmbassayError(
+            f"{told.message} What is finished is kept in {out}.",
+            mend=f"{told.mend} Then resume with: {command}".strip(),
+        ) from error
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FILES = (errno.EMFILE, errno.ENFILE)
+
+
+def of_files(error: OSError) -> EmbassayError:
+    """What the system said of a file or folder, in one line: it is full, cannot be made or is not there."""
+    said = error.strerror or str(error) or type(error).__name__
+    place = f"{error.filename}: " if error.filename else ""
+    if error.errno in _FULL:
+        mend = "Free some space."
+    elif error.errno == errno.EFBIG:
+        mend = "Allow larger files (ulimit -f), or use another disk."
+    elif error.errno in _FILES:
+        mend = "Allow more open files: ulimit -n 4096."
+    else:
+        mend = "Check the path and who may write there." if place else ""
+    return EmbassayError(f"{place}{said}.", mend=mend)
 
 
 def _check_cells(run: Run, out: Path) -> None:
