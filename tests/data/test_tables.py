@@ -8,6 +8,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
+from embassay.data.faults import collecting as collecting_faults
+from embassay.data.tables import JsonLines
+from embassay.errors import DataError
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -121,3 +125,27 @@ def test_columns_that_appear_late(tmp_path: Path) -> None:
     loaded = open_dataset(str(tmp_path / "x.jsonl")).load("summarised")
     assert loaded.data.ids == ("2",)
     assert loaded.skipped[0].reason == "no summary"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('[{"text": "a"}, {"text": "b"}]\n', r"jsonl:1: the line is a JSON list .*jq -c"),
+        ("1\n2\n", r"jsonl:1: the line is not a JSON object .*found a number"),
+        ("\n" * 3, r"no line holds anything"),
+        ("\n" * 1_000_001, r"jsonl:1000001: 1,000,000 blank lines in a row"),
+    ],
+    ids=["list", "numbers", "blank", "newlines"],
+)
+@pytest.mark.parametrize("collecting", [False, True])
+def test_what_is_no_json_lines_is_told_by_what_it_is(
+    tmp_path: Path, content: str, says: str, collecting: bool
+) -> None:
+    """A JSON list, bare numbers and newlines without end each have a message of their own, in `data check` too."""
+    path = tmp_path / "texts.jsonl"
+    path.write_text(content)
+    with (
+        pytest.raises(DataError, match=says),
+        collecting_faults(lambda _: None) if collecting else nullcontext(),
+    ):
+        JsonLines(path).columns()

@@ -29,6 +29,18 @@ def key_of(row: Row, column: str) -> str:
     return value
 
 
+def plain_number(value: str | int | float) -> float:
+    """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
+    file that other programs write or read means that. ValueError or OverflowError for what is none.
+
+    >>> plain_number(" 2.5 ")
+    2.5
+    """
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
+        raise ValueError(value)
+    return float(value)
+
+
 def number_of(row: Row, column: str) -> float | None:
     """A finite number, from a number or its text; None if it is missing, empty or NaN."""
     value = row.cells.get(column)
@@ -37,7 +49,7 @@ def number_of(row: Row, column: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise wrong(row, column, "a number")
     try:
-        number = float(value)
+        number = plain_number(value)
     except (ValueError, OverflowError):
         raise wrong(row, column, "a number") from None
     if math.isinf(number):

@@ -13,6 +13,7 @@ from embassay.bounded import bounded_lines, unpacking
 from embassay.data.faults import fault
 from embassay.errors import DataError
 
+_BLANK = 1_000_000
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
@@ -25,11 +26,19 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     A UTF-8 byte order mark is dropped. DataError for an empty file, a gzip file that is cut, damaged or not
     one, one that unpacks to far more than text does, lines longer than LINE, bytes that are not UTF-8 and NUL bytes.
     """
-    number = 0
+    number = blank = 0
     for block in _blocks(path):
         # Blocks are cut after \n only; what remains inside one are lone \r, as many as it has bytes.
         for line in (match[0] for match in _LINE.finditer(block)) if b"\r" in block else (block,):
             number += 1
+            blank = blank + 1 if len(line) < 3 and line.isspace() else 0
+            if blank > _BLANK:
+                raise DataError(
+                    f"{_BLANK:,} blank lines in a row",
+                    path=path,
+                    line=number,
+                    mend="Check how the file was written.",
+                )
             yield number, _decoded(path, number, line)
     if number == 0:
         raise DataError(

@@ -46,6 +46,9 @@ class JsonLines:
             if len(names) > COLUMNS.most:
                 raise COLUMNS.exceeded(self.path, number)
         if not names:
+            for number, line in text_lines(self.path):
+                if line.strip():
+                    self._object(number, line)
             raise DataError(
                 "no line holds anything.", path=self.path, mend="Check that the file was written."
             )
@@ -78,6 +81,12 @@ class JsonLines:
             raise self._invalid(number, "half of a surrogate pair") from error
         except (ValueError, RecursionError) as error:
             raise self._invalid(number, str(error)) from error
+        if isinstance(value, list):
+            name = self.path.name.partition(".")[0]
+            raise DataError(
+                "the line is a JSON list", path=self.path, line=number, expected="one JSON object per line",
+                mend=f"Take the list apart: jq -c '.[]' {self.path.name} > {name}-lines.jsonl",
+            )  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
                 "the line is not a JSON object", path=self.path, line=number,

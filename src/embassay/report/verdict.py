@@ -198,7 +198,7 @@ def _unfinished(record: Record) -> Verdict:
     if done == len(record.cells):
         return Verdict(
             ("No system has a value for every task, so none is ranked",),
-            ("Every cell is finished; the notes say what has no value, and why.",),
+            (("Every cell is finished; the notes say what has no value, and why.",),),
         )
     return Verdict(
         ("No system has finished every task, so none is ranked",),

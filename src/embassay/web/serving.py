@@ -14,6 +14,8 @@ from embassay.errors import ModelError, UsageError
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::", "")
 _LAST_REQUESTS_SECONDS = 5
+HEADER_SECONDS = 10
+"""So long a client may take for the head of a request."""
 
 
 def is_local(host: str) -> bool:
@@ -110,10 +112,57 @@ def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> A
         ) from error
     # No log of requests: paths may hold what is not for everybody.
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False,
+        app, http=_impatient(), log_level="warning", access_log=False, server_header=False,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
     )  # fmt: skip
     return uvicorn.Server(config)
+
+
+class _Impatient:
+    """Before a protocol of uvicorn: ends a connection that has been open for HEADER_SECONDS without the whole head of a
+    request, be it the first or a later one. uvicorn's own limit is of connections that send nothing at all after an
+    answer; half a head would stay for ever, and with it one of the process's open files."""
+
+    cycle: Any
+    loop: Any
+    transport: Any
+    _timer: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)  # type: ignore[misc]
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)  # type: ignore[misc]
+        if not self._is_waiting():
+            self._stop()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()  # type: ignore[misc]
+        if self._is_waiting():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)  # type: ignore[misc]
+
+    def _is_waiting(self) -> bool:
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def _wait(self) -> None:
+        self._stop()
+        self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _impatient() -> type[Any]:
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    return type("Impatient", (_Impatient, AutoHTTPProtocol), {})
 
 
 def _interrupted(*_: object) -> None:

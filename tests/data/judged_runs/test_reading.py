@@ -259,6 +259,8 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
         parquet([("q", "d", 1.0), ("q", "e", None)], "score"),
         r":2: the score is not a number",
     ),  # type: ignore[list-item]
+    ("underscores in a score", "run", "q Q0 d 1 1_0 t\n", r":1: the score is not a number .*found '1_0'"),
+    ("digits that are not ASCII", "run", "q Q0 d 1 \u0661\u0660 t\n", r":1: the score is not a number"),
     ("words in parquet", "run", parquet([("q", "d", "high")], "score"), r"1: .*found 'high'"),  # type: ignore[list-item]
     ("no rows in parquet", "run", parquet([], "score"), r"the table has no rows"),
 ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embassay.data.cells import shown
+from embassay.data.cells import plain_number, shown
 from embassay.data.judged_runs.layouts import KEYS, Kind, Layout
 from embassay.errors import DataError
 
@@ -73,7 +73,7 @@ def _number(path: Path, line: int, cell: Any, kind: Kind) -> float:
     number = math.nan
     if not isinstance(cell, bool) and isinstance(cell, str | int | float):
         try:
-            number = float(cell)
+            number = plain_number(cell)
         except (ValueError, OverflowError):
             number = math.nan
     if not math.isfinite(number):

@@ -156,6 +156,14 @@ def test_a_query_that_a_run_lacks_has_retrieved_nothing() -> None:
     assert "1 query without judgements" in notes["unknown"]
 
 
+def test_judgements_of_one_grade_are_said() -> None:
+    """No order is better than another then, and a score of 1 means nothing."""
+    found = eb.rag.score({"q": {"a": 4, "b": 4}}, {"r": {"q": ["a"]}}, measures=["R@2"], **FAST)
+    assert [
+        (note.count, "grade 4" in note.text) for note in found.record.notes if note.kind == "one grade"
+    ] == [(4, True)]
+
+
 def test_a_document_named_again_counts_once() -> None:
     """Where it is ranked best; it is counted."""
     frame = pl.DataFrame(

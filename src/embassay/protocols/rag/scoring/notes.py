@@ -40,6 +40,10 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
     if judgements.repeated:
         again = counted(judgements.repeated, "judgement")
         yield Note("repeated judgements", f"The qrels repeat {again}.", "", judgements.repeated)
+    grades = judgements.frame["grade"].unique().to_list()
+    if len(grades) == 1:
+        text = f"Every judgement is of grade {grades[0]}: nothing tells a good order from a bad one."
+        yield Note("one grade", text, "", grades[0])
     if total < FEW:
         yield Note("few", f"Only {counted(total, 'query')}: the intervals say little.", "", total)
     for run in facts:
