@@ -72,7 +72,7 @@ RANGES: Mapping[str, Range] = {
     **dict.fromkeys(("rpm", "tpm", "gamma"), _POSITIVE),
     "timeout": Range(0, 86_400, above=True),  # seconds
     "m": Range(1, 2**16),
-    "nbits": Range(1, 16),
+    "nbits": Range(1, 12),
     # US dollars per million tokens; the dearest list price so far is 600
     **dict.fromkeys(("price", "price_output"), Range(0, 1e6)),
     **dict.fromkeys(("k1", "delta", "max_turns", "latency", "jitter", "margin_z", "beta", "cap"), _SIZE),

@@ -112,9 +112,9 @@ def test_memory_follows_from_the_structure():
         ("opq?m=13&nbits=4", "16 dimensions into 13 equal parts", "m=16"),
         ("pq?nbits=9", "has 300 vectors", "nbits=8"),
         ("pq?nbits=8&sample=100", "has 100 vectors", "nbits=6"),
-        ("pq?nbits=30", "30 bits", "1 to 12"),
+        ("pq?nbits=30", "nbits=30", "1 to 12"),
         ("hnsw-f32?m=1", "link 1", "2 to 512"),
-        ("hnsw-int8?ef=0", "keep 0", "ef is 1"),
+        ("hnsw-int8?ef=0", "ef=0", "ef is from 1"),
         ("hnsw-f32?efconstruction=5", "no parameter 'efconstruction'", "ef_construction"),
     ],
 )

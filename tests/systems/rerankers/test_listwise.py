@@ -134,10 +134,18 @@ def test_identity_follows_what_the_order_depends_on():
     assert plain.identity == slower.identity
 
 
-@pytest.mark.parametrize("params", [{"window": 1}, {"step": 0}, {"step": 21}, {"passage_tokens": 0}])
-def test_windows_that_cannot_be(params):
+@pytest.mark.parametrize(
+    ("params", "mend"),
+    [
+        ({"window": 1}, "window is from 2"),
+        ({"step": 0}, "step is finite and above 0"),
+        ({"step": 21}, "Take a window of 2 or more"),
+        ({"passage_tokens": 0}, "passage_tokens is from 1"),
+    ],
+)
+def test_windows_that_cannot_be(params, mend):
     """Said at once, with what can."""
-    with StubServer() as stub, pytest.raises(UsageError, match="Take a window of 2 or more"):
+    with StubServer() as stub, pytest.raises(UsageError, match=mend):
         opened(stub, **params)
 
 
