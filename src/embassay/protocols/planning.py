@@ -85,20 +85,30 @@ T = TypeVar("T", bound=JoinableTask)
 
 
 def planned_systems(
-    specs: Iterable[str], tokenizer: Tokenizer, seed: int, ledger: Ledger | None
+    specs: Iterable[str],
+    tokenizer: Tokenizer,
+    seed: int,
+    ledger: Ledger | None,
+    *,
+    pair_corpus: str = "batch",
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""
     named = tuple(specs)
     for spec in named:
         SYSTEMS.parse(spec)
-    found = [_planned_system(spec, tokenizer, seed, ledger) for spec in dict.fromkeys((*named, *REFERENCES))]
+    found = [
+        _planned_system(spec, tokenizer, seed, ledger, pair_corpus)
+        for spec in dict.fromkeys((*named, *REFERENCES))
+    ]
     return list({system.name: system for system in found}.values())
 
 
-def _planned_system(spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None) -> PlannedSystem:
+def _planned_system(
+    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, pair_corpus: str
+) -> PlannedSystem:
     with charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
-        system = describe(spec, tokenizer, seed, ledger)
+        system = describe(spec, tokenizer, seed, ledger, pair_corpus)
         encoder, remote = getattr(system, "encoder", None), served(system)
         facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
     if remote is not None:
