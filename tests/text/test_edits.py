@@ -148,7 +148,7 @@ def test_edits_of_the_earlier_code() -> None:
     """Sentences end at line ends and before spaces, deletion starts anew in each, words are split at single spaces
     (SAGE [A16]); each by hand."""
     text = "abcdefghijkl mn. Opq?\nRst. "
-    assert sentences_of_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst.."]
+    assert sentences_of_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
     # A space counts as two characters, so the seventh of "a b c de." is the tenth.
     assert delete_tenth_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
     assert delete_tenth_of_sentences("a b c de", draw) == "a b c e."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
@@ -52,6 +52,8 @@ class PlannedDataset:
     lang: str
     fingerprint: str
     tasks: tuple[PlannedTask, ...]
+    group: str = field(default="", kw_only=True)
+    """The datasets that it counts as one with; empty for those that stand alone."""
 
 
 class Plan(Protocol):

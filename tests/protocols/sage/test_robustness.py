@@ -5,9 +5,6 @@ import pytest
 
 from embassay.protocols.sage.robustness import evaluate, relations
 from embassay.records import Documents
-from embassay.text import open_tokenizer
-
-WORDS = open_tokenizer("words")
 
 TEXT = "The river is high today. It will rise again tomorrow! Nobody can say when it may fall? We must wait."
 DOCUMENTS = Documents(
@@ -93,8 +90,8 @@ def test_every_version_is_a_batch_of_its_own(pairwise, context):
     assert (DOCUMENTS.texts, DOCUMENTS.summaries) in batches
 
 
-def test_long_texts_can_be_cut_and_edited_otherwise(pairwise, context):
-    """`text_tokens` cuts the documents and not the summaries; `edits` of 2024 are other texts."""
+def test_edits_of_2024_are_other_texts(pairwise, context):
+    """Three of the six differ; `text_tokens` is for sensitivity and changes none."""
     seen = {}
 
     def of(**options):
@@ -105,8 +102,6 @@ def test_long_texts_can_be_cut_and_edited_otherwise(pairwise, context):
         evaluate(system, DOCUMENTS, context(**options))
         return [tuple(pair[1]) for pair in seen.values()]
 
-    cut = of(text_tokens=5)
-    assert [len(WORDS.encode(text)) for text in cut[0]] == [5, 5]
-    assert DOCUMENTS.summaries in cut
+    assert of(text_tokens=5) == of()
     other = of(edits="2024")
     assert sum(a != b for a, b in zip(of(), other, strict=True)) == 3

@@ -73,7 +73,7 @@ def with_options(variant: str, context: Context) -> Edit:
 
 
 def shortened(documents: Documents, context: Context) -> Documents:
-    """The documents with texts of at most `text_tokens` tokens; their summaries stay whole [A16]."""
+    """The documents with texts of at most `text_tokens` tokens [A16]."""
     most = context.options.text_tokens
     if most is None:
         return documents

@@ -37,7 +37,7 @@ class SageOptions:
     )
     needle: str = option("", "A text file whose beginning is inserted, in place of ours [A16].")
     text_tokens: int | None = option(
-        None, "Cut the documents of robustness and sensitivity after so many tokens [A16]."
+        None, "Cut the documents of sensitivity after so many tokens [A16]."
     )
     curve: Literal["hyperbolic", "linear"] = option(
         "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."

@@ -85,7 +85,9 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
         tasks.append(
             planned_task(task.name, loaded, task.size, work.texts(task, loaded.data, request.options))
         )
-    return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks))
+    return PlannedDataset(
+        source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks), group=dataset.group
+    )
 
 
 def _cell(

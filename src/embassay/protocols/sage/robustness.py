@@ -13,7 +13,7 @@ from embassay.contracts import Similarity
 from embassay.protocols.estimates import Items, estimate
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import EDITS, edited, shortened
+from embassay.protocols.sage.edits import EDITS, edited
 from embassay.records import Documents, Score, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
 
@@ -26,7 +26,6 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     """Score one system on one dataset's documents and their summaries; a document that lost a version is left out."""
     if data.summaries is None:
         raise ValueError("robustness needs summaries")
-    data = shortened(data, context)
     variants = {"original": tuple(data.texts), "summary": tuple(data.summaries)}
     variants |= {name: tuple(edited(name, data, context)) for name in EDITS}
     # A call per version: for a batch-normalised metric one dataset and one version are one batch [A3]. Float noise (a

@@ -39,10 +39,10 @@ def changes(record: Record, task: str, dataset: str, ids: Sequence[str], texts: 
 
 
 def _made(context: Context, task: str, documents: Documents) -> Changes:
-    documents = shortened(documents, context)
     if task == "robustness":
         made = {edit: [window(text, new) for text, new in _pairs(edit, documents, context)] for edit in EDITS}
         return Changes(made)
+    documents = shortened(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
     for edit, kind, _, _ in SPANS:
