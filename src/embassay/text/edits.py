@@ -100,7 +100,7 @@ def delete_tenth_or_next(text: str, _draw: Draw) -> str:
 
 
 def delete_tenth_of_sentences(text: str, _draw: Draw) -> str:
-    """In every sentence (`sentences_of_lines`) by itself the characters at positions 10, 20, 30 ... are removed, a space
+    """In every sentence (`sentences_of_lines`) the characters at its positions 10, 20, 30 ... are removed, a space
     counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code [A16]."""
     kept = []
     for sentence in sentences_of_lines(text):

@@ -199,4 +199,6 @@ def part_edits(outcome):
 
 
 def _rows(outcome):
-    return [dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)]
+    return [
+        dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)
+    ]

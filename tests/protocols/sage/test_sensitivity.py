@@ -79,7 +79,7 @@ def test_a_needle_of_ones_own(pairwise, context, score, tmp_path):
     evaluate(system, Documents(("a", "b"), ("one two three four", "five six")), context(needle=str(path)))
     assert "alpha beta gamma alphaone two three four" in seen
     path.write_text("too short", "utf-8")
-    with pytest.raises(UsageError, match="2 tokens.*1,350"):
+    with pytest.raises(UsageError, match=r"2 tokens.*1,350"):
         evaluate(system, LONG, context(needle=str(path)))
 
 

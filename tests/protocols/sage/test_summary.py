@@ -63,7 +63,9 @@ def test_a_group_is_shown_beside_its_members():
 
 def headlines(**values):
     rng = np.random.default_rng(0)
-    return {name: Headline(name, value, 40, value + rng.normal(0, 0.001, 500)) for name, value in values.items()}
+    return {
+        name: Headline(name, value, 40, value + rng.normal(0, 0.001, 500)) for name, value in values.items()
+    }
 
 
 def test_no_verdict_where_a_reference_reaches_the_leader():

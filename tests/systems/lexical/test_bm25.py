@@ -198,7 +198,10 @@ def test_what_a_protocol_compares_with_gives_way_to_the_spec():
     """`pair_corpus` is the default, `corpus` the user's word; each shows in the identity."""
     of_sage = BM25(tokenizer=WORDS, pair_corpus="reference")
     assert of_sage.identity == BM25(tokenizer=WORDS, corpus="reference").identity
-    assert BM25(tokenizer=WORDS, corpus="batch", pair_corpus="reference").identity == BM25(tokenizer=WORDS).identity
+    assert (
+        BM25(tokenizer=WORDS, corpus="batch", pair_corpus="reference").identity
+        == BM25(tokenizer=WORDS).identity
+    )
     assert of_sage.identity != BM25(tokenizer=WORDS).identity
 
 

@@ -33,12 +33,11 @@ class SageOptions:
         False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
     )
     edits: Literal["paper", "2024"] = option(
-        "paper", "How edits are done [A16]: as the paper words them, or as its first author's earlier code did."
+        "paper",
+        "How edits are done [A16]: as the paper words them, or as its first author's earlier code did.",
     )
     needle: str = option("", "A text file whose beginning is inserted, in place of ours [A16].")
-    text_tokens: int | None = option(
-        None, "Cut the documents of sensitivity after so many tokens [A16]."
-    )
+    text_tokens: int | None = option(None, "Cut the documents of sensitivity after so many tokens [A16].")
     curve: Literal["hyperbolic", "linear"] = option(
         "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."
     )

@@ -8,7 +8,7 @@ those of the corpus that is searched: what is clean knows nothing of the copies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import islice
@@ -71,16 +71,14 @@ class _Found(NamedTuple):
     together: Sequence[Ranked]
 
 
-def _searched(
-    system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: Context
-) -> _Found:
+def _searched(system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: Context) -> _Found:
     """The best k of every version of the corpus, each merged as its shards come in."""
-    own = getattr(system, "search_corpora", None)
-    search = own or system.search_shards
+    own: Callable[..., Iterator[Ranked]] | None = getattr(system, "search_corpora", None)
+    search: Callable[..., Iterator[Ranked]] = own or system.search_shards
     # A system of another package may not know of machines to spread over.
     spread = {"spread": context.spread} if "spread" in signature(search).parameters else {}
-    more = (corpora.shards,) if own else ()
-    shards = iter(search(data.queries.texts, corpora, *more, k, **spread))
+    shares = (corpora.shards,) if own else ()
+    shards = iter(search(data.queries.texts, corpora, *shares, k, **spread))
 
     def each() -> list[Ranked]:
         return [_merged(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)]

@@ -16,7 +16,15 @@ from embassay.contracts import Similarity
 from embassay.protocols.estimates import Estimate, Items, combine, estimate
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import INSERTED, INSERTIONS, POSITIONS, REMOVALS, REMOVED, edited, shortened
+from embassay.protocols.sage.edits import (
+    INSERTED,
+    INSERTIONS,
+    POSITIONS,
+    REMOVALS,
+    REMOVED,
+    edited,
+    shortened,
+)
 from embassay.randomness import generator
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 

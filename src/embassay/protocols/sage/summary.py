@@ -28,7 +28,13 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
         for headline in headlines.values()
     ]
     rows += [
-        _row(plan, name, task_called(name).headline, _task_headline(plan, records, name, system.name, members), group)
+        _row(
+            plan,
+            name,
+            task_called(name).headline,
+            _task_headline(plan, records, name, system.name, members),
+            group,
+        )
         for name in plan.tasks
         for group, members in _groups(plan, name).items()
         for system in plan.systems
@@ -55,10 +61,14 @@ def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequenc
     found by knowing nothing is no merit."""
     found = compared([scope[system] for system in ranked])
     best = max((scope[name].value or 0.0 for name in ranked), default=0.0)
-    equal = [one.name for one in plan.systems if one.kind == "reference" and (scope[one.name].value or 0.0) >= best]
+    equal = [
+        one.name for one in plan.systems if one.kind == "reference" and (scope[one.name].value or 0.0) >= best
+    ]
     if task != "retrieval" or not equal or not found["pairs"]:
         return found
-    reason = f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
+    reason = (
+        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
+    )
     return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 

@@ -106,9 +106,7 @@ class BM25:
             score = partial(_scores_alone, self._weighting, bags)
         else:
             copies = np.bincount(rows_b, minlength=len(bags))
-            score = partial(
-                _scores, Collection.of(self._weighting, bags, copies, tokens.vocabulary), bags
-            )
+            score = partial(_scores, Collection.of(self._weighting, bags, copies, tokens.vocabulary), bags)
         scores = score(rows_a, rows_b)
         empty_a, empty_b = bags.sizes[rows_a] == 0, bags.sizes[rows_b] == 0
         if self.normalise == "minmax":
