@@ -23,8 +23,8 @@ def corrected_interval(
     The plain percentile interval is too narrow from few items, and to one side of the truth where the replicates are
     (an average precision rises when pairs are drawn twice). Its ends are taken at Phi(2 z0 -+ t x factor) instead of
     2.5% and 97.5%: z0 is the normal quantile of the share of replicates below the estimate, t and factor are of
-    `freedom`. They never leave the range of the replicates. Below 8 units (7 degrees of freedom) the replicates know too
-    few values, and their range is no interval: then it is the estimate -+ t errors. Undefined replicates and errors as
+    `freedom`. They never leave the range of the replicates. Below 8 units (7 degrees) they know too few values, and
+    their range is no interval: then it is the estimate -+ t errors. Undefined replicates and errors as
     in `percentile_interval`.
     Source: Efron 1981 (bias correction), Hesterberg 2015 (widening).
 

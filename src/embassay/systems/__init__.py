@@ -170,8 +170,8 @@ def open_system(
     serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
     default one without a limit. `elsewhere` gives an encoder that another machine has opened, in place of one that is
     loaded here; it is told whether the model can use a GPU. `pair_corpus` is whose statistics of words two texts are
-    compared with: those of all candidates of a call ("batch") or of the reference alone ("reference"). UsageError for unknown names and parameters, ModelError
-    when a model cannot be loaded.
+    compared with: those of all candidates of a call ("batch") or of the reference alone ("reference"). UsageError for
+    unknown names and parameters, ModelError when a model cannot be loaded.
     """
     spec = SYSTEMS.parse(text)
     model, transform = SYSTEMS.split(spec, Transform)

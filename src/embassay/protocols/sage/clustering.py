@@ -114,8 +114,8 @@ def _over_texts(
     """The V-measure of the one set, resampled over its texts with their clusters held.
 
     All texts of the set are drawn, those that a system did not cluster (a cap, a lost vector) not counting, so that
-    differences between systems are paired. A resample has fewer distinct texts, which raises a V-measure for any system:
-    replicates are moved back by what they lie above the value on average.
+    differences between systems are paired. A resample has fewer distinct texts, which raises any V-measure: replicates
+    are moved back by what they lie above the value on average.
     """
     clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
     labels = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]

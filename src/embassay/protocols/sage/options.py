@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.options import check_options, option
-from embassay.text import read_needle, text_digest
 
 ALL = "all"
 OF_DOCUMENTS = ("robustness", "sensitivity")
@@ -79,6 +78,8 @@ class SageOptions:
         of documents only where they leave something out. Of a needle its text counts, not where it lies."""
         whole, every = (("retrieval_edits", ALL), ("document_cap", None)), asdict(self)
         if self.needle:
+            from embassay.text import text_digest
+
             every["needle"] = f"{Path(self.needle).name} {text_digest(needle_text(self.needle))}"
         return {name: value for name, value in every.items() if (name, value) not in whole}
 
@@ -96,7 +97,11 @@ class SageOptions:
 
 def needle_text(path: str) -> str:
     """The text of `--needle`; empty without one: ours then."""
-    return read_needle(path) if path else ""
+    if not path:
+        return ""
+    from embassay.text import read_needle
+
+    return read_needle(path)
 
 
 def _spelled(names: str) -> str:
