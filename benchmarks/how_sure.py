@@ -55,6 +55,7 @@ from embassay.text import open_tokenizer
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 SIZES = (25, 50, 100, 200, 400)
+FEW = (3, 4, 5, 6, 7, 8, 12)
 MANY = 1_000_000
 TASKS = 5
 OVERALL_TEST = "t, overall of five tasks, one of five sets"
@@ -114,14 +115,19 @@ def coverage(setting: Setting) -> Iterator[str]:
     yield from _coverage(WORLDS, setting)
 
 
-def _coverage(worlds: Sequence[World], setting: Setting) -> Iterator[str]:
-    yield "| Measure | truth | " + " | ".join(f"n = {n}" for n in SIZES) + " |"
-    yield "|---|---:|" + "---:|" * len(SIZES)
+def few(setting: Setting) -> Iterator[str]:
+    """The same from few units, as clustering sets are."""
+    yield from _coverage([one for one in WORLDS if one.draw is v_measures], setting, FEW)
+
+
+def _coverage(worlds: Sequence[World], setting: Setting, sizes: Sequence[int] = SIZES) -> Iterator[str]:
+    yield "| Measure | truth | " + " | ".join(f"n = {n}" for n in sizes) + " |"
+    yield "|---|---:|" + "---:|" * len(sizes)
     for world in worlds:
         truth = (
             world.of(world.draw(setting.rng("truth", world.name), MANY), _no_resampling(setting)).value or 0.0
         )
-        cells = [_covered(world, n, truth, setting) for n in SIZES]
+        cells = [_covered(world, n, truth, setting) for n in sizes]
         yield f"| {world.name} | {truth:.3f} | " + " | ".join(cells) + " |"
 
 
@@ -603,7 +609,7 @@ def clustered(setting: Setting) -> Iterator[str]:
 
 
 TABLES: dict[str, tuple[str, Callable[[Setting], Iterator[str]]]] = {
-    "intervals": ("Intervals", coverage), "others": ("Other intervals", others),
+    "intervals": ("Intervals", coverage), "few": ("Intervals of few units", few), "others": ("Other intervals", others),
     "clustered": ("Items that share a text", clustered), "tests": ("Equal systems", equals),
     "two": ("Two equal systems", pairs_of_systems),
     "gates": ("Gates", gates),

@@ -4,7 +4,7 @@
 
 REFERENCE holds the papers' tables as CSV (folders hume, pteb, rag, sage) and HUME's results.json.gz; DATA the files
 that `benchmarks/datasets/*.yaml` describe; RUN a run of SAGE on all of SumPubMed, BillSum and CNN/DailyMail, as
-`real_report.py` makes it. `published_page.py` makes the page of it.
+`real_report.py --only paper` makes it. `published_page.py` makes the page of it.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def test_keys_and_identities_are_frozen():
     assert chunk_key("e:1", "query", ["", "naïve", "\ud800"]).hex() == (
         "ed155fdadd264268f2183bbc36ff15156b68190a8c8db4ba52a2e129d0321f4e"
     )
-    assert MiniLM.identity == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
+    assert MiniLM(backend="onnx").identity == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
     assert WordLlama.identity == "wordllama:64b47a2dc493cb8e:93248f2a9ec36c7b"
     assert (MiniLM.chunk_size, WordLlama.chunk_size) == (64, 1024)
 

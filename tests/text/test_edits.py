@@ -16,13 +16,16 @@ from embassay.text.edits import (
     capitalize,
     capitalize_exactly,
     delete_tenth,
+    delete_tenth_of_sentences,
     delete_tenth_or_next,
     numerize,
     permutation,
     shuffle_sentences,
+    shuffle_sentences_of_lines,
     shuffle_words,
+    shuffle_words_at_spaces,
 )
-from embassay.text.sentences import split_sentences
+from embassay.text.sentences import sentences_of_lines, split_sentences
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASED = st.lists(
@@ -139,3 +142,15 @@ def test_tiny_texts(edit: object, text: str) -> None:
     """Empty texts and single characters pass through every edit."""
     assert callable(edit)
     assert edit(text, draw).lower() == text
+
+
+def test_edits_of_the_earlier_code() -> None:
+    """Sentences end at line ends and before spaces, deletion starts anew in each, words are split at single spaces
+    (SAGE [A16]); each by hand."""
+    text = "abcdefghijkl mn. Opq?\nRst. "
+    assert sentences_of_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
+    # A space counts as two characters, so the seventh of "a b c de." is the tenth.
+    assert delete_tenth_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
+    assert delete_tenth_of_sentences("a b c de", draw) == "a b c e."
+    assert Counter(shuffle_sentences_of_lines(text, draw).split("\n\n")) == Counter(sentences_of_lines(text))
+    assert Counter(shuffle_words_at_spaces("a  b\nc d", draw).split(" ")) == Counter(["a", "", "b\nc", "d"])

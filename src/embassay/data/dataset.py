@@ -62,7 +62,7 @@ class Dataset:
     """Tables by the part they play: a flat shape, or `corpus`, `queries` and `qrels` of a retrieval set.
 
     `settings` is what besides the bytes decides what is read (mapping, split, description); `notes` go
-    before the warnings of every shape.
+    before the warnings of every shape. Datasets of one `group` count as one in a mean over datasets.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Dataset:
     gains: Gains = field(default_factory=Gains)
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
+    group: str = ""
 
     def shapes(self) -> tuple[str, ...]:
         """The shapes whose columns the dataset has."""

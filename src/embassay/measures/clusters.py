@@ -54,7 +54,19 @@ def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     """
     if beta < 0:
         raise UsageError(f"beta is {beta}.", mend="It must be 0 or more.")
-    table = _table(labels, clusters)
+    return _v(_table(labels, clusters), beta)
+
+
+def v_measure_of(counts: NDArray[np.int64]) -> float:
+    """The V-measure of a table of counts (classes, clusters), as `v_measure` has it; NaN for an empty one.
+
+    >>> round(v_measure_of(np.array([[3, 0, 0], [1, 2, 0], [0, 0, 3]])), 6)
+    0.786013
+    """
+    return _v(_Table(int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0), counts.ravel()), 1.0)
+
+
+def _v(table: _Table, beta: float) -> float:
     if not table.n:
         return float("nan")
     of_classes, of_clusters = _entropy(table.classes, table.n), _entropy(table.clusters, table.n)

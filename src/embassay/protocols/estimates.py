@@ -49,10 +49,12 @@ class Estimate:
             return undefined(measure, self.n, self.reason, variant=variant, subset=subset, method=self.method)
         units = self.n if self.units is None else self.units
         low, high = interval(self.replicates, self.value, freedom_of_units(units))
-        method = self.method
-        if self.is_share and low is not None:
+        method, same = self.method, unvaried(self.replicates)
+        if self.is_share and (low is not None or same):
             found = wilson(self.value, self.n)
             low, high, method = found.low, found.high, method.replace("bootstrap", "Wilson")
+        elif same:
+            method = f"{method}; {UNVARIED}"
         return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
 
     def component(self) -> Component:
@@ -108,12 +110,22 @@ def interval(
     corrected for bias and for the `freedom` of what was resampled; as they are where no value is given.
 
     A resample on which the statistic is undefined (a correlation of equal ratings) is left out; when that happens to
-    more than one in twenty there are too few items for an interval.
+    more than one in twenty there are too few items for an interval. Where every resample gives the same there is none
+    either: what never varied here may vary elsewhere, and no resample says how much.
     """
     defined = replicates[np.isfinite(replicates)]
-    if not len(replicates) or len(defined) < DEFINED * len(replicates):
+    if not len(replicates) or len(defined) < DEFINED * len(replicates) or unvaried(replicates):
         return None, None
     return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
+
+
+UNVARIED = "no interval: every resample gives the same"
+
+
+def unvaried(replicates: NDArray[np.float64]) -> bool:
+    """Whether the replicates are one value, but for the last bits of a float."""
+    defined = replicates[np.isfinite(replicates)]
+    return len(defined) > 1 and float(np.ptp(defined)) <= 1e-12 * max(1.0, float(np.abs(defined).max()))
 
 
 def undefined(

@@ -38,9 +38,11 @@ def open_cache(path: Path | None) -> EmbeddingCache:
     return EmbeddingCache.open(path)
 
 
-def describe(text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None) -> Similarity:
+def describe(
+    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, pair_corpus: str = "batch"
+) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
-    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger)
+    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, pair_corpus=pair_corpus)
 
 
 def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
@@ -68,6 +70,7 @@ class CachedSystem:
         advance: Callable[[int], None],
         ledger: Ledger | None = None,
         spread: Spread = HERE,
+        pair_corpus: str = "batch",
     ) -> None:
         self.spread = spread
         self.encoders: list[CachedEncoder] = []
@@ -86,7 +89,7 @@ class CachedSystem:
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
-            elsewhere=partial(spread.opened, made),
+            elsewhere=partial(spread.opened, made), pair_corpus=pair_corpus,
         )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:

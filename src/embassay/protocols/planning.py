@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
@@ -52,6 +52,8 @@ class PlannedDataset:
     lang: str
     fingerprint: str
     tasks: tuple[PlannedTask, ...]
+    group: str = field(default="", kw_only=True)
+    """The datasets that it counts as one with; empty for those that stand alone."""
 
 
 class Plan(Protocol):
@@ -85,20 +87,30 @@ T = TypeVar("T", bound=JoinableTask)
 
 
 def planned_systems(
-    specs: Iterable[str], tokenizer: Tokenizer, seed: int, ledger: Ledger | None
+    specs: Iterable[str],
+    tokenizer: Tokenizer,
+    seed: int,
+    ledger: Ledger | None,
+    *,
+    pair_corpus: str = "batch",
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""
     named = tuple(specs)
     for spec in named:
         SYSTEMS.parse(spec)
-    found = [_planned_system(spec, tokenizer, seed, ledger) for spec in dict.fromkeys((*named, *REFERENCES))]
+    found = [
+        _planned_system(spec, tokenizer, seed, ledger, pair_corpus)
+        for spec in dict.fromkeys((*named, *REFERENCES))
+    ]
     return list({system.name: system for system in found}.values())
 
 
-def _planned_system(spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None) -> PlannedSystem:
+def _planned_system(
+    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, pair_corpus: str
+) -> PlannedSystem:
     with charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
-        system = describe(spec, tokenizer, seed, ledger)
+        system = describe(spec, tokenizer, seed, ledger, pair_corpus)
         encoder, remote = getattr(system, "encoder", None), served(system)
         facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
     if remote is not None:

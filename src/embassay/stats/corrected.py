@@ -11,6 +11,8 @@ from embassay.stats.freedom import NORMAL, Freedom
 from embassay.stats.students import t_quantile
 
 _LEAST = 1e-4
+FEWEST = 8
+"""Units from which percentiles of replicates hold what they promise (docs/how_sure.md)."""
 
 
 def corrected_interval(
@@ -21,8 +23,9 @@ def corrected_interval(
     The plain percentile interval is too narrow from few items, and to one side of the truth where the replicates are
     (an average precision rises when pairs are drawn twice). Its ends are taken at Phi(2 z0 -+ t x factor) instead of
     2.5% and 97.5%: z0 is the normal quantile of the share of replicates below the estimate, t and factor are of
-    `freedom`. They never leave the range of the replicates. Undefined replicates and errors as in
-    `percentile_interval`.
+    `freedom`. They never leave the range of the replicates. Below 8 units (7 degrees) they know too few values, and
+    their range is no interval: then it is the estimate -+ t errors. Undefined replicates and errors as
+    in `percentile_interval`.
     Source: Efron 1981 (bias correction), Hesterberg 2015 (widening).
 
     >>> from embassay.stats.freedom import freedom_of_units
@@ -30,7 +33,7 @@ def corrected_interval(
     >>> [round(end, 1) for end in corrected_interval(draws, 5)]
     [3.1, 7.0]
     >>> [round(end, 1) for end in corrected_interval(draws, 5, freedom_of_units(5))]
-    [1.9, 8.0]
+    [1.9, 8.1]
     """
     from scipy.special import ndtr, ndtri
 
@@ -41,6 +44,9 @@ def corrected_interval(
     defined = values[~np.isnan(values)]
     if len(defined) < (1 - MOST_UNDEFINED) * len(values):
         return float("nan"), float("nan")
+    if freedom.df < FEWEST - 1:
+        half = t_quantile((1 + confidence) / 2, freedom.df) * freedom.error(defined)
+        return float(estimate - half), float(estimate + half)
     below = ((defined < estimate).mean() + (defined <= estimate).mean()) / 2
     bias = ndtri(np.clip(below, _LEAST, 1 - _LEAST))
     reach = freedom.factor * t_quantile((1 + confidence) / 2, freedom.df)

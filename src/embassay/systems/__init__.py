@@ -161,6 +161,7 @@ def open_system(
     seed: int = 1337,
     ledger: Ledger | None = None,
     elsewhere: Callable[[bool], Encoder | None] = lambda accelerated: None,  # noqa: ARG005
+    pair_corpus: str = "batch",
 ) -> Similarity:
     """The similarity that a spec string names, called by its canonical spec string.
 
@@ -168,12 +169,15 @@ def open_system(
     through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
     serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
     default one without a limit. `elsewhere` gives an encoder that another machine has opened, in place of one that is
-    loaded here; it is told whether the model can use a GPU. UsageError for unknown names and parameters, ModelError
-    when a model cannot be loaded.
+    loaded here; it is told whether the model can use a GPU. `pair_corpus` is whose statistics of words two texts are
+    compared with: those of all candidates of a call ("batch") or of the reference alone ("reference"). UsageError for
+    unknown names and parameters, ModelError when a model cannot be loaded.
     """
     spec = SYSTEMS.parse(text)
     model, transform = SYSTEMS.split(spec, Transform)
-    made = _made_elsewhere(model, elsewhere) or _made(model, ledger, tokenizer=tokenizer, seed=seed)
+    made = _made_elsewhere(model, elsewhere) or _made(
+        model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus
+    )
     if hasattr(made, "encode"):
         from embassay.systems.cosine import Cosine
 

@@ -1,6 +1,7 @@
 """What is done to texts: tokenizers, sentences, chunks and perturbations. Pure and seeded."""
 
 from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
+from embassay.text.needle import read_needle, text_digest
 from embassay.text.perturbations import (
     PERTURBATIONS,
     SEMANTIC,
@@ -13,6 +14,7 @@ from embassay.text.perturbations import (
     retrieval_variants,
 )
 from embassay.text.sentences import split_sentences
+from embassay.text.spans import first_tokens
 from embassay.text.token_ends import token_ends
 from embassay.text.tokenizers import TOKENIZERS, open_tokenizer
 
@@ -26,12 +28,15 @@ __all__ = [
     "Chunking",
     "Perturbation",
     "chunk",
+    "first_tokens",
     "insertion_variants",
     "open_tokenizer",
     "perturb",
     "perturb_all",
+    "read_needle",
     "removal_variants",
     "retrieval_variants",
     "split_sentences",
+    "text_digest",
     "token_ends",
 ]

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.text.sentences import split_sentences
+from embassay.text.sentences import sentences_of_lines, split_sentences
 
 Draw = Callable[[int], bytes]
 """The first n bytes of the random stream that belongs to one text and one perturbation."""
@@ -99,6 +99,17 @@ def delete_tenth_or_next(text: str, _draw: Draw) -> str:
     return "".join(kept) + text[start:]
 
 
+def delete_tenth_of_sentences(text: str, _draw: Draw) -> str:
+    """In every sentence (`sentences_of_lines`) the characters at its positions 10, 20, 30 ... are removed, a space
+    counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code [A16]."""
+    kept = []
+    for sentence in sentences_of_lines(text):
+        characters = list(sentence.replace(" ", "  "))
+        del characters[9::10]
+        kept.append("".join(characters).replace("  ", " "))
+    return "\n\n".join(kept)
+
+
 _DIGITS = bytes.maketrans(b"eiao", b"3140")
 _DIGITS_BOTH_CASES = bytes.maketrans(b"eiaoEIAO", b"31403140")
 
@@ -121,6 +132,16 @@ def shuffle_words(text: str, draw: Draw) -> str:
 def shuffle_sentences(text: str, draw: Draw) -> str:
     """The sentences in random order, joined by one space (SAGE, section 5); see `split_sentences`."""
     return " ".join(_shuffled(split_sentences(text), draw))
+
+
+def shuffle_words_at_spaces(text: str, draw: Draw) -> str:
+    """What stands between single spaces in random order: line ends stay within their word [A16]."""
+    return " ".join(_shuffled(text.split(" "), draw))
+
+
+def shuffle_sentences_of_lines(text: str, draw: Draw) -> str:
+    """The sentences by `sentences_of_lines` in random order, joined by a blank line [A16]."""
+    return "\n\n".join(_shuffled(sentences_of_lines(text), draw))
 
 
 def _shuffled(parts: list[str], draw: Draw) -> Sequence[str]:

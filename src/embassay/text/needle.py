@@ -2,16 +2,19 @@
 
 It opens with the standard Lorem ipsum and goes on with sentences of random Latin words, without repeating,
 for as long as the longest document needs. A repeated paragraph would change the scores of set-based metrics
-[A16].
+[A16]. Another text can take its place.
 """
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
+from pathlib import Path
 
 from embassay.contracts import Tokenizer
+from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
-from embassay.text.pieces import piece_ends
+from embassay.text.pieces import as_utf8, piece_ends
 
 NEEDLE_VERSION = 1
 
@@ -74,6 +77,36 @@ def needle(tokenizer: Tokenizer, count: int) -> str:
     text = needle_text(1 << max(12, count.bit_length()))
     ends = piece_ends(tokenizer)(text)
     return text[: ends[count - 1]]  # in ASCII, bytes are characters
+
+
+def needle_of(text: str, tokenizer: Tokenizer, count: int) -> str:
+    """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
+    ends = piece_ends(tokenizer)(text)
+    if count > len(ends):
+        raise UsageError(
+            f"The needle has {len(ends):,} tokens, and a document needs {count:,} of it.",
+            mend="Give a longer text with --needle, or cut the documents with --text-tokens.",
+        )
+    return as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
+
+
+def read_needle(path: str) -> str:
+    """The text of a needle file in UTF-8. DataError for one that cannot be read or holds nothing."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(
+            "The needle cannot be read", path=Path(path), expected="a text file in UTF-8", found=reason
+        ) from error
+    if not text.strip():
+        raise DataError("The needle is empty", path=Path(path), expected="a text longer than the documents")
+    return text
+
+
+def text_digest(text: str) -> str:
+    """A short name of a text by its bytes, for keys and manifests."""
+    return hashlib.blake2b(as_utf8(text), digest_size=8).hexdigest()
 
 
 def _sentences(words: int) -> list[str]:

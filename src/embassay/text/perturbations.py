@@ -21,7 +21,7 @@ from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
 from embassay.text import edits
 from embassay.text.edits import Draw
-from embassay.text.needle import NEEDLE_VERSION
+from embassay.text.needle import NEEDLE_VERSION, text_digest
 from embassay.text.negation import RULES_VERSION, negate
 from embassay.text.spans import insert_needle, remove_span
 
@@ -109,7 +109,12 @@ def _capitalize(exact: bool = False) -> Perturbation:
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
-def _delete10(spaces: Literal["keep", "next"] = "keep") -> Perturbation:
+def _delete10(
+    spaces: Literal["keep", "next"] = "keep", within: Literal["text", "sentences"] = "text"
+) -> Perturbation:
+    if within == "sentences":
+        name = _spelled("delete10", within=within)
+        return Perturbation(name, "superficial", f"{name}/1", edits.delete_tenth_of_sentences)
     if spaces == "keep":
         return Perturbation("delete10", "superficial", "delete10/1", edits.delete_tenth)
     name = _spelled("delete10", spaces=spaces)
@@ -128,21 +133,28 @@ def _negate() -> Perturbation:
 
 
 @PERTURBATIONS.register("sentence_shuffle", "the sentences in random order", kind="semantic")
-def _sentence_shuffle() -> Perturbation:
-    return Perturbation("sentence_shuffle", "semantic", "sentence_shuffle/1", edits.shuffle_sentences)
+def _sentence_shuffle(split: Literal["marks", "lines"] = "marks") -> Perturbation:
+    name = "sentence_shuffle" if split == "marks" else _spelled("sentence_shuffle", split=split)
+    edit = edits.shuffle_sentences if split == "marks" else edits.shuffle_sentences_of_lines
+    return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
 @PERTURBATIONS.register("word_shuffle", "the words in random order", kind="semantic")
-def _word_shuffle() -> Perturbation:
-    return Perturbation("word_shuffle", "semantic", "word_shuffle/1", edits.shuffle_words)
+def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Perturbation:
+    name = "word_shuffle" if split == "whitespace" else _spelled("word_shuffle", split=split)
+    edit = edits.shuffle_words if split == "whitespace" else edits.shuffle_words_at_spaces
+    return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
 @PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")
-def _insertion(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
+def _insertion(
+    tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
+) -> Perturbation:
     p, q = _checked("insertion", "p", p, inf), _checked("insertion", "q", q, 1)
     name = _spelled("insertion", p=p, q=q)
-    edit = partial(insert_needle, tokenizer=tokenizer, p=p, q=q)
-    identity = f"{name}/needle-{NEEDLE_VERSION}/{tokenizer.identity}"
+    edit = partial(insert_needle, tokenizer=tokenizer, p=p, q=q, given=needle_text)
+    whose = f"needle-{text_digest(needle_text)}" if needle_text else f"needle-{NEEDLE_VERSION}"
+    identity = f"{name}/{whose}/{tokenizer.identity}"
     return Perturbation(name, "insertion", identity, _without_draws(edit))
 
 

@@ -1,7 +1,9 @@
 """Task 4: sets, caps and intervals."""
 
+import numpy as np
 import pytest
 
+from embassay.protocols.estimates import UNVARIED
 from embassay.protocols.sage.clustering import evaluate
 from embassay.records import LabelledTexts
 
@@ -28,15 +30,44 @@ def test_v_measure_per_set_and_their_mean(pairwise, context, score):
     assert score(outcome, "v_measure", "set", "2").value == pytest.approx(0, abs=1e-9)
     headline = score(outcome, "v_measure")
     assert headline.value == pytest.approx(0.5)
-    assert (headline.ci_low, headline.ci_high) == (pytest.approx(0, abs=1e-9), pytest.approx(1))
+    # Student's t of two sets, cut to what a V-measure can be.
+    assert (headline.ci_low, headline.ci_high) == (0, 1)
 
 
-def test_a_single_set_has_no_interval(pairwise, context, score):
-    """What would be resampled is the set: with one there is nothing to resample, and the row says so."""
-    rows = labelled(("aa", "x", "1"), ("zz", "y", "1"))
+def test_few_sets_have_the_t_interval_not_their_range(pairwise, context, score):
+    """Three sets: mean -+ t(2) s / sqrt(3), as of any three numbers, and wider than from the least to the greatest."""
+    sets = [("1", "aazz"), ("2", "aaza"), ("3", "azzz")]
+    rows = labelled(
+        *[(f"{letter}{i}", "xxyy"[i], name) for name, letters in sets for i, letter in enumerate(letters)]
+    )
+    outcome = evaluate(pairwise(same_initial), rows, context(resamples=4000))
+    values = [score(outcome, "v_measure", "set", name).value for name, _ in sets]
+    headline, half = score(outcome, "v_measure"), 4.3027 * np.std(values, ddof=1) / np.sqrt(3)
+    assert headline.value == pytest.approx(np.mean(values))
+    assert headline.ci_low == pytest.approx(max(0, headline.value - half), abs=0.04)
+    assert headline.ci_high == pytest.approx(min(1, headline.value + half), abs=0.04)
+    assert headline.ci_high - headline.ci_low > max(values) - min(values)
+
+
+def test_one_set_is_resampled_over_its_texts(pairwise, context, score):
+    """Its texts, clusters held: an interval about the value, named as such; two systems share the draws."""
+    rows = labelled(*[(f"{'az'[i % 2 if i % 7 else (i + 1) % 2]}{i}", "xy"[i % 2], "1") for i in range(60)])
+    first, second = (evaluate(pairwise(same_initial, name=name), rows, context()) for name in "ab")
+    headline, component = score(first, "v_measure"), first.components["v_measure"]
+    assert 0 < headline.ci_low < headline.value < headline.ci_high < 1
+    assert headline.method == "bootstrap over 60 texts of the one set, clusters held"
+    assert (component.n, component.units) == (60, None)
+    assert component.replicates.mean() == pytest.approx(headline.value)
+    assert (component.replicates == second.components["v_measure"].replicates).all()
+
+
+def test_one_set_without_a_mistake_has_no_interval(pairwise, context, score):
+    """Every resample is perfect too; none of them says how far it may be from perfect elsewhere."""
+    rows = labelled(*[(f"{'az'[i % 2]}{i}", "xy"[i % 2], "1") for i in range(20)])
     headline = score(evaluate(pairwise(same_initial), rows, context()), "v_measure")
     assert headline.value == pytest.approx(1)
-    assert (headline.ci_low, headline.ci_high, headline.method) == (None, None, "single set: no interval")
+    assert (headline.ci_low, headline.ci_high) == (None, None)
+    assert headline.method.endswith(UNVARIED)
 
 
 def test_sets_of_one_label_are_skipped(pairwise, context, score):

@@ -176,3 +176,29 @@ def test_a_choice_of_edits_makes_fewer_corpora(pairwise, context, score):
     shown = {one.variant for one in outcome.scores if one.variant.startswith("replaced:")}
     assert shown == {"replaced:capitalize", "replaced:delete10"}
     assert set(outcome.rankings["edit"]) <= {"", "capitalize", "delete10"}
+
+
+@pytest.mark.parametrize("name", ["bm25", "bm25?variant=okapi", "jaccard"])
+def test_the_clean_score_knows_nothing_of_the_copies(name, context, score):
+    """nDCG on the clean corpus, and each replaced one, are the same whichever edits are searched beside them."""
+    system = open_system(name, tokenizer=open_tokenizer("words"))
+    whole = evaluate(system, DATA, context(resamples=20))
+    found = system.search(DATA.queries.texts, DATA.corpus.texts, 10)
+    kept = [row for row in _rows(whole) if row["version"] == "original"]
+    assert [row["score"] for row in kept if row["query_id"] == "q1"] == found.scores[0].tolist()
+    for edits in ("capitalize", "insertion:p=0.5,q=0,removal"):
+        part = evaluate(system, DATA, context(resamples=20, retrieval_edits=edits))
+        assert score(part, "ndcg@10", "original").value == score(whole, "ndcg@10", "original").value
+        assert [row for row in _rows(part) if row["version"] == "original"] == kept
+        for edit in part_edits(part):
+            assert score(part, "retention", edit).value == score(whole, "retention", edit).value
+
+
+def part_edits(outcome):
+    return {one.variant for one in outcome.scores if one.variant.startswith("replaced:")}
+
+
+def _rows(outcome):
+    return [
+        dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)
+    ]

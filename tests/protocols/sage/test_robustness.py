@@ -73,3 +73,35 @@ def test_every_edit_has_its_rows_and_items(pairwise, context, score):
         zip(outcome.items["item_id"], outcome.items["measure"], outcome.items["variant"], strict=True)
     )
     assert len(rows) == len(set(rows)) == 2 * len(outcome.scores)
+
+
+def test_every_version_is_a_batch_of_its_own(pairwise, context):
+    """A metric that scales a batch never sees two versions in one: eight calls, one each [A3]."""
+    batches = []
+
+    class Noting(pairwise):
+        def pairs(self, a, b):
+            batches.append((tuple(a), tuple(b)))
+            return super().pairs(a, b)
+
+    evaluate(Noting(lambda a, b: float(a == b)), DOCUMENTS, context())
+    assert len(batches) == 8
+    assert {a for a, _ in batches} == {DOCUMENTS.texts}
+    assert (DOCUMENTS.texts, DOCUMENTS.summaries) in batches
+
+
+def test_edits_of_2024_are_other_texts(pairwise, context):
+    """Three of the six differ; `text_tokens` is for sensitivity and changes none."""
+    seen = {}
+
+    def of(**options):
+        seen.clear()
+        system = pairwise(lambda a, b: float(a == b))
+        plain = system.pairs
+        system.pairs = lambda a, b: seen.setdefault(len(seen), (a, b)) and plain(a, b)
+        evaluate(system, DOCUMENTS, context(**options))
+        return [tuple(pair[1]) for pair in seen.values()]
+
+    assert of(text_tokens=5) == of()
+    other = of(edits="2024")
+    assert sum(a != b for a, b in zip(of(), other, strict=True)) == 3

@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from embassay.errors import UsageError
 from embassay.protocols.sage.sensitivity import evaluate, expected
 from embassay.records import Documents
 from embassay.text import open_tokenizer
@@ -69,3 +70,31 @@ def test_no_document_that_is_long_enough(pairwise, context):
     assert {score.value for score in outcome.scores} == {None}
     assert {score.reason for score in outcome.scores} == {"no item can be scored"}
     assert [part.value for part in outcome.components.values()] == [None, None]
+
+
+def test_a_needle_of_ones_own(pairwise, context, score, tmp_path):
+    """The beginning of the file is inserted; its text, not its place, makes the options; too short a one is said."""
+    path = tmp_path / "needle.txt"
+    path.write_text("alpha beta gamma " * 4000, "utf-8")
+    options = context(needle=str(path)).options
+    (tmp_path / "other").mkdir()
+    moved = tmp_path / "other" / "needle.txt"
+    moved.write_text(path.read_text("utf-8"), "utf-8")
+    assert options.as_dict() == context(needle=str(moved)).options.as_dict()
+    assert options.as_dict() != context().options.as_dict()
+    seen = []
+    system = pairwise(lambda a, b: seen.append(b) or 1.0)
+    evaluate(system, Documents(("a", "b"), ("one two three four", "five six")), context(needle=str(path)))
+    assert "alpha beta gamma alphaone two three four" in seen
+    path.write_text("too short", "utf-8")
+    with pytest.raises(UsageError, match=r"2 tokens.*1,350"):
+        evaluate(system, LONG, context(needle=str(path)))
+
+
+def test_documents_are_cut_before_they_are_edited(pairwise, context):
+    """With `text_tokens` no version is longer than twice as many."""
+    lengths = []
+    system = pairwise(lambda a, b: lengths.append((tokens(a), tokens(b))) or 1.0)
+    evaluate(system, LONG, context(text_tokens=20))
+    assert {a for a, _ in lengths} == {20}
+    assert max(b for _, b in lengths) <= 41

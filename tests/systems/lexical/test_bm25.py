@@ -173,3 +173,56 @@ def test_real_texts_equal_rank_bm25(abstracts, claims, variant):
     raw = np.diag(oracle(a, b, variant))
     scaled = (raw - raw.min()) / (raw.max() - raw.min())
     np.testing.assert_allclose(system.pairs(a, b), scaled, atol=1e-6)
+
+
+@given(st.lists(st.tuples(FILLED, FILLED), min_size=1, max_size=8))
+def test_the_reference_alone_can_be_the_corpus(pairs):
+    """corpus=reference: rank-bm25's score of the reference, as the only document, for the other text; then min-max."""
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    raw = np.array([oracle([y], [x])[0, 0] for x, y in pairs])
+    found = BM25(tokenizer=WORDS, corpus="reference").pairs(a, b)
+    spread = raw.max() - raw.min()
+    np.testing.assert_allclose(found, (raw - raw.min()) / spread if spread > 1e-9 else 1.0, atol=1e-6)
+
+
+def test_alone_no_pair_depends_on_another():
+    """With `normalise=self` and the reference as corpus a pair has its score whatever else is compared."""
+    bm25 = BM25(tokenizer=WORDS, corpus="reference", normalise="self")
+    alone = bm25.pairs(["a b c d"], ["a b x"])
+    beside = bm25.pairs(["a b c d", "a a a"], ["a b x", "q"])
+    assert 0 < alone[0] == beside[0] < 1
+    assert bm25.pairs(["a b"], ["a b"])[0] == 1
+
+
+def test_what_a_protocol_compares_with_gives_way_to_the_spec():
+    """`pair_corpus` is the default, `corpus` the user's word; each shows in the identity."""
+    of_sage = BM25(tokenizer=WORDS, pair_corpus="reference")
+    assert of_sage.identity == BM25(tokenizer=WORDS, corpus="reference").identity
+    assert (
+        BM25(tokenizer=WORDS, corpus="batch", pair_corpus="reference").identity
+        == BM25(tokenizer=WORDS).identity
+    )
+    assert of_sage.identity != BM25(tokenizer=WORDS).identity
+
+
+def test_okapi_has_no_corpus_of_one():
+    """Its idf is negative there: asked for, an error; as a default, the batch."""
+    with pytest.raises(UsageError, match="okapi"):
+        BM25(tokenizer=WORDS, variant="okapi", corpus="reference")
+    default = BM25(tokenizer=WORDS, variant="okapi", pair_corpus="reference")
+    assert default.identity == BM25(tokenizer=WORDS, variant="okapi").identity
+    with pytest.raises(UsageError, match="batch"):
+        BM25(tokenizer=WORDS, corpus="batc")
+
+
+@pytest.mark.parametrize("variant", PEERS)
+def test_corpora_have_their_own_statistics_and_then_one(variant):
+    """First every corpus as `search` alone ranks it, then every shard as if all corpora were one."""
+    shards = [["a b", "c c d"], ["a e"], ["b b b", "f"], ["a a", "d e f"]]
+    queries, bm25 = ["a b", "c d e"], BM25(tokenizer=WORDS, variant=variant)
+    found = list(bm25.search_corpora(queries, shards, 2, 3))
+    assert len(found) == 8
+    apart = [one for pair in (shards[:2], shards[2:]) for one in bm25.search_shards(queries, pair, 3)]
+    for one, expected in zip(found, [*apart, *bm25.search_shards(queries, shards, 3)], strict=True):
+        np.testing.assert_array_equal(one.indices, expected.indices)
+        np.testing.assert_allclose(one.scores, expected.scores, atol=1e-12)

@@ -110,7 +110,7 @@ class EntryRecord(_Strict):
     Its tables are those of `layout` with `rows`, `split` and `shapes` by part laid over them, or spelled out.
     `langs` are its languages where each is a configuration of its own. `size` counts what is scored (pairs, texts
     to test or to cluster, queries, documents), 0 where it is not known; `gold` is the range of its scores.
-    `by_hand` says how to come by what no hub holds.
+    `by_hand` says how to come by what no hub holds. Datasets of one `group` count as one: the mean of them.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
@@ -130,6 +130,7 @@ class EntryRecord(_Strict):
     tables: list[TableRecord] = []
     by_hand: str = ""
     notes: str = ""
+    group: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9-]*)?$")
 
     @property
     def is_pinned(self) -> bool:

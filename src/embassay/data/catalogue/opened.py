@@ -53,6 +53,7 @@ def open_entry(
             **{"split": split, "grades": grades, "lang": lang},
         },
         notes=_absent(record, langs, tables),
+        group=record.group,
     )
 
 

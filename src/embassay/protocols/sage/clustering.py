@@ -1,7 +1,7 @@
 """SAGE task 4: V-measure of complete-linkage clusters against gold labels (SAGE A.5)
 
-Every set is an independent problem with as many clusters as it has labels. A dataset of one set has no interval:
-what would have to be resampled is the set.
+Every set is an independent problem with as many clusters as it has labels, and sets are what is resampled. Of a dataset
+of one set its texts are, their clusters held: that says how much the score owes to these texts, not to this set.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
+from embassay.measures.clusters import v_measure_of
 from embassay.measures.linkage import complete_linkage
-from embassay.protocols.estimates import Items, estimate, undefined
+from embassay.protocols.estimates import Estimate, Items, estimate, undefined
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
+from embassay.stats.bootstrap import resampled_rows
 
 HEADLINE = "v_measure"
 
@@ -24,6 +26,7 @@ HEADLINE = "v_measure"
 def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskOutcome:
     """Score one system on every set of one dataset; sets of one label and lost members are skipped and counted."""
     items, scores, skipped, warnings = Items(), [], [], []
+    alone = _alone(data)
     for name in sorted(set(data.sets)):
         rows = [i for i, of_set in enumerate(data.sets) if of_set == name]
         if len({data.labels[i] for i in rows}) < 2:
@@ -38,8 +41,13 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         if lost.too_many:
             return lost.without_score(HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many}")
         skipped += lost.skipped
-        scores.append(_score(distances, data, [drawn[i] for i in np.flatnonzero(~lost.mask)], name, items))
-    return _outcome(scores, items, _summed(skipped), tuple(warnings), context)
+        left = [drawn[i] for i in np.flatnonzero(~lost.mask)]
+        scores.append(_score(distances, data, left, name, items))
+        if name == alone:
+            whole = _over_texts(items, data, rows, left, scores[0], context)
+    if alone and scores:
+        return _outcome(whole, scores, items, _summed(skipped), tuple(warnings))
+    return _outcome(_over_sets(scores, context), scores, items, _summed(skipped), tuple(warnings))
 
 
 def _drawn(data: LabelledTexts, rows: list[int], system: Similarity, context: Context) -> list[int]:
@@ -79,25 +87,67 @@ def _score(
     value = v_measure(labels, clusters.tolist())
     items.add([name], np.array([value]), HEADLINE, "set")
     items.add([data.ids[i] for i in rows], clusters, "cluster", name)
-    return Score(HEADLINE, value, len(rows), variant="set", subset=name, method="single set: no interval")
+    return Score(HEADLINE, value, len(rows), variant="set", subset=name, method="one of the sets")
+
+
+def _alone(data: LabelledTexts) -> str | None:
+    """The set of a dataset that has one with two labels or more; None where there are several."""
+    labels: dict[str, set[str]] = {}
+    for name, label in zip(data.sets, data.labels, strict=True):
+        labels.setdefault(name, set()).add(label)
+    proper = [name for name, found in labels.items() if len(found) > 1]
+    return proper[0] if len(proper) == 1 else None
+
+
+def _over_sets(scores: list[Score], context: Context) -> Estimate | None:
+    """The mean over two sets or more, resampled over the sets."""
+    if not scores:
+        return None
+    values = np.array([[score.value] for score in scores], dtype=np.float64)
+    method = f"bootstrap over {len(scores)} sets"
+    return estimate(values, lambda means: means[..., 0], context, "sets", method)
+
+
+def _over_texts(
+    items: Items, data: LabelledTexts, rows: list[int], left: list[int], score: Score, context: Context
+) -> Estimate:
+    """The V-measure of the one set, resampled over its texts with their clusters held.
+
+    All texts of the set are drawn, those that a system did not cluster (a cap, a lost vector) not counting, so that
+    differences between systems are paired. A resample has fewer distinct texts, which raises any V-measure: replicates
+    are moved back by what they lie above the value on average.
+    """
+    clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
+    labels = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
+    found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
+    k = int(found.max()) + 1
+    cells = np.where(found >= 0, labels * k + found, -1) + 1
+    rng, shape = context.stream("texts of a set"), (int(labels.max()) + 1, k)
+    counts = [
+        np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
+        for block in resampled_rows(len(rows), context.resamples, rng, most=1 + 10**6 // len(rows))
+        for drawn in block
+    ]
+    draws = np.array([v_measure_of(table) for table in counts])
+    value = float(score.value or 0.0)
+    method = f"bootstrap over {len(left):,} texts of the one set, clusters held"
+    return Estimate(value, len(left), draws - (np.nanmean(draws) - value), method)
 
 
 def _outcome(
+    whole: Estimate | None,
     scores: list[Score],
     items: Items,
     skipped: tuple[Skipped, ...],
     warnings: tuple[str, ...],
-    context: Context,
 ) -> TaskOutcome:
-    """The mean over the sets."""
-    if not scores:
+    """The headline with the sets it is made of."""
+    if whole is None:
         headline = undefined(HEADLINE, 0, "no set with two labels or more")
         return TaskOutcome((headline,), {}, items.columns, skipped, warnings)
-    method = f"bootstrap over {len(scores)} sets" if len(scores) > 1 else "single set: no interval"
-    values = np.array([[score.value] for score in scores], dtype=np.float64)
-    whole = estimate(values, lambda means: means[..., 0], context, "sets", method)
     texts, row = sum(score.n for score in scores), whole.score(HEADLINE)
-    headline = Score(HEADLINE, row.value, texts, row.ci_low, row.ci_high, method=method)
+    low, high = (end if end is None else min(max(end, 0.0), 1.0) for end in (row.ci_low, row.ci_high))
+    headline = Score(HEADLINE, row.value, texts, low, high, method=row.method)
     return TaskOutcome(
         (headline, *scores),
         {HEADLINE: whole.component()},

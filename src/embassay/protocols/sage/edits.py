@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.options import ALL
+from embassay.protocols.sage.options import ALL, needle_text
 from embassay.records import Documents
 from embassay.text import (
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
+    first_tokens,
     insertion_variants,
     perturb_all,
     removal_variants,
@@ -29,6 +30,12 @@ REMOVED = (0.15, 0.5, 0.9)
 EDITS = (*SUPERFICIAL, *SEMANTIC)
 INSERTIONS = insertion_variants(INSERTED)
 REMOVALS = removal_variants(REMOVED)
+OF_2024 = {
+    "delete10": "delete10:within=sentences",
+    "sentence_shuffle": "sentence_shuffle:split=lines",
+    "word_shuffle": "word_shuffle:split=spaces",
+}
+"""The edits that the first author's earlier code did otherwise."""
 RETRIEVAL_EDITS = retrieval_variants()
 """The 18 perturbed versions of every document in task 5 (spec section 8)."""
 
@@ -40,10 +47,12 @@ class Edit:
     name: str
     tokenizer: Tokenizer
     seed: int
+    needle: str = ""
+    """The text that is inserted; empty for ours."""
 
     def __call__(self, texts: Sequence[str], ids: Sequence[str]) -> list[str]:
         """The texts edited."""
-        perturbation = PERTURBATIONS.build(self.name, tokenizer=self.tokenizer)
+        perturbation = PERTURBATIONS.build(self.name, tokenizer=self.tokenizer, needle_text=self.needle)
         return perturb_all(perturbation, texts, ids, self.seed)
 
 
@@ -54,11 +63,22 @@ def edited(variant: str, documents: Documents, context: Context) -> list[str]:
 
 def with_options(variant: str, context: Context) -> Edit:
     """The edit as the options of the run have it."""
+    if context.options.edits == "2024":
+        variant = OF_2024.get(variant, variant)
     if variant == "numerize" and context.options.numerize_both_cases:
         variant = "numerize:both_cases=true"
     if variant == "delete10" and context.options.delete_next_if_space:
         variant = "delete10:spaces=next"
-    return Edit(variant, context.tokenizer, context.seed)
+    return Edit(variant, context.tokenizer, context.seed, needle_text(context.options.needle))
+
+
+def shortened(documents: Documents, context: Context) -> Documents:
+    """The documents with texts of at most `text_tokens` tokens [A16]."""
+    most = context.options.text_tokens
+    if most is None:
+        return documents
+    texts = tuple(first_tokens(text, context.tokenizer, most) for text in documents.texts)
+    return replace(documents, texts=texts)
 
 
 def retrieval_edits(context: Context) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from embassay.records import LabelledTexts, RetrievalSet
 from embassay.runs.promise import Footprint
 from embassay.search.sharding import SHARD
 
-_BATCHES = {"preference": 3, "robustness": 8, "sensitivity": 2}
+_BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
 """Texts of an item that are compared in one call."""
 
 
@@ -63,7 +63,7 @@ def _retrieval(system: Similarity, data: RetrievalSet, options: SageOptions) -> 
     parts = {
         # As they are, edited, and as the keys of what is looked up.
         f"a shard's {shard:,} texts": 3 * text_bytes(texts, shard),
-        "what was found": 16 * queries * 11 * (3 * versions + 8),
+        "what was found": 16 * queries * 11 * (4 * versions + 8),
         "replicates": replicates(queries, versions + 2, options.resamples),
     }
     if dim:

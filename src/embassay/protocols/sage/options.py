@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from embassay.errors import UsageError
 from embassay.protocols.options import check_options, option
 
 ALL = "all"
@@ -29,6 +31,12 @@ class SageOptions:
     delete_next_if_space: bool = option(
         False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
     )
+    edits: Literal["paper", "2024"] = option(
+        "paper",
+        "How edits are done [A16]: as the paper words them, or as its first author's earlier code did.",
+    )
+    needle: str = option("", "A text file whose beginning is inserted, in place of ours [A16].")
+    text_tokens: int | None = option(None, "Cut the documents of sensitivity after so many tokens [A16].")
     curve: Literal["hyperbolic", "linear"] = option(
         "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."
     )
@@ -57,14 +65,23 @@ class SageOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.edits == "2024" and self.delete_next_if_space:
+            raise UsageError(
+                "delete10 of 2024 has a rule of its own for spaces.",
+                mend="Leave --delete-next-if-space out, or --edits 2024.",
+            )
         if self.retrieval_edits != ALL:
             object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest and in the keys of cells; retrieval's edits and the cap
-        of documents only where they leave something out, so that runs from before there was a choice go on."""
-        whole = (("retrieval_edits", ALL), ("document_cap", None))
-        return {name: value for name, value in asdict(self).items() if (name, value) not in whole}
+        of documents only where they leave something out. Of a needle its text counts, not where it lies."""
+        whole, every = (("retrieval_edits", ALL), ("document_cap", None)), asdict(self)
+        if self.needle:
+            from embassay.text import text_digest
+
+            every["needle"] = f"{Path(self.needle).name} {text_digest(needle_text(self.needle))}"
+        return {name: value for name, value in every.items() if (name, value) not in whole}
 
     def drawn(self, task: str, limit: int | None) -> int | None:
         """How many items of a task are drawn at most; None for all.
@@ -76,6 +93,15 @@ class SageOptions:
             one for one in (limit, self.document_cap if task in OF_DOCUMENTS else None) if one is not None
         ]
         return min(caps, default=None)
+
+
+def needle_text(path: str) -> str:
+    """The text of `--needle`; empty without one: ours then."""
+    if not path:
+        return ""
+    from embassay.text import read_needle
+
+    return read_needle(path)
 
 
 def _spelled(names: str) -> str:

@@ -20,7 +20,7 @@ from embassay.protocols.planning import (
 )
 from embassay.protocols.sage import work
 from embassay.protocols.sage.request import VERSION, Request
-from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
+from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
 from embassay.search.sharding import SHARD
@@ -60,7 +60,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
         TASKS.get(name)
     check_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger, pair_corpus=PAIR_CORPUS)
     datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
     check_names(dataset.name for dataset in datasets)
     cells = tuple(
@@ -85,7 +85,9 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
         tasks.append(
             planned_task(task.name, loaded, task.size, work.texts(task, loaded.data, request.options))
         )
-    return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks))
+    return PlannedDataset(
+        source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks), group=dataset.group
+    )
 
 
 def _cell(

@@ -2,15 +2,17 @@
 
 `augmented` (the default headline [A19]): the corpus holds every document and its perturbed copies (18, unless fewer are
 chosen), which are judged not relevant; the score is the share of the clean nDCG@10 that is kept. `replaced`: for each
-perturbation the corpus holds its versions alone; their shares and the harmonic mean of these, from the same scores.
+perturbation the corpus holds its versions alone; their shares and the harmonic mean of these. Statistics of words are
+those of the corpus that is searched: what is clean knows nothing of the copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,22 +40,22 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     corpora, items = Corpora(data.corpus, context), Items()
     over = _OverQueries(context, groups_of(data), corpora.edits)
     # One deeper than the cut, to see whether its border is a tie.
-    ranked = _searched(system, data, corpora, K + 1, context)
+    found = _searched(system, data, corpora, K + 1, context)
     documents, queries = _lost(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        return _scored(ranked, data, queries.mask, items, over)
-    clean = ndcg(gains_of(data), ranked[0].indices[:, :K], ideal_gains(data), context)
+        return _scored(found, data, queries.mask, items, over)
+    clean = ndcg(gains_of(data), found.apart[0].indices[:, :K], ideal_gains(data), context)
     clean[queries.mask] = np.nan
     whole = over.mean(clean)
     rest, orphans = _remaining(data, documents)
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         deeper = _searched(system, data, corpora, K + 1 + len(documents.rows), context)
-        ranked = [_without(one, documents.rows) for one in deeper]
-    outcome = _scored(ranked, rest, queries.mask | orphans, items, over)
+        found = _Found(*([_without(one, documents.rows) for one in ranked] for ranked in deeper))
+    outcome = _scored(found, rest, queries.mask | orphans, items, over)
     left_out = [*documents.skipped, *queries.skipped]
     if orphans.any():
         ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
@@ -62,16 +64,27 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
 
-def _searched(
-    system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: Context
-) -> list[Ranked]:
+class _Found(NamedTuple):
+    """The rankings in every version of the corpus, the clean one first: each searched by itself, and all as one."""
+
+    apart: Sequence[Ranked]
+    together: Sequence[Ranked]
+
+
+def _searched(system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: Context) -> _Found:
     """The best k of every version of the corpus, each merged as its shards come in."""
-    search, queries = system.search_shards, data.queries.texts
+    own: Callable[..., Iterator[Ranked]] | None = getattr(system, "search_corpora", None)
+    search: Callable[..., Iterator[Ranked]] = own or system.search_shards
     # A system of another package may not know of machines to spread over.
-    spreads = "spread" in signature(search).parameters
-    found = search(queries, corpora, k, spread=context.spread) if spreads else search(queries, corpora, k)
-    shards = iter(found)
-    return [_merged(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)]
+    spread = {"spread": context.spread} if "spread" in signature(search).parameters else {}
+    shares = (corpora.shards,) if own else ()
+    shards = iter(search(data.queries.texts, corpora, *shares, k, **spread))
+
+    def each() -> list[Ranked]:
+        return [_merged(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)]
+
+    apart = each()
+    return _Found(apart, each() if own else apart)
 
 
 def _merged(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
@@ -139,14 +152,14 @@ class _OverQueries:
 
 
 def _scored(
-    ranked: Sequence[Ranked], data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
+    searched: _Found, data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
-    context = over.context
+    context, ranked = over.context, searched.apart
     gains = gains_of(data)
     ideal = ideal_gains(data)
     versions = np.stack([ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
-    shard, index, score = merged(ranked, K + 1, copies_first=context.options.ties == "worst")
+    shard, index, score = merged(searched.together, K + 1, copies_first=context.options.ties == "worst")
     augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
     tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1).astype(np.float64)
     versions[lost] = augmented[lost] = tied[lost] = np.nan

@@ -16,7 +16,15 @@ from embassay.contracts import Similarity
 from embassay.protocols.estimates import Estimate, Items, combine, estimate
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import INSERTED, INSERTIONS, POSITIONS, REMOVALS, REMOVED, edited
+from embassay.protocols.sage.edits import (
+    INSERTED,
+    INSERTIONS,
+    POSITIONS,
+    REMOVALS,
+    REMOVED,
+    edited,
+    shortened,
+)
 from embassay.randomness import generator
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 
@@ -47,7 +55,7 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
 
     Those of under two tokens, and those that lost a version, are skipped and counted.
     """
-    documents, skipped = _long_enough(data, context)
+    documents, skipped = _long_enough(shortened(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
     found = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from embassay.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared, mean_component
+from embassay.protocols.estimates import UNVARIED, unvaried
 from embassay.protocols.sage.plan import Plan
 from embassay.protocols.sage.tasks import TASK_NAMES
 from embassay.protocols.sage.work import task as task_called
@@ -26,6 +27,18 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
         for name, headlines in by_task.items()
         for headline in headlines.values()
     ]
+    rows += [
+        _row(
+            plan,
+            name,
+            task_called(name).headline,
+            _task_headline(plan, records, name, system.name, members),
+            group,
+        )
+        for name in plan.tasks
+        for group, members in _groups(plan, name).items()
+        for system in plan.systems
+    ]
     overall = {system.name: _overall(by_task, system.name) for system in plan.systems}
     rows += [_row(plan, "overall", "overall", headline) for headline in overall.values()]
     rows += [
@@ -38,9 +51,25 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
-        "scopes": {name: compared([scope[system] for system in ranked]) for name, scope in scopes.items()},
+        "scopes": {name: _compared(plan, name, scope, ranked) for name, scope in scopes.items()},
     }
     return rows, comparisons
+
+
+def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
+    """The comparisons of a scope; none on retrieval where a reference row reaches the leader: to keep all of what was
+    found by knowing nothing is no merit."""
+    found = compared([scope[system] for system in ranked])
+    best = max((scope[name].value or 0.0 for name in ranked), default=0.0)
+    equal = [
+        one.name for one in plan.systems if one.kind == "reference" and (scope[one.name].value or 0.0) >= best
+    ]
+    if task != "retrieval" or not equal or not found["pairs"]:
+        return found
+    reason = (
+        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
+    )
+    return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
 def standings(plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
@@ -51,12 +80,22 @@ def standings(plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
         measure, datasets = task_called(task).headline, _datasets(plan, task)
         by_task[task] = {name: _task_headline(plan, records, task, name) for name in groups}
         for system, group in groups.items():
-            for dataset in datasets if len(datasets) > 1 else ():
-                own = _task_headline(plan, records, task, system, (dataset,))
+            shown = {name: (name,) for name in datasets} | _groups(plan, task)
+            for dataset, members in shown.items() if len(datasets) > 1 else ():
+                own = _task_headline(plan, records, task, system, members)
                 yield Standing(task, dataset, measure, own, group)
             yield Standing(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
         yield Standing(OVERALL, "", OVERALL, _overall(by_task, system), group)
+
+
+def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
+    """The groups of two datasets or more that the task has, with their members."""
+    found: dict[str, list[str]] = {}
+    for one in plan.datasets:
+        if one.group and any(part.task == task for part in one.tasks):
+            found.setdefault(one.group, []).append(one.name)
+    return {group: members for group, members in found.items() if len(members) > 1}
 
 
 def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
@@ -74,15 +113,16 @@ def _task_headline(
         if name not in by_dataset:
             reason = next((one.reason for one in of_task if one.dataset == name), "") or "not run yet"
             return Headline.none(system, f"{name}: {reason}")
-    parts: dict[str, list[Component]] = {}
+    parts: dict[str, dict[str, list[Component]]] = {}
     left_out = []
+    groups = {one.name: one.group or one.name for one in plan.datasets}
     for name in expected:
         record = by_dataset[name]
         if not record.components:
             return Headline.none(system, f"{name}: {record.scores[0].reason}")
         for part, component in record.components.items():
             if component.value is not None:
-                parts.setdefault(part, []).append(component)
+                parts.setdefault(part, {}).setdefault(groups[name], []).append(component)
             elif task == "retrieval":
                 left_out.append(name)
             else:
@@ -90,8 +130,13 @@ def _task_headline(
     if not parts:
         return Headline.none(system, f"undefined on {', '.join(left_out)}")
     harmonic = task == "retrieval" and plan.request.options.dataset_mean == "harmonic"
-    means = [mean_component(components, harmonic=harmonic) for components in parts.values()]
-    return _joined(system, means, _method(task, parts, left_out))
+    # A group of datasets is one: the mean of its members, whatever mean is taken over datasets.
+    joined = {
+        part: [mean_component(members) if len(members) > 1 else members[0] for members in of_part.values()]
+        for part, of_part in parts.items()
+    }
+    means = [mean_component(components, harmonic=harmonic) for components in joined.values()]
+    return _joined(system, means, _method(task, joined, left_out))
 
 
 def _joined(system: str, parts: list[Component], method: str) -> Headline:
@@ -140,9 +185,10 @@ def _mean_of_tasks(headlines: list[Headline], system: str, method: str) -> Headl
     return Headline.of(system, mean, method + note, len(parts))
 
 
-def _row(plan: Plan, task: str, measure: str, headline: Headline) -> Result:
+def _row(plan: Plan, task: str, measure: str, headline: Headline, dataset: str = "") -> Result:
     low, high = headline.interval
+    method = f"{headline.method}; {UNVARIED}" if unvaried(headline.replicates) else headline.method
     return Result(
-        "sage", task, "", "", "", "", headline.system, measure, headline.value, headline.n, low, high,
-        headline.method, plan.request.seed, headline.reason,
+        "sage", task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
+        method, plan.request.seed, headline.reason,
     )  # fmt: skip

@@ -141,3 +141,5 @@ TASKS: Registry[Task] = Registry("task")
 for _factory in (preference, robustness, sensitivity, clustering, retrieval):
     TASKS.register(_factory.__name__)(_factory)
 TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
+PAIR_CORPUS = "reference"
+"""Whose statistics of words two texts are compared with in tasks 1 to 3 [A3]."""

@@ -15,7 +15,7 @@ from embassay.protocols.sage.context import Context
 from embassay.protocols.sage.edits import chosen_edits
 from embassay.protocols.sage.footprint import needed
 from embassay.protocols.sage.options import ALL, SageOptions
-from embassay.protocols.sage.tasks import TASKS, Task
+from embassay.protocols.sage.tasks import PAIR_CORPUS, TASKS, Task
 from embassay.records import Loaded, TaskOutcome
 from embassay.runs.promise import room_for
 from embassay.runs.rehearsal import Hear, Rehearsal
@@ -56,6 +56,7 @@ def evaluate(
         advance=advance,
         ledger=ledger,
         spread=spread,
+        pair_corpus=PAIR_CORPUS,
     )
     context = Context(data.dataset, tokenizer, job.seed, job.options, spread=spread)
     if not opened.encoders:

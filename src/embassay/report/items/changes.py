@@ -8,7 +8,7 @@ from typing import Any
 
 from embassay.errors import EmbassayError
 from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import EDITS, edited
+from embassay.protocols.sage.edits import EDITS, edited, shortened
 from embassay.protocols.sage.options import SageOptions
 from embassay.records import Documents
 from embassay.report.items.groups import SPANS
@@ -42,6 +42,7 @@ def _made(context: Context, task: str, documents: Documents) -> Changes:
     if task == "robustness":
         made = {edit: [window(text, new) for text, new in _pairs(edit, documents, context)] for edit in EDITS}
         return Changes(made)
+    documents = shortened(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
     for edit, kind, _, _ in SPANS:

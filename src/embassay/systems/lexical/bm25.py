@@ -1,10 +1,11 @@
-"""BM25 over token ids, as a batch-normalised similarity and as a search engine."""
+"""BM25 over token ids, as a similarity that is scaled within a batch, and as a search engine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -15,8 +16,8 @@ from embassay.errors import UsageError
 from embassay.search.blockwise import condensed_blocks, cores
 from embassay.systems.lexical.bags import Bags, unigrams
 from embassay.systems.lexical.bm25_mutual import MutualScores
-from embassay.systems.lexical.bm25_shards import Reading, search_shards
-from embassay.systems.lexical.bm25_weights import Collection, Weighting
+from embassay.systems.lexical.bm25_shards import Reading, search_corpora, search_shards
+from embassay.systems.lexical.bm25_weights import Collection, Weighting, saturated
 from embassay.systems.lexical.index import accumulate_pairs
 from embassay.systems.lexical.kernels import pair_products
 from embassay.systems.lexical.tokens import Rows, check_pairs, tokenise
@@ -31,8 +32,11 @@ class BM25:
     document contribute nothing. `variant="okapi"` leaves delta out and takes idf = ln((N - df + 0.5) / (df +
     0.5)), negative ones replaced by a quarter of the mean idf.
 
-    `search` gives raw scores; `pairs` and `distances` are in [0, 1], see there. Raises UsageError for
-    parameters out of range. Source: SAGE, A.7 (BM25 Score), spec [A2], [A3].
+    `search` gives raw scores; `pairs` and `distances` are in [0, 1], see there. Two texts are compared with the
+    statistics of a `corpus`: "batch", all candidates of the call, or "reference", the reference alone, as the first
+    author of SAGE had it before. Left out, it is what the protocol compares with (`pair_corpus`); okapi, whose idf is
+    negative in a corpus of one, takes the batch. Raises UsageError for parameters out of range or that do not go
+    together. Source: SAGE, A.7 (BM25 Score), spec [A2], [A3].
     """
 
     tokenizer: Tokenizer
@@ -42,10 +46,19 @@ class BM25:
     delta: float = 1.0
     variant: str = "plus"
     normalise: str = "minmax"
+    corpus: str = ""
+    pair_corpus: str = "batch"
 
     def __post_init__(self) -> None:
         _check_choice("variant", self.variant, ("plus", "okapi"))
         _check_choice("normalise", self.normalise, ("minmax", "self"))
+        if self.corpus:
+            _check_choice("corpus", self.corpus, ("batch", "reference"))
+        if self.variant == "okapi" and self.corpus == "reference":
+            raise UsageError(
+                "BM25's variant okapi has no corpus of one text: the idf of every token in it is negative.",
+                mend="Leave corpus=reference or variant=okapi out.",
+            )
         if not (0 <= self.k1 < inf and 0 <= self.b <= 1 and 0 <= self.delta < inf):
             raise UsageError(
                 f"BM25 cannot use k1={self.k1:g}, b={self.b:g}, delta={self.delta:g}.",
@@ -56,8 +69,9 @@ class BM25:
     def identity(self) -> str:
         """All parameters and the tokenizer."""
         delta = f" delta={self.delta!r}" if self.variant == "plus" else ""
+        corpus = " corpus=reference" if self._alone else ""
         return (
-            f"bm25/1 variant={self.variant} k1={self.k1!r} b={self.b!r}{delta} normalise={self.normalise} "
+            f"bm25/1 variant={self.variant} k1={self.k1!r} b={self.b!r}{delta} normalise={self.normalise}{corpus} "
             f"tokenizer={self.tokenizer.identity}"
         )
 
@@ -67,29 +81,39 @@ class BM25:
         return "classical"
 
     @property
+    def _alone(self) -> bool:
+        """Whether a pair's corpus is its reference alone."""
+        return self.variant == "plus" and (self.corpus or self.pair_corpus) == "reference"
+
+    @property
     def _weighting(self) -> Weighting:
         okapi = self.variant == "okapi"
         return Weighting(k1=self.k1, b=self.b, delta=0.0 if okapi else self.delta, okapi=okapi)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
-        """The normalised score of `b[i]` for the query `a[i]`, shape (n,); all of `b` are the collection.
+        """The normalised score of two texts each, shape (n,): of the document `b[i]` for the query `a[i]`, all of `b`
+        being the corpus; or, with the reference as corpus, of the document `a[i]` for the query `b[i]`, idf being ln 2
+        for the tokens of the reference and 0 for others.
 
         "minmax" maps the batch to [0, 1], and a batch of one single score to 1. "self" divides by the score
-        that `a[i]` would have as a document beside the same collection, clipped to [0, 1]; 0 where that is
-        not positive, 1 for equal texts. Pairs of two empty texts have 1, of one empty text 0, and stay out of
-        the batch's range. Raises UsageError for unequal lengths.
+        of `a[i]` for itself with the same statistics, clipped to [0, 1]; 0 where that is not positive, 1 for equal
+        texts. Pairs of two empty texts have 1, of one empty text 0, and stay out of the batch's range. Raises
+        UsageError for unequal lengths.
         """
         check_pairs(a, b)
         tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
         bags = unigrams(tokens)
-        copies = np.bincount(rows_b, minlength=len(bags))
-        collection = Collection.of(self._weighting, bags, copies, tokens.vocabulary)
-        scores = _scores(collection, bags, rows_a, rows_b)
+        if self._alone:
+            score = partial(_scores_alone, self._weighting, bags)
+        else:
+            copies = np.bincount(rows_b, minlength=len(bags))
+            score = partial(_scores, Collection.of(self._weighting, bags, copies, tokens.vocabulary), bags)
+        scores = score(rows_a, rows_b)
         empty_a, empty_b = bags.sizes[rows_a] == 0, bags.sizes[rows_b] == 0
         if self.normalise == "minmax":
             similar = _minmax(scores, ~(empty_a | empty_b))
         else:
-            own = _scores(collection, bags, rows_a, rows_a)
+            own = score(rows_a, rows_a)
             similar = np.clip(scores / np.where(own > 0, own, np.inf), 0, 1)
             similar[rows_a == rows_b] = 1
         similar[empty_a | empty_b] = (empty_a & empty_b)[empty_a | empty_b]
@@ -130,12 +154,33 @@ class BM25:
         reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_shards(reading, self._weighting, shards, k, spread)
 
+    def search_corpora(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        each: int,
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard with the statistics of its own corpus, `each` shards in a row; then in each with those
+        of all corpora together."""
+        reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        return search_corpora(reading, self._weighting, shards, each, k, spread)
+
 
 def _scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) -> NDArray[np.float64]:
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
     weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
     floors = collection.floors(bags, weights[0])[queries]
     return np.asarray(floors + accumulate_pairs(pair_products, bags, weights, queries, documents))
+
+
+def _scores_alone(weighting: Weighting, bags: Bags, references: Rows, queries: Rows) -> NDArray[np.float64]:
+    """The score of row `references[i]` of `bags` as a corpus of its own for row `queries[i]`."""
+    # In a corpus of one text every length is the mean length, and ln((1 + 1) / 1) is the idf of each of its tokens.
+    weights = bags.counts * np.log(2), weighting.delta + saturated(weighting.k1, bags.counts)
+    return np.asarray(accumulate_pairs(pair_products, bags, weights, queries, references))
 
 
 def _minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

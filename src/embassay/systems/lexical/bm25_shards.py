@@ -162,17 +162,53 @@ def search_shards(
         for facts in over_shards(reading, shards, spread):
             totals.add(facts)
             kept.append([scratch.keep(vars(one)) for one in facts.postings])
-        asked = reading.asked
-        collection = totals.collection(weighting, asked.ids)
-        weights = asked.bags.counts * collection.idf[asked.rows.places]
-        rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
-        scoring = Scoring(rows, collection.floors(asked.bags, weights), collection, k)
-        postings = (Postings(**scratch.read(one)) for blocks_ in kept for one in blocks_)
-        found = over_shards(scoring, postings, spread)
-        for blocks_ in kept:
-            starts = [i * blockwise.CANDIDATE_BLOCK for i in range(len(blocks_))]
-            ranked = [next(found) for _ in blocks_]
-            yield ranked[0] if len(ranked) == 1 else merge(ranked, starts, k)
+        yield from _scored(reading.asked, totals, weighting, scratch, kept, k, spread)
+
+
+def search_corpora(
+    reading: Reading,
+    weighting: Weighting,
+    shards: Sequence[Sequence[str]],
+    each: int,
+    k: int,
+    spread: Spread | None,
+) -> Iterator[Ranked]:
+    """The best k of each shard with the statistics of its corpus, which is `each` shards in a row; then, from the same
+    reading, those with the statistics of all corpora together."""
+    with Scratch() as scratch:
+        together, totals, kept = _Totals(), list[_Totals](), list[list[Kept]]()
+        for place, facts in enumerate(over_shards(reading, shards, spread)):
+            if place % each == 0:
+                totals.append(_Totals())
+            totals[-1].add(facts)
+            together.add(facts)
+            kept.append([scratch.keep(vars(one)) for one in facts.postings])
+        for place, own in enumerate(totals):
+            part = kept[place * each : (place + 1) * each]
+            yield from _scored(reading.asked, own, weighting, scratch, part, k, spread)
+        yield from _scored(reading.asked, together, weighting, scratch, kept, k, spread)
+
+
+def _scored(
+    asked: Queries,
+    totals: _Totals,
+    weighting: Weighting,
+    scratch: Scratch,
+    kept: Sequence[Sequence[Kept]],
+    k: int,
+    spread: Spread | None,
+) -> Iterator[Ranked]:
+    """The second pass over shards of which the postings are `kept`, with the statistics of `totals`."""
+    collection = totals.collection(weighting, asked.ids)
+    weights = asked.bags.counts * collection.idf[asked.rows.places]
+    rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
+    scoring = Scoring(rows, collection.floors(asked.bags, weights), collection, k)
+    postings = (Postings(**scratch.read(one)) for blocks_ in kept for one in blocks_)
+    found = over_shards(scoring, postings, spread)
+    for blocks_ in kept:
+        starts = [i * blockwise.CANDIDATE_BLOCK for i in range(len(blocks_))]
+        ranked = [next(found) for _ in blocks_]
+        yield ranked[0] if len(ranked) == 1 else merge(ranked, starts, k)
 
 
 class _Totals:

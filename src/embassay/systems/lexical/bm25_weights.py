@@ -66,14 +66,18 @@ class Collection:
         """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) of terms that are in their
         text `counts` times, (n,); `sizes` (n,) are the lengths of the texts."""
         w = self.weighting
-        norms = w.k1 * (1 - w.b + w.b * sizes / self.mean_length)
-        return np.asarray(counts * (w.k1 + 1) / (counts + norms))
+        return saturated(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
 
     def floors(self, bags: Bags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
         `query_weights` of the bags."""
         floors = np.bincount(bags.rows, weights=weights, minlength=len(bags))
         return np.asarray(self.weighting.delta * floors)
+
+
+def saturated(k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0) -> NDArray[np.float64]:
+    """tf (k1 + 1) / (tf + k1 norm) of terms that are in their text `counts` times, (n,)."""
+    return np.asarray(counts * (k1 + 1) / (counts + k1 * norm))
 
 
 def _plus_idf(frequency: NDArray[np.float64], documents: int) -> NDArray[np.float64]:
