@@ -99,7 +99,15 @@ FAULTS = [
         "x.jsonl:1: ",
         "surrogate pair",
     ),
-    one("JSON list", "x.jsonl", ROW + '["one"]\n', "documents", "x.jsonl:2: ", "an object like", "a list"),
+    one(
+        "JSON list",
+        "x.jsonl",
+        ROW + '["one"]\n',
+        "documents",
+        "x.jsonl:2: ",
+        "one JSON object per line",
+        "a JSON list",
+    ),
     one("one pretty JSON document", "x.jsonl", '{\n  "text": "one"\n}\n', "documents", "x.jsonl:1: "),
     one(
         "missing column",

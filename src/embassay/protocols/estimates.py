@@ -123,9 +123,9 @@ UNVARIED = "no interval: every resample gives the same"
 
 
 def unvaried(replicates: NDArray[np.float64]) -> bool:
-    """Whether the replicates are one value, but for the last bits of a float."""
+    """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
     defined = replicates[np.isfinite(replicates)]
-    return len(defined) > 1 and float(np.ptp(defined)) <= 1e-12 * max(1.0, float(np.abs(defined).max()))
+    return len(defined) > 0 and float(np.ptp(defined)) <= 1e-12 * max(1.0, float(np.abs(defined).max()))
 
 
 def undefined(
