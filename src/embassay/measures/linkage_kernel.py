@@ -44,8 +44,9 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
     n = len(nearest)
     lower, upper = np.empty(n - 1, dtype=np.int64), np.empty(n - 1, dtype=np.int64)
     heights = np.empty(n - 1, dtype=np.float32)
-    starts = np.arange(n) * (2 * n - np.arange(n) - 3) // 2 - 1
-    active = np.arange(n)
+    starts, active = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for i in range(n):
+        starts[i], active[i] = i * (2 * n - i - 3) // 2 - 1, i
     chain = np.empty(n, dtype=np.int64)
     length = 0
     for merge in range(n - 1):
@@ -71,15 +72,14 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
         for place in left:
             if place != high and (nearest[place] == low or nearest[place] == high):
                 nearest[place] = -1
-        gone = np.searchsorted(left, low)
-        left[gone:-1] = left[gone + 1 :].copy()
+        _drop(left, low)
     return lower, upper, heights
 
 
 @compiled
 def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> tuple[int, np.float32]:
     """The nearest of the clusters `left`, the lowest of several, and its distance."""
-    at = np.searchsorted(left, place)
+    at = _place_of(left, place)
     nearest, near = -1, np.float32(np.inf)
     for other in left[:at]:
         distance = distances[starts[other] + place]
@@ -97,7 +97,7 @@ def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> 
 def _merge(distances: Distances, starts: Places, left: Places, low: int, high: int) -> tuple[int, np.float32]:
     """Give `high` the larger of its distance and that of `low` to every other cluster; the nearest of them,
     the lowest of several, and its distance."""
-    first, second = np.searchsorted(left, low), np.searchsorted(left, high)
+    first, second = _place_of(left, low), _place_of(left, high)
     row_low, row_high = starts[low], starts[high]
     nearest, near = -1, np.float32(np.inf)
     for other in left[:first]:
@@ -118,3 +118,24 @@ def _merge(distances: Distances, starts: Places, left: Places, low: int, high: i
         if distance < near:
             nearest, near = other, distance
     return nearest, near
+
+
+@compiled
+def _drop(left: Places, place: int) -> None:
+    """Move what follows `place` one forward; the last stays."""
+    for at in range(_place_of(left, place), len(left) - 1):
+        left[at] = left[at + 1]
+
+
+@compiled
+def _place_of(left: Places, place: int) -> int:
+    """Where `place` stands in `left`, which is ascending and holds it. (numba takes seconds to compile its own
+    `np.searchsorted`.)"""
+    first, last = 0, len(left) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if left[middle] < place:
+            first = middle + 1
+        else:
+            last = middle
+    return first
