@@ -53,7 +53,8 @@ def test_a_wrong_key_is_one_line_with_the_mend(embassay, stub, tmp_path):
     env = {"COHERE_API_KEY": "a-wrong-key-of-mine", "EMBASSAY_CACHE": str(tmp_path / "cache")}
     spec = f"cohere:embed-v4.0?base_url={stub.url}"
     done = embassay(*RUN, "-s", spec, "--out", "one", env=env, check_code=3)
-    assert "status 401: Incorrect API key provided: [key]. Check the key" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert f"status 401: Incorrect API key provided: [key] from base_url={stub.url}. Check the key" in said
     assert "a-wrong-key-of-mine" not in done.stdout + done.stderr
     assert _files_with("a-wrong-key-of-mine", tmp_path) == []
 

@@ -119,7 +119,7 @@ def test_an_unknown_address_leads_back(served: Served, visit: Visit) -> None:
     """A page that is not there says so and names the way."""
     page = visit(served.url + "b/nothing/", alive=False)
     page.get_by_role("link", name="To the newest board").click()
-    assert page.locator("#board").is_visible()
+    page.locator("#board").wait_for(state="visible")
 
 
 def test_script_in_names_and_reasons_stays_text(serve: Callable[..., Served], visit: Visit) -> None:
