@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ settings.register_profile("test", deadline=None, max_examples=25, derandomize=Tr
 settings.register_profile("nightly", deadline=None, max_examples=300)
 settings.load_profile("test")
 
-LIBRARIES = ("torch", "mteb", "mlflow", "wandb", "vendors")
+LIBRARIES = ("torch", "mteb", "mlflow", "wandb", "vendors", "openvino")
 """Marks of extras that take seconds to import."""
 SLOW = (*LIBRARIES, "browser", "shared")
 """Marks that make a test one of `make test-all`."""
@@ -49,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.get_closest_marker(name) for name in SLOW):
             item.add_marker("slow")
+        if item.get_closest_marker("openvino") and find_spec("openvino") is None:
+            item.add_marker(pytest.mark.skip(reason="needs the openvino extra"))
         if group := _shared(item):
             item.add_marker(pytest.mark.xdist_group(group))
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
+from source import PACKAGE, on_one_worker, parsed
+
 ROOT_MODULES = {
     *(
         "records",
@@ -56,7 +57,7 @@ def _layer(path: Path) -> str:
 def _imported(path: Path) -> Iterator[tuple[int, str]]:
     """Line and full name of everything of ours that a file imports, at its top or inside a function."""
     package = ("embassay", *path.relative_to(PACKAGE).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parsed(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -75,6 +76,7 @@ def test_every_part_has_its_place() -> None:
     assert not unknown, f"say in MAY_IMPORT what these may import: {sorted(unknown)}"
 
 
+@on_one_worker
 def test_imports_point_one_way() -> None:
     """A part imports only the parts below it and itself; what is inside a function counts too."""
     wrong = [
@@ -137,7 +139,7 @@ def _at_the_top(path: Path) -> Iterator[tuple[int, str]]:
     """What importing the file imports of ours: line, and the module's name without the package's."""
     inside = {
         line
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in parsed(path)
         if isinstance(node, ast.FunctionDef)
         or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
         for line in range(node.lineno, (node.end_lineno or 0) + 1)
@@ -149,6 +151,7 @@ def _at_the_top(path: Path) -> Iterator[tuple[int, str]]:
             yield line, ".".join(words if found.is_dir() or found.with_suffix(".py").exists() else words[:-1])
 
 
+@on_one_worker
 def test_no_protocol_is_imported_at_the_top_of_another_or_of_what_all_share() -> None:
     """A run, and its report, load the modules of one protocol: those of others are imported where they are used."""
     wrong = []
@@ -270,6 +273,16 @@ def test_starting_loads_nothing_heavy(code: str) -> None:
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in report.splitlines()}
     assert "embassay" in loaded
     assert not loaded & HEAVY
+
+
+def test_a_plan_of_little_work_loads_no_machine_code() -> None:
+    """What a metric of words says of its own speed is enough there."""
+    words = "sage run -s jaccard -s bm25 -s rouge --tokenizer words --dry-run"
+    start = f"import sys; sys.argv = ['embassay', *{words.split()}]; from embassay.cli.main import app\n"
+    told = "print(*sys.modules, file=sys.stderr)"
+    loaded = _python("-c", f"{start}app(standalone_mode=False); {told}").stderr.split()
+    assert "embassay.systems.lexical.bm25" in loaded
+    assert not {"numba", "scipy", "sklearn", "pandas", "polars"} & set(loaded)
 
 
 def test_help_and_one_command_load_no_other_command() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
+from source import PACKAGE, on_one_worker, parsed
 
 MODULES = {
     "pickle",
@@ -36,9 +35,9 @@ ALLOWED = {
 """File and what it may use, with the reason."""
 
 
-def faults(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def faults(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and name of everything that could run what is given."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [one.name for one in node.names]
             origin = [node.module or ""] if isinstance(node, ast.ImportFrom) else names
@@ -83,12 +82,13 @@ def _true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
+@on_one_worker
 def test_nothing_runs_what_it_is_given() -> None:
     """What is allowed is named above with its reason, and is still there."""
     found = {
         (path.relative_to(PACKAGE).as_posix(), what): line
         for path in sorted(PACKAGE.rglob("*.py"))
-        for line, what in faults(ast.parse(path.read_text(encoding="utf-8")))
+        for line, what in faults(parsed(path))
     }
     assert not {f"{file}:{found[file, what]} {what}" for file, what in found if (file, what) not in ALLOWED}
     assert set(ALLOWED) <= set(found), "no longer needed"
@@ -117,7 +117,7 @@ def test_the_loader_of_yaml_is_a_safe_one() -> None:
 )  # fmt: skip
 def test_the_search_knows_what_runs_code(line: str) -> None:
     """The test above would notice."""
-    assert list(faults(ast.parse(line)))
+    assert list(faults(ast.walk(ast.parse(line))))
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_the_search_knows_what_runs_code(line: str) -> None:
     ],
 )  # fmt: skip
 def test_the_search_leaves_the_rest_alone(line: str) -> None:
-    assert not list(faults(ast.parse(line)))
+    assert not list(faults(ast.walk(ast.parse(line))))

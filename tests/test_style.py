@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from source import on_one_worker, parsed
+
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
 MODULE_LINES, FUNCTION_LINES, USUAL_LINES = 500, 50, 30
@@ -28,7 +30,7 @@ TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".json", ".jsonl", ".html", ".cs
 def _functions() -> Iterator[tuple[str, int]]:
     """Where every function is, and its length without its docstring."""
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in parsed(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", _length(node)
 
@@ -63,6 +65,7 @@ def _line_count(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
+@on_one_worker
 def test_functions_are_short() -> None:
     """No function is longer than 50 lines without its docstring, and nine in ten have at most 30."""
     lengths = dict(_functions())

@@ -11,10 +11,19 @@ from embassay.contracts import Ranked
 from embassay.errors import ModelError
 from embassay.search import exact, exact_search, exact_search_shards, on_card
 
-torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+DEVICES = ["cpu", "cuda"]
+
+
+@pytest.fixture(autouse=True)
+def torch(request):
+    """Imported by the tests that need it, not by who only collects them."""
+    found = pytest.importorskip("torch")
+    device = getattr(request.node, "callspec", None) and request.node.callspec.params.get("device")
+    if device == "cuda" and not found.cuda.is_available():
+        pytest.skip("needs a card")
+    return found
 
 
 def nothing(queries: int, k: int) -> Ranked:
@@ -95,7 +104,7 @@ def test_no_product_is_further_off_than_the_bound(seed, d, size):
     assert (off <= allowed).all()
 
 
-def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch):
+def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
     """Until it fits; where nothing does, the processor has to do it."""
     rng = np.random.default_rng(2)
     corpus, queries = vectors(rng, 900, 16), vectors(rng, 50, 16)
@@ -142,7 +151,7 @@ def test_bad_values_are_refused_as_on_the_processor(bad, said):
             on_card.search_on_card("cpu", queries, corpus, nothing(5, 1))
 
 
-def test_torchs_settings_are_as_before():
+def test_torchs_settings_are_as_before(torch):
     """Sums in float32 are asked for during a product, and only then."""
     settings = torch.backends.cuda.matmul
     before = settings.allow_fp16_reduced_precision_reduction

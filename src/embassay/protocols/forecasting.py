@@ -21,6 +21,10 @@ from embassay.runs.rehearsal import Hear
 Probe = list[str]
 PROBE = 24
 """Texts used to measure a system's speed."""
+TRIFLE = 1.0
+"""Seconds of a task that are not worth measuring, where a metric says itself what a token takes at most."""
+PARTNERS = 100
+"""Texts that a token is compared with in the time that reading it takes."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,8 @@ class Forecaster:
 
     def _seconds(self, system: Similarity, work: Work) -> float | None:
         """How long a system without vectors takes for one round."""
+        if (trifle := _trifle(system, work)) is not None:
+            return trifle
         if work.kind == "search":
             return self._search_seconds(system, work)
         probes = [_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
@@ -199,6 +205,17 @@ class Forecaster:
         if large > small and times[1] > times[0]:
             return (times[1] - times[0]) / (large - small)
         return times[1] / max(1, large)
+
+
+def _trifle(system: Similarity, work: Work) -> float | None:
+    """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
+    work, and for a metric that says nothing."""
+    each: float | None = getattr(system, "seconds_per_token", None)
+    if each is None:
+        return None
+    partners = {"pairs": 0, "distances": len(work.examples), "search": len(work.queries)}[work.kind]
+    seconds = each * work.tokens * (1 + partners / PARTNERS)
+    return seconds if seconds < TRIFLE else None
 
 
 def _times(need: Need, rounds: int, first: Need) -> Need:

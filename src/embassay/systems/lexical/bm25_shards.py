@@ -23,7 +23,6 @@ from embassay.search.sharding import over_shards
 from embassay.systems.lexical.bags import Bags, unigrams
 from embassay.systems.lexical.bm25_weights import Collection, Weighting
 from embassay.systems.lexical.index import Sparse, accumulate, invert, weigh
-from embassay.systems.lexical.kernels import add_products
 from embassay.systems.lexical.scratch import Kept, Scratch
 from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, tokenise
 
@@ -144,7 +143,7 @@ class Scoring:
         index = postings.index(self.collection)
 
         def scores(part: slice) -> NDArray[np.float64]:
-            return np.asarray(self.floors[part, None] + accumulate(add_products, self.rows, index, part))
+            return np.asarray(self.floors[part, None] + accumulate("products", self.rows, index, part))
 
         return ranked_blocks(lambda _: scores, (len(self.floors), index.width), self.k, threads=cores())
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,11 @@ from embassay.search.blockwise import blocks, cores, in_threads
 from embassay.systems.lexical.bags import Bags
 from embassay.systems.lexical.tokens import Rows
 
+Summed = Literal["overlaps", "products"]
+"""What the terms that two texts share add up to: repetitions clipped, or products of weights."""
 _PAIRS_PER_TASK = 4096
+SECONDS_PER_TOKEN = 4e-7
+"""What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,16 @@ def invert(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> 
 
 
 def accumulate(
-    kernel: Callable[..., None], queries: Sparse, index: Sparse, rows: slice, *, above_diagonal: bool = False
+    what: Summed, queries: Sparse, index: Sparse, rows: slice, *, above_diagonal: bool = False
 ) -> NDArray[Any]:
-    """What `kernel` sums for the given rows and every row of the indexed bags, shape (rows, index.width).
+    """Sums for the given rows and every row of the indexed bags, shape (rows, index.width).
 
     With `above_diagonal` both sides are the same texts, and columns up to a row's own number stay 0.
     """
+    # Machine code takes .3 s to load; a plan, and what only opens a system, do without.
+    from embassay.systems.lexical.kernels import add_overlaps, add_products
+
+    kernel = add_overlaps if what == "overlaps" else add_products
     out = np.zeros((rows.stop - rows.start, index.width), dtype=index.weights.dtype)
     lowest = np.arange(rows.start, rows.stop) if above_diagonal else np.full(len(out), -1)
     starts = queries.starts[rows.start : rows.stop + 1]
@@ -60,9 +67,12 @@ def accumulate(
 
 
 def accumulate_pairs(
-    kernel: Callable[..., None], bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
+    what: Summed, bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
-    """What `kernel` sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
+    """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
+    from embassay.systems.lexical.kernels import pair_overlaps, pair_products
+
+    kernel = pair_overlaps if what == "overlaps" else pair_products
     out = np.zeros(len(a), dtype=weights[0].dtype)
 
     def work(part: slice) -> None:

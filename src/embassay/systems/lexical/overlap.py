@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,14 @@ from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
 from embassay.search.sharding import over_shards
 from embassay.systems.lexical.bags import Bags
-from embassay.systems.lexical.index import Sparse, accumulate, accumulate_pairs, invert, weigh
+from embassay.systems.lexical.index import (
+    SECONDS_PER_TOKEN,
+    Sparse,
+    accumulate,
+    accumulate_pairs,
+    invert,
+    weigh,
+)
 from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, check_pairs, tokenise
 
 Counts = NDArray[np.integer[Any]]
@@ -37,6 +44,7 @@ class OverlapSimilarity:
     tokenizer: Tokenizer
     bags: tuple[Callable[[Tokens], Bags], ...]
     similarity: Callable[[Sequence[Counts], Sequence[Counts], Sequence[Counts]], NDArray[np.float64]]
+    seconds_per_token: ClassVar[float] = SECONDS_PER_TOKEN
 
     @property
     def identity(self) -> str:
@@ -52,12 +60,10 @@ class OverlapSimilarity:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pairs(a, b)
         tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
-        from embassay.systems.lexical.kernels import pair_overlaps
 
         kinds = [make(tokens) for make in self.bags]
         overlaps = [
-            accumulate_pairs(pair_overlaps, bags, (bags.counts, bags.counts), rows_a, rows_b)
-            for bags in kinds
+            accumulate_pairs("overlaps", bags, (bags.counts, bags.counts), rows_a, rows_b) for bags in kinds
         ]
         sizes_a, sizes_b = ([bags.sizes[rows] for bags in kinds] for rows in (rows_a, rows_b))
         return self.similarity(overlaps, sizes_a, sizes_b).astype(np.float32)
@@ -149,6 +155,5 @@ class _Indexed:
 
     def overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
         """Shape (rows, candidates)."""
-        from embassay.systems.lexical.kernels import add_overlaps
 
-        return accumulate(add_overlaps, self.rows, self.index, rows, above_diagonal=above_diagonal)
+        return accumulate("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)
