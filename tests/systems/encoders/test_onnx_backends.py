@@ -151,7 +151,7 @@ class TestInt8:
         assert ":int8" not in MiniLM().identity
 
     def test_the_name_says_so_and_a_machines_choice_gives_way(self, monkeypatch):
-        """The canonical spec string is the name of the row; int8 is onnxruntime's, and asked for elsewhere is refused."""
+        """The canonical spec string is the name of the row; int8 is onnxruntime's alone."""
         monkeypatch.setenv("EMBASSAY_BACKEND", "openvino")
         system = open_system("minilm?weights=int8&dims=64", tokenizer=open_tokenizer("words"))
         assert system.name == "minilm?dims=64&weights=int8"
