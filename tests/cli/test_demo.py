@@ -7,11 +7,14 @@ import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
+import typer
 
 from embassay.cli import demo as module
+from embassay.errors import ModelError
 from embassay.protocols.hume import read_summary
 from embassay.protocols.rag.golden.summary import read_golden
 from embassay.protocols.rag.scoring.record import Score, read_score
@@ -51,6 +54,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         for name, value in LESS.items():
             patch.setattr(module, name, value)
         patch.setattr(module, "_systems", lambda: SYSTEMS)
+        # Another process would know nothing of these.
+        patch.setattr(module, "available_cores", lambda: 1)
         module.demo(out)
     return Made(out, said.getvalue(), heard.getvalue())
 
@@ -159,3 +164,32 @@ def _rendered(out: Path, wide: bool) -> list[str]:
         render_hume(out / "hume", wide=wide),
     ]  # fmt: skip
     return [text.plain for text in found]
+
+
+def _speak(fail: bool) -> None:
+    typer.echo("heading", err=True)
+    typer.echo("found")
+    if fail:
+        raise ModelError("It broke.", mend="Mend it.")
+    typer.echo("over", err=True)
+
+
+def test_what_is_done_beside_is_said_in_its_order() -> None:
+    """On the stream it was said on, and an error comes after what was said before it."""
+    said, error = module._heard(partial(_speak, False), "utf-8")
+    assert error is None
+    assert ["".join(text for err, text in said if err), *(text for err, text in said if not err)] == [
+        "heading\nover\n", "found\n",
+    ]  # fmt: skip
+    assert [err for err, _ in said] == [True, False, True]
+
+
+@pytest.mark.slow
+def test_an_error_of_what_is_done_beside_ends_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what was said before it, from a process of its own."""
+    with (
+        pytest.raises(ModelError, match=r"It broke\. Mend it\."),
+        module._beside(partial(_speak, True)) as finish,
+    ):
+        finish()
+    assert capsys.readouterr() == ("found\n", "heading\n")

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import multiprocessing
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from embassay.cli.options import Wide, Workers
+from embassay.errors import EmbassayError
+from embassay.runs.engines.processes import be_a_worker
+from embassay.systems.encoders.batches import available_cores
 
 if TYPE_CHECKING:
     from embassay.cli.running import Display
@@ -50,31 +59,71 @@ def demo(
     Of RAG that is a golden set, runs scored with it, a small sweep, and both probes; of HUME a study that scripts
     answer, marked as simulated. Each says in a few lines what it found; with --wide, in whole tables.
     """
-    from embassay.cli.pteb.run import run_pteb
     from embassay.cli.running import Display
-    from embassay.cli.sage import run_sage
-    from embassay.protocols import pteb, sage
     from embassay.report import write_report
 
     systems, display = _systems(), Display(False, wide, brief=not wide)
-    _say("SAGE: does similarity follow what people prefer, and what was done to a text?")
-    options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS)
-    request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
-    run_sage(request, out / "sage", display, report=False, workers=workers)
-    _say(f"PTEB: what is left of the scores of seven tasks when all is said in other words, in {RUNS} ways?")
-    # Six French items of each task are too few for a score of their own.
-    reworded = pteb.Request(
-        systems, tokenizer=TOKENIZER, runs=RUNS, options=pteb.PtebOptions(languages="pooled")
-    )
-    run_pteb(reworded, out / "pteb", display, report=False, workers=workers)
-    _run_rag(systems, out, display)
-    _run_sweep(systems, out / "sweep", display)
-    _run_probes(systems, out, display)
-    _run_hume(systems, out, display)
-    parts = [out / name for name in PARTS]
-    written = write_report(parts, out=out / "report.html")
+    rest = partial(_run_rest, systems, out, display)
+    with _beside(rest) if available_cores() > 1 else nullcontext(rest) as finish:
+        _run_sage(systems, out / "sage", display, workers)
+        _run_pteb(systems, out / "pteb", display, workers)
+        finish()
+    written = write_report([out / name for name in PARTS], out=out / "report.html")
     show_headlines([out / name for name in HEADED])
     typer.echo(f"\nReport of all: {written}")
+
+
+@contextmanager
+def _beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
+    raised. Half of a demo's time is one thread's, and this is what the other core is for."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=be_a_worker) as pool:
+        future = pool.submit(_heard, work, getattr(sys.stdout, "encoding", None) or "utf-8")
+
+        def finish() -> None:
+            said, error = future.result()
+            for err, text in said:
+                typer.echo(text, nl=False, err=err)
+            if error is not None:
+                raise error
+
+        try:
+            yield finish
+        except BaseException:
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
+
+
+class _Spoken(io.TextIOBase):
+    """A stream whose texts are kept in `said`, each with whether it is stderr's."""
+
+    def __init__(self, said: list[tuple[bool, str]], err: bool, encoding: str) -> None:
+        self._said, self._err, self._encoding = said, err, encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream which will say it."""
+        return self._encoding
+
+    def write(self, text: str, /) -> int:
+        """Keep a text."""
+        self._said.append((self._err, text))
+        return len(text)
+
+
+def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
+    """What `work` says on stdout and stderr, in its order, and the error that ended it."""
+    said: list[tuple[bool, str]] = []
+    with (
+        contextlib.redirect_stdout(_Spoken(said, False, encoding)),
+        contextlib.redirect_stderr(_Spoken(said, True, encoding)),
+    ):
+        try:
+            work()
+        except EmbassayError as error:
+            return said, error
+    return said, None
 
 
 def show_headlines(runs: Sequence[Path]) -> None:
@@ -87,6 +136,35 @@ def show_headlines(runs: Sequence[Path]) -> None:
     here = screen()
     typer.echo("")
     show(render_headlines([*leading_of(read_runs(runs))], width=here.width, unicode=here.unicode))
+
+
+def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
+    from embassay.cli.sage import run_sage
+    from embassay.protocols import sage
+
+    _say("SAGE: does similarity follow what people prefer, and what was done to a text?")
+    options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS)
+    request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
+    run_sage(request, out, display, report=False, workers=workers)
+
+
+def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
+    from embassay.cli.pteb.run import run_pteb
+    from embassay.protocols import pteb
+
+    _say(f"PTEB: what is left of the scores of seven tasks when all is said in other words, in {RUNS} ways?")
+    # Six French items of each task are too few for a score of their own.
+    options = pteb.PtebOptions(languages="pooled")
+    request = pteb.Request(systems, tokenizer=TOKENIZER, runs=RUNS, options=options)
+    run_pteb(request, out, display, report=False, workers=workers)
+
+
+def _run_rest(systems: tuple[str, ...], out: Path, display: Display) -> None:
+    """RAG and HUME, which need nothing of the others."""
+    _run_rag(systems, out, display)
+    _run_sweep(systems, out / "sweep", display)
+    _run_probes(systems, out, display)
+    _run_hume(systems, out, display)
 
 
 def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:

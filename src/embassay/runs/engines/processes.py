@@ -100,10 +100,15 @@ _worker: dict[str, Any] = {}
 
 
 def _start_worker(events: Any, folder: str, work: Work) -> None:
+    be_a_worker()
+    _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
+
+
+def be_a_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when it ends, however it does."""
     # Ctrl-C reaches the whole group; only the parent answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
 
 
 def _end_with_parent() -> None:
