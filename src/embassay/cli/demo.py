@@ -91,14 +91,15 @@ def _beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
             yield finish
         except BaseException:
             for process in list((pool._processes or {}).values()):
-                process.terminate()
+                process.kill()  # what is finished is kept however it ends
             raise
 
 
-class _Spoken(io.TextIOBase):
+class _Spoken(io.StringIO):
     """A stream whose texts are kept in `said`, each with whether it is stderr's."""
 
     def __init__(self, said: list[tuple[bool, str]], err: bool, encoding: str) -> None:
+        super().__init__()
         self._said, self._err, self._encoding = said, err, encoding
 
     @property
@@ -107,9 +108,10 @@ class _Spoken(io.TextIOBase):
         return self._encoding
 
     def write(self, text: str, /) -> int:
-        """Keep a text."""
+        """Keep a text; bytes are refused, by which click sees that this is a stream of texts."""
+        written = super().write(text)
         self._said.append((self._err, text))
-        return len(text)
+        return written
 
 
 def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
