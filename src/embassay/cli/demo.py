@@ -6,6 +6,7 @@ import contextlib
 import io
 import multiprocessing
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -91,7 +92,7 @@ def _beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
             yield finish
         except BaseException:
             for process in list((pool._processes or {}).values()):
-                process.kill()  # what is finished is kept however it ends
+                process.terminate()
             raise
 
 
@@ -125,6 +126,9 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
             work()
         except EmbassayError as error:
             return said, error
+        finally:
+            # A run has it raise KeyboardInterrupt; a process that waits for more work may just end.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return said, None
 
 
