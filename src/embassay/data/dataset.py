@@ -62,7 +62,8 @@ class Dataset:
     """Tables by the part they play: a flat shape, or `corpus`, `queries` and `qrels` of a retrieval set.
 
     `settings` is what besides the bytes decides what is read (mapping, split, description); `notes` go
-    before the warnings of every shape. Datasets of one `group` count as one in a mean over datasets.
+    before the warnings of every shape. Datasets of one `group` count as one in a mean over datasets. `tasks` is
+    protocol -> the tasks it is meant for; what stands under "" holds in every protocol.
     """
 
     name: str
@@ -72,6 +73,11 @@ class Dataset:
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     group: str = ""
+    tasks: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def tasks_in(self, protocol: str) -> tuple[str, ...] | None:
+        """The tasks it was chosen for, else those its record names for `protocol`; None where its columns decide."""
+        return self.tasks.get("") or self.tasks.get(protocol)
 
     def shapes(self) -> tuple[str, ...]:
         """The shapes whose columns the dataset has."""

@@ -87,6 +87,7 @@ class DatasetFile(_Strict):
     source: str = ""
     notes: str = ""
     root: str = ""
+    tasks: list[str] = []
     tables: list[TableEntry] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -131,6 +132,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
             "split": split,
             "grades": grades,
         },
+        tasks={"": tuple(described.tasks)} if described.tasks else {},
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -29,6 +29,9 @@ def open_dataset(
 ) -> Dataset:
     """The dataset that `spec` names: a catalogue name, or a path to a table, a BEIR folder or a description.
 
+    `?tasks=sts,clustering` at its end chooses what a protocol takes it for; otherwise a record of the catalogue
+    says so, and of your own data the columns.
+
     `mapping` is target column -> source column; a mapped column wins over one called like its target.
     `split` keeps the rows whose column `split` is that (in a BEIR folder, the qrels of that name). `grades`
     is a grade map (spec rag 1.1); without it the relevance in the file is the gain.
@@ -38,7 +41,30 @@ def open_dataset(
     DataError for files that are not what they should be. Cells are checked when a shape is loaded.
     """
     check_targets(mapping)
-    if re.split("[:?]", spec, maxsplit=1)[0] in DATASETS:
+    place, tasks = chosen_tasks(spec)
+    opened = _opened(place, mapping, split, grades)
+    return replace(opened, tasks={"": tasks}) if tasks else opened
+
+
+def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
+    """A spec without its `?tasks=`, and the tasks that stand there; none where it has no such part.
+
+    >>> chosen_tasks("pairs.csv?tasks=sts,clustering"), chosen_tasks("sts17?lang=en-en&tasks=sts")
+    (('pairs.csv', ('sts', 'clustering')), ('sts17?lang=en-en', ('sts',)))
+    """
+    head, mark, tail = spec.rpartition("?")
+    if not mark or "tasks=" not in tail or Path(spec).expanduser().exists():
+        return spec, ()
+    parts = tail.split("&")
+    names = [one.strip() for part in parts if part.startswith("tasks=") for one in part[6:].split(",")]
+    if not all(names):
+        raise UsageError(f"Cannot read the tasks of {spec!r}.", mend=f"Write {head}?tasks=sts,clustering.")
+    rest = "&".join(part for part in parts if not part.startswith("tasks="))
+    return f"{head}?{rest}" if rest else head, tuple(dict.fromkeys(names))
+
+
+def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
     if not path.exists():

@@ -26,6 +26,14 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
 }
 """Shape -> the columns it needs; ratings need one axis more, and retrieval is made of the parts below."""
 
+TASKS: Mapping[str, str] = {
+    "documents": "sensitivity", "summarised": "robustness", "comparisons": "preference", "ratings": "preference",
+    "labelled": "clustering", "classification": "classification", "pairs": "sts",
+    "labelled_pairs": "pair_classification", "reranking": "reranking", "retrieval": "retrieval",
+    "summaries": "summarization",
+}  # fmt: skip
+"""Shape -> the task of the protocols that asks for it."""
+
 OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "reranking": ("query", "positive", "negative"),
     "summaries": ("text", "references", "summaries", "relevance"),

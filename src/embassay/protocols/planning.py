@@ -9,9 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
+from embassay.data.opening import chosen_tasks
+from embassay.data.rows import nearest
+from embassay.data.shapes import TASKS
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.opening import charged, describe
 from embassay.records import Loaded, Skipped
+from embassay.registry import Registry
 from embassay.runs.cells import Cell
 from embassay.runs.forecast import served
 from embassay.systems import SYSTEMS
@@ -138,8 +142,30 @@ def in_order(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     return (*(name for name in paper if name in given), *(name for name in given if name not in paper))
 
 
-def joined_tasks(source: str, dataset: Dataset, wanted: Sequence[T]) -> list[T]:
-    """The wanted tasks that the dataset has the columns for. UsageError, with what each lacks, if there is none."""
+def joined_tasks(
+    source: str, dataset: Dataset, wanted: Sequence[T], protocol: str = "", known: Registry[T] | None = None
+) -> list[T]:
+    """The wanted tasks that the dataset is for and has the columns of.
+
+    What it is for, the user says (`?tasks=`, a description), else its record of the catalogue for `protocol`; of other
+    data the columns alone decide. UsageError, with what each task lacks, if there is none, and for a chosen task that
+    is neither among the `known` ones nor any of the papers'.
+    """
+    meant = dataset.tasks_in(protocol)
+    for name in meant or ():
+        if known is not None and name not in known and name not in (every := dict.fromkeys(TASKS.values())):
+            near = nearest(name, every)
+            raise UsageError(
+                f"{source!r} is to be taken for {name!r}, which is no task.",
+                mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
+            )
+    if meant is not None and not (fitting := [task for task in wanted if task.name in meant]):
+        raise UsageError(
+            f"The dataset {source!r} is for {' and '.join(meant)}, and this run asks for "
+            f"{', '.join(task.name for task in wanted)}.",
+            mend=f"Leave it out, or take it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
+        )
+    wanted = wanted if meant is None else fitting
     lacking = {task.name: _missing(task, dataset) for task in wanted}
     joined = [task for task in wanted if not lacking[task.name]]
     if not joined:
@@ -149,6 +175,11 @@ def joined_tasks(source: str, dataset: Dataset, wanted: Sequence[T]) -> list[T]:
             mend="Name its columns with --map, for example --map text=body,label=topic, or choose another task.",
         )
     return joined
+
+
+def _with_tasks(source: str, task: str) -> str:
+    place = chosen_tasks(source)[0]
+    return f"{place}{'&' if '?' in place else '?'}tasks={task}"
 
 
 def _missing(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:

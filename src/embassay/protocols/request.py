@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from embassay.data.opening import chosen_tasks
+
 
 @dataclass(frozen=True)
 class DatasetRequest:
@@ -44,6 +46,7 @@ class Request:
         Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
         and says that it takes none.
         """
-        named = not Path(source).exists() or Path(source).suffix in (".yaml", ".yml")
+        path = Path(chosen_tasks(source)[0]).expanduser()
+        named = not path.exists() or path.suffix in (".yaml", ".yml")
         mapping = {} if named and len(self.datasets) > 1 else self.mapping
         return DatasetRequest(source, tuple(sorted(mapping.items())), self.split, self.grades)

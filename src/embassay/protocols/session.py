@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from embassay.contracts import Kind, Spread
 from embassay.data.catalogue import DATASETS
+from embassay.data.opening import chosen_tasks
 from embassay.errors import UsageError
 from embassay.protocols.manifest import manifest, moment, sessions, spent
 from embassay.protocols.planning import Plan, PlannedSystem
@@ -337,7 +338,7 @@ class Session:
 
 def files_of(plan: Plan, folder: RunFolder, protocol: str) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
-    sources = (Path(one.source).expanduser() for one in plan.datasets)
+    sources = (Path(chosen_tasks(one.source)[0]).expanduser() for one in plan.datasets)
     own = [path for path in sources if path.exists() and str(path) not in DATASETS]
     return own if protocol == "sage" else [*own, folder.path]
 

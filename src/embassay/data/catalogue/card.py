@@ -16,16 +16,9 @@ from embassay.data.catalogue.opened import layout
 from embassay.data.catalogue.overview import place
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Source
-from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, axis_columns
+from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns
 
 ROWS, WIDTH = 3, 60
-TASKS = {
-    "documents": "sensitivity", "summarised": "robustness", "comparisons": "preference", "ratings": "preference",
-    "labelled": "clustering", "classification": "classification", "pairs": "sts",
-    "labelled_pairs": "pair_classification", "reranking": "reranking", "retrieval": "retrieval",
-    "summaries": "summarization",
-}  # fmt: skip
-"""Shape -> the task of the protocols that asks for it."""
 
 
 @dataclass(frozen=True)

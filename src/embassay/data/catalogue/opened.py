@@ -54,6 +54,7 @@ def open_entry(
         },
         notes=_absent(record, langs, tables),
         group=record.group,
+        tasks={protocol: tuple(tasks) for protocol, tasks in record.protocols.items()},
     )
 
 

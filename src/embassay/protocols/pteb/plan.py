@@ -181,7 +181,7 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     opened = opening.dataset(how)
     wanted = [task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
-    for what in joined_tasks(source, opened, wanted):
+    for what in joined_tasks(source, opened, wanted, "pteb", TASKS):
         parts = slices(what.name, how, request.limit, request.seed, request.options.languages)
         texts = 0
         kept, by_place = what.unworded(request.options), request.seed_per == "text"

@@ -79,7 +79,7 @@ def _planned_dataset(source: str, request: Request) -> PlannedDataset:
     dataset = opening.dataset(how)
     wanted = [work.task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks = []
-    for task in joined_tasks(source, dataset, wanted):
+    for task in joined_tasks(source, dataset, wanted, "sage", TASKS):
         limit = request.options.drawn(task.name, request.limit)
         loaded = work.load(task.name, how, limit, request.seed)
         tasks.append(

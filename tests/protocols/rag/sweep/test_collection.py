@@ -1,6 +1,7 @@
 """What is asked and searched: draws, grades, chunks."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,19 @@ def test_grades_are_kept_and_maps_are_used(tmp_path):
     with pytest.raises(DataError, match="no grades from 1 to 5") as caught:
         _read(folder)
     assert "trec3" in caught.value.mend
+
+
+def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatch):
+    """`path: ./scifact` beside the config is that folder, wherever the sweep is started; `scifact` is not."""
+    _folder(tmp_path / "scifact", [("q1", "d0", 1)])
+    monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
+    for here, base in ((tmp_path, "."), (tmp_path.parent, tmp_path.name), ("/", tmp_path)):
+        monkeypatch.chdir(here)
+        found = _read("./scifact", SweepRequest((), ("wordllama",), base=Path(base)))
+        assert (found.source, len(found.ids)) == ("./scifact", 5)
+    _folder(tmp_path / "mirror" / "scifact", [("q1", "d0", 1), ("q2", "d0", 1)])
+    monkeypatch.chdir(tmp_path)
+    assert len(_read("scifact").query_ids) == 2
 
 
 def test_queries_are_drawn_by_the_seed(tmp_path):

@@ -53,23 +53,16 @@ def opened(request: TaskRequest) -> Iterator[Opened]:
 
 
 def _families(request: TaskRequest, dataset: Dataset) -> list[Family]:
-    """Those that the catalogue declares, else all whose columns the dataset has."""
-    declared = _declared(request.data)
+    """Those that the data are meant for, else all whose columns they have."""
+    meant = dataset.tasks_in("hume")
     found = [family for family in FAMILIES if _shapes(request, family, dataset)]
-    found = [family for family in found if family in declared] or found
+    found = [family for family in found if meant is None or family in meant]
     if not found:
         raise UsageError(
             f"{dataset.name} has no data for any family of HUME; it can be {', '.join(dataset.shapes())}.",
             mend="Name its columns with --map: text, label, text2, score, query.",
         )
     return found
-
-
-def _declared(spec: str) -> frozenset[str]:
-    from embassay.data.catalogue.entries import entries
-
-    record = entries().get(spec.partition(":")[0])
-    return frozenset(record.protocols.get("hume", ())) if record else frozenset()
 
 
 def _shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:

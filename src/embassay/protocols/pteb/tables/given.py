@@ -9,8 +9,9 @@ from typing import Any
 
 from embassay.contracts import Kind
 from embassay.protocols.pteb.analysis import DatasetUsed, LengthBin, WordCount, datasets_used
-from embassay.protocols.pteb.analysis.drops import HEADLINES
+from embassay.protocols.pteb.analysis.drops import HEADLINES, is_run, source_of
 from embassay.protocols.pteb.analysis.language import BOTH, ENGLISH, OTHER, group_of
+from embassay.protocols.pteb.summary.layout import CONTROLS
 from embassay.records import Result
 
 ORIGINAL = "original"
@@ -62,6 +63,25 @@ class Given:
         row = self.find(task, dataset, system, measure, variant, lang=lang)
         return None if row is None else points(row.value)
 
+    def runs(self, used: DatasetUsed, system: str, lang: str) -> dict[str, list[float]]:
+        """The scores of the runs by source, controls beside others left out; of a source without a score of some run
+        only those that are there."""
+        rows = self._runs.get((used.task, used.dataset, system, used.measure, lang), [])
+        own = [one for one in rows if not is_control(one[0])] or rows
+        found: dict[str, list[float]] = {}
+        for variant, value in own:
+            found.setdefault(source_of(variant), []).append(value)
+        return found
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, ...], list[tuple[str, float]]]:
+        found: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+        for row in self.rows:
+            if is_run(row.variant) and row.value is not None:
+                key = (row.task, row.dataset, row.system, row.measure, row.subset)
+                found.setdefault(key, []).append((row.variant, row.value))
+        return found
+
     @property
     def labels(self) -> list[str]:
         """The labels of the sources where there are several: `by=NAME`, `prompt=NAME`."""
@@ -72,6 +92,11 @@ class Given:
     def systems(self) -> Iterator[tuple[Kind, str]]:
         """Kind and name of every system, in display order."""
         return ((kind, name) for name, kind in self.kinds.items())
+
+
+def is_control(variant: str) -> bool:
+    """Whether a variant is that of a control among several sources."""
+    return source_of(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
 def is_multilingual(used: DatasetUsed) -> bool:

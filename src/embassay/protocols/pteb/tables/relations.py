@@ -13,9 +13,7 @@ from embassay.protocols.pteb.analysis import (
     by_language,
     drops,
 )
-from embassay.protocols.pteb.analysis.drops import source_of
-from embassay.protocols.pteb.summary.layout import CONTROLS
-from embassay.protocols.pteb.tables.given import Given, points
+from embassay.protocols.pteb.tables.given import Given, is_control, points
 from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import Result
 from embassay.stats import Estimate
@@ -30,7 +28,7 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     """The tables of the analyses. References are left out, as their drops say nothing, and from all but the edit
     distance also controls."""
     every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
-    rows = [row for row in every if not _is_control(row.variant)]
+    rows = [row for row in every if not is_control(row.variant)]
     if not (found := drops(rows).rows):
         return
     original = against_original(found)
@@ -61,10 +59,6 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
         yield ColumnTable("drop_by_edit_distance", "Drop in points and edit distance", columns, tuple(lines))
     if given.lengths:
         yield _lengths(given)
-
-
-def _is_control(variant: str) -> bool:
-    return source_of(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
 def _languages(rows: Sequence[Result]) -> ColumnTable:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+from statistics import fmean, variance
 
 from embassay.protocols.pteb.analysis import DatasetUsed, against_distance
 from embassay.protocols.pteb.summary.scopes import OVERALL
@@ -24,6 +26,8 @@ OTHER_METHOD = (
     "not compare with those of embeddings."
 )
 
+ENGLISH_ONLY = "English alone, as in the paper: what has other languages is in table 10."
+
 
 def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     """All tables of scores that the rows can fill."""
@@ -33,7 +37,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     if english:
         rows = [
             entry for one, lang in english
-            for entry in _entries(given, one, (f"{one.dataset} {lang}".strip(),), lang)
+            for entry in _entries(given, one, (_called(one, lang),), lang)
         ]  # fmt: skip
         yield Grid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
@@ -55,16 +59,58 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
 
 
 def _by_task(given: Given) -> Grid:
-    """Table 9. The mean over datasets and its standard deviation over runs are those of the run's own rows."""
+    """Table 9: the tasks in English, as in the paper, so that its STS is the average of table 6.
+
+    Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
+    deviation over runs are those of the run's own rows.
+    """
+    english = [(one, lang) for one in given.datasets if (lang := english_part(one)) is not None]
+    mixed = bool(english) and any(is_multilingual(one) for one in given.datasets)
     rows: list[Entry] = []
     for task in given.tasks:
-        names = [one.dataset for one in given.datasets if one.task == task]
-        label = (task, names[0] if len(names) == 1 else f"{len(names)} datasets")
-        rows += _entries(given, DatasetUsed(task, "", (), headline(task)), label)
-    rows += _entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
+        parts = [(one, lang) for one, lang in english if one.task == task]
+        used = parts if mixed else [(one, "") for one in given.datasets if one.task == task]
+        if not used:
+            continue
+        label = (task, _called(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
+        whole = [one for one in given.datasets if one.task == task]
+        if used == [(one, "") for one in whole]:
+            rows += _entries(given, DatasetUsed(task, "", (), headline(task)), label)
+        else:
+            rows += [Entry(label, kind, name, _mean(given, used, name)) for kind, name in given.systems()]
+    if mixed:
+        rows += average_entries(rows, (AVERAGE, ""))
+    else:
+        rows += _entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
-    note = OTHER_METHOD if apart else ""
+    note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
     return Grid("pteb_table9", "PTEB table 9: tasks, x 100", ("task", "dataset"), tuple(rows), note)
+
+
+def _called(used: DatasetUsed, lang: str) -> str:
+    return f"{used.dataset} {lang}".strip()
+
+
+def _mean(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
+    """The mean over these parts of datasets, and the standard deviation of that mean over runs."""
+    parts = [_values(given, one, system, lang) for one, lang in used]
+    orig, pteb, delta = (mean([part[place] for part in parts]) for place in range(3))
+    return orig, pteb, delta, points(_spread([given.runs(one, system, lang) for one, lang in used]))
+
+
+def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
+    """`parts` hold, by source, the score of every run. The sample standard deviation over runs of their mean, of the
+    runs that all have; over several sources the root of the mean variance. None where a source has one run."""
+    variances = []
+    for source in dict.fromkeys(name for part in parts for name in part):
+        of_source = [part.get(source, ()) for part in parts]
+        common = min(map(len, of_source))
+        if common < 2:
+            return None
+        variances.append(
+            variance([fmean(runs) for runs in zip(*(one[:common] for one in of_source), strict=True)])
+        )
+    return sqrt(fmean(variances)) if variances else None
 
 
 def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = "") -> Iterator[Entry]:

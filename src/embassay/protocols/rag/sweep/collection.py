@@ -119,8 +119,9 @@ def _place(source: str, request: SweepRequest) -> str:
     """The name or path to open; what is neither is left as it was written, for the message."""
     if source.partition("?")[0].partition(":")[0] in DATASETS:
         return source
-    path = request.path(source)
-    return path if Path(path).exists() else source
+    place = Path(request.path(source))
+    # `./scifact` from the folder that is worked in loses its dot in a Path, and would be a name of the catalogue again.
+    return (f"./{place}" if str(place) in DATASETS else str(place)) if place.exists() else source
 
 
 def _grading(
