@@ -94,6 +94,34 @@ def test_harmonic_mean_and_share():
     assert np.isnan(retention(np.array([0.3, 0.0])))
 
 
+def test_without_its_own_document_a_query_has_the_corpus_without_it(pairwise, context, score):
+    """A query that is a document: neither it nor a copy of it is found, and its judgement of itself does not count."""
+    system = pairwise(lambda q, d: float(len(set(q.lower().split()) & set(d.lower().split()))) + 1 / len(d))
+    asked = Documents(("d3",), (CORPUS.texts[3],))
+    data = RetrievalSet(CORPUS, asked, {"d3": {"d3": 1.0, "d5": 1.0, "d11": 2.0}})
+    rows = [row for row in range(12) if row != 3]
+    rest = Documents(tuple(CORPUS.ids[row] for row in rows), tuple(CORPUS.texts[row] for row in rows))
+    alone = evaluate(system, RetrievalSet(rest, asked, {"d3": {"d5": 1.0, "d11": 2.0}}), context())
+    found = evaluate(system, data, context(exclude_self=True))
+    values = [(one.measure, one.variant, one.value) for one in found.scores]
+    assert values == [(one.measure, one.variant, one.value) for one in alone.scores]
+    assert "d3" not in found.rankings["doc_id"]
+    assert (
+        score(evaluate(system, data, context()), "ndcg@10", "original").value
+        != score(found, "ndcg@10", "original").value
+    )
+    assert "own document left out" in score(found, "retention").method
+
+
+def test_a_query_with_nothing_relevant_but_itself_does_not_count(pairwise, context, score):
+    """It is left out and counted."""
+    asked = Documents(("d3", "q2"), (CORPUS.texts[3], "word7"))
+    data = RetrievalSet(CORPUS, asked, {"d3": {"d3": 1.0}, "q2": {"d7": 1.0}})
+    found = evaluate(pairwise(lambda q, d: float(q in d)), data, context(exclude_self=True))
+    assert [(one.count, one.examples) for one in found.skipped] == [(1, ("d3",))]
+    assert score(found, "ndcg@10", "original").value == 1
+
+
 def test_rankings_name_originals_and_copies(pairwise, context):
     """What was found is kept: document, which edit made the copy, score and gain, clean and augmented."""
     outcome = evaluate(pairwise(lambda q, d: float(q in d)), DATA, context())

@@ -27,7 +27,12 @@ class FamilyName(StrEnum):
     sts = "sts"
 
 
-Out = Annotated[Path, typer.Option("--out", help="The folder of the study; not one that holds another.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="The folder of the study; not one that holds another. Needed but for --dry-run."
+    ),
+]
 Datasets = Annotated[
     list[str] | None,
     typer.Option("--dataset", "-d", help="A catalogue name or a path. Repeatable: one study of several."),
@@ -60,8 +65,8 @@ DryRun = Annotated[
 
 @settings(Drawing, "own")
 def sample(
-    out: Out,
     own: Drawing,
+    out: Out = None,
     dataset: Datasets = None,
     config: Config = None,
     task: Families = None,
@@ -86,12 +91,14 @@ def sample(
     from embassay.protocols.hume.folder import write_study
     from embassay.protocols.hume.sampling import sample as drawn
 
+    if out is None and not dry_run:
+        raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
     families = [family.value for family in task or ()]
     asked = Asked(dataset or (), families, n, lang or (), mapping or (), split, grades)
-    request = _request(config, asked, own, name or out.resolve().name, seed)
+    request = _request(config, asked, own, name or (out.resolve().name if out else "study"), seed)
     with Waiting() as waiting:
         study = drawn(request, limit=limit, hear=waiting)
-    if not dry_run:
+    if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
     if json:
         _print_json(None if dry_run else out, study)
@@ -100,7 +107,7 @@ def sample(
     for left in study.left_out:
         typer.echo(f"Left out: {left}")
     typer.echo("")
-    typer.echo("Nothing is written (--dry-run)." if dry_run else _next(out, study))
+    typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
 
 
 def _request(config: Path | None, asked: Asked, own: Drawing, name: str, seed: int | None) -> SampleRequest:

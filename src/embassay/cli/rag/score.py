@@ -111,6 +111,10 @@ _IN_JSON = (
     "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
     "settings",
 )  # fmt: skip
+ExcludeSelf = Annotated[
+    bool,
+    typer.Option("--exclude-self", help="Leave the document whose id is the query's out of runs, pools, judgements."),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every resample.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the scoring to. Default: none.")]
 
@@ -131,6 +135,7 @@ def score(
     mapping: given.Mapping = None,
     split: given.Split = None,
     source_separator: Separator = "#",
+    exclude_self: ExcludeSelf = False,
     seed: Seed = 0,
     out: Out = None,
     json: given.Json = False,
@@ -143,7 +148,7 @@ def score(
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
-        source_separator,
+        source_separator, exclude_self,
     )  # fmt: skip
     if json:
         scored = score_request(request, out, _command())

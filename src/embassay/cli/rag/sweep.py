@@ -34,6 +34,10 @@ Budget = Annotated[
 Target = Annotated[
     float | None, typer.Option("--target", help="The least quality; then the fastest and cheapest wins.")
 ]
+ExcludeSelf = Annotated[
+    bool,
+    typer.Option("--exclude-self", help="Leave the document whose id is the query's out of its ranking, everywhere."),
+]  # fmt: skip
 Force = Annotated[bool, typer.Option("--force", help="Measure anew what the folder has.")]
 ONCE = ("--force",)
 
@@ -46,6 +50,7 @@ def sweep(
     sla_ms: Sla = None,
     budget: Budget = None,
     target: Target = None,
+    exclude_self: ExcludeSelf = False,
     force: Force = False,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
@@ -62,8 +67,9 @@ def sweep(
     from embassay.protocols.rag.sweep.config import read_config
 
     request = overridden(
-        read_config(config), limit=limit, seed=seed, sla_ms=sla_ms, budget=budget, target=target
-    )
+        read_config(config), limit=limit, seed=seed, sla_ms=sla_ms, budget=budget, target=target,
+        exclude_self=exclude_self,
+    )  # fmt: skip
     display = Display(json, wide)
     if dry_run:
         _show_plan(request, display)

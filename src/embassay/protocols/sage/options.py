@@ -54,6 +54,9 @@ class SageOptions:
         "arithmetic", "Mean of the retrieval shares over datasets [A20]."
     )
     gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG [A21].")
+    exclude_self: bool = option(
+        False, "Retrieval: leave out the document whose id is the query's, and its copies."
+    )
     resamples: int = option(2_000, "Bootstrap resamples behind every interval.")
     retrieval_edits: str = option(
         ALL,
@@ -74,9 +77,10 @@ class SageOptions:
             object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
 
     def as_dict(self) -> dict[str, Any]:
-        """Every option with its value, as saved in a manifest and in the keys of cells; retrieval's edits and the cap
-        of documents only where they leave something out. Of a needle its text counts, not where it lies."""
-        whole, every = (("retrieval_edits", ALL), ("document_cap", None)), asdict(self)
+        """Every option with its value, as saved in a manifest and in the keys of cells; what leaves documents or edits
+        out only where it does. Of a needle its text counts, not where it lies."""
+        every = asdict(self)
+        whole = (("retrieval_edits", ALL), ("document_cap", None), ("exclude_self", False))
         if self.needle:
             from embassay.text import text_digest
 

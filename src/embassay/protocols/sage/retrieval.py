@@ -8,7 +8,7 @@ those of the corpus that is searched: what is clean knows nothing of the copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import islice
@@ -39,27 +39,27 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     """
     corpora, items = Corpora(data.corpus, context), Items()
     over = _OverQueries(context, groups_of(data), corpora.edits)
+    own = _own_rows(data) if context.options.exclude_self else None
+    data, selfish = _remaining(data, frozenset(), own=own is not None)
     # One deeper than the cut, to see whether its border is a tie.
-    found = _searched(system, data, corpora, K + 1, context)
+    found = _without(_searched(system, data, corpora, K + 1 + (own is not None), context), (), own)
     documents, queries = _lost(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        return _scored(found, data, queries.mask, items, over)
+        outcome = _scored(found, data, queries.mask | selfish, items, over)
+        return replace(outcome, skipped=tuple(_orphans(data, selfish)))
     clean = ndcg(gains_of(data), found.apart[0].indices[:, :K], ideal_gains(data), context)
-    clean[queries.mask] = np.nan
+    clean[queries.mask | selfish] = np.nan
     whole = over.mean(clean)
-    rest, orphans = _remaining(data, documents)
+    rest, orphans = _remaining(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
-        deeper = _searched(system, data, corpora, K + 1 + len(documents.rows), context)
-        found = _Found(*([_without(one, documents.rows) for one in ranked] for ranked in deeper))
-    outcome = _scored(found, rest, queries.mask | orphans, items, over)
-    left_out = [*documents.skipped, *queries.skipped]
-    if orphans.any():
-        ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
-        left_out.append(Skipped("query whose relevant documents are all left out", len(ids), ids[:5]))
+        depth = K + 1 + len(documents.rows) + (own is not None)
+        found = _without(_searched(system, data, corpora, depth, context), documents.rows, own)
+    outcome = _scored(found, rest, queries.mask | orphans | selfish, items, over)
+    left_out = [*documents.skipped, *queries.skipped, *_orphans(data, orphans | selfish)]
     scores = (*outcome.scores, whole.score(f"ndcg@{K}", variant="original:all"))
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
@@ -107,11 +107,22 @@ def _lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Los
     return documents, queries
 
 
-def _remaining(data: RetrievalSet, lost: Lost) -> tuple[RetrievalSet, NDArray[np.bool_]]:
-    """The data without judgements of lost documents, and the queries that have no relevant one left."""
-    gone = {data.corpus.ids[row] for row in lost.rows}
+def _own_rows(data: RetrievalSet) -> NDArray[np.int64]:
+    """The row of the document that has the query's id, (queries,); -2, which no ranking holds, where there is none."""
+    asked = set(data.queries.ids)
+    row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
+    return np.array([row_of.get(query, -2) for query in data.queries.ids], dtype=np.int64)
+
+
+def _remaining(
+    data: RetrievalSet, gone: Set[str], *, own: bool = False
+) -> tuple[RetrievalSet, NDArray[np.bool_]]:
+    """The data without judgements of documents that are gone (`own`: and of a query's own), and the queries that have
+    no relevant one left."""
+    if not gone and not own:
+        return data, np.zeros(len(data.queries.ids), dtype=bool)
     qrels = {
-        query: {doc: gain for doc, gain in judged.items() if doc not in gone}
+        query: {doc: gain for doc, gain in judged.items() if doc not in gone and not (own and doc == query)}
         for query, judged in data.qrels.items()
     }
     had, has = (
@@ -121,11 +132,25 @@ def _remaining(data: RetrievalSet, lost: Lost) -> tuple[RetrievalSet, NDArray[np
     return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
 
 
-def _without(ranked: Ranked, documents: Sequence[int]) -> Ranked:
-    """The ranking without these documents, K + 1 deep."""
-    out = np.isin(ranked.indices, documents)
-    rest = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
-    return merge([rest], [0], K + 1)
+def _orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped]:
+    if orphans.any():
+        ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
+        yield Skipped("query whose relevant documents are all left out", len(ids), ids[:5])
+
+
+def _without(found: _Found, documents: Sequence[int], own: NDArray[np.int64] | None) -> _Found:
+    """The rankings without these documents and each query's own, K + 1 deep."""
+    if own is None and not len(documents):
+        return found
+
+    def rest(ranked: Ranked) -> Ranked:
+        out = np.isin(ranked.indices, documents)
+        if own is not None:
+            out |= ranked.indices == own[:, None]
+        kept = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
+        return merge([kept], [0], K + 1)
+
+    return _Found(*([rest(one) for one in ranked] for ranked in found))
 
 
 @dataclass(frozen=True)
@@ -144,6 +169,7 @@ class _OverQueries:
     def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
         """`statistic` of the means of columns (queries, m)."""
         method = prefix + words("queries", RetrievalSet, self.groups)
+        method += ", own document left out" if self.context.options.exclude_self else ""
         return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
 
     def mean(self, values: NDArray[np.float64], prefix: str = "") -> Estimate:

@@ -276,3 +276,20 @@ def test_cranfield(monkeypatch: pytest.MonkeyPatch) -> None:
     value = found.record.value("r", "RA-nWG@10")
     assert value is not None
     assert value.n == 222
+
+
+def test_own_documents_are_left_out_of_runs_pools_and_judgements() -> None:
+    """A query by example finds itself first; without it the scores are those of lists that never held it."""
+    judged = {"a": {"a": 5, "b": 4, "c": 1}, "b": {"a": 4, "c": 2}}
+    with_self = {"a": ["a", "c", "b"], "b": ["b", "a", "c"]}
+    without = {"a": ["c", "b"], "b": ["a", "c"]}
+    measures = ["nDCG@2", "P@1", "R@2", "PROC(of='RA-nWG')@2"]
+    bare = {"a": {"b": 4, "c": 1}, "b": judged["b"]}
+    expected = eb.rag.score(bare, {"r": without}, measures=measures, **FAST)
+    found = eb.rag.score(judged, {"r": with_self}, measures=measures, exclude_self=True, **FAST)
+    assert found.per_query.equals(expected.per_query)
+    assert [(one.run, one.count) for one in found.record.notes if one.kind == "own document"] == [("r", 2)]
+    kept = eb.rag.score(judged, {"r": with_self}, measures=["nDCG@2"], **FAST)
+    assert kept.values["value"].item() != found.values["value"][0]
+    with pytest.raises(DataError, match="query's own document"):
+        eb.rag.score({"a": {"a": 5}}, {"r": {"a": ["a"]}}, exclude_self=True, **FAST)

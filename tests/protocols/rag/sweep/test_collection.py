@@ -60,6 +60,18 @@ def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatc
     assert len(_read("scifact").query_ids) == 2
 
 
+def test_a_query_by_example_may_leave_its_own_document_out(tmp_path):
+    """It is not judged, a query with nothing else relevant does not count, and the cells are others."""
+    folder = _folder(tmp_path / "set", [("d0", "d0", 1), ("d0", "d1", 1), ("d2", "d2", 1), ("q", "d3", 1)])
+    usual, without = _read(folder), _read(folder, exclude_self=True)
+    assert usual.query_ids == ("d0", "d2", "q")
+    assert without.query_ids == ("d0", "q")
+    assert (without.grades, without.own) == (({1: 5}, {3: 5}), (0, None))
+    assert usual.fingerprint != without.fingerprint
+    assert any("own document is left out: 1" in one for one in without.warnings)
+    assert [one.examples for one in without.skipped if "its own" in one.reason] == [("d2",)]
+
+
 def test_queries_are_drawn_by_the_seed(tmp_path):
     """As many as asked for, the same for the same seed, and those for the clock among them."""
     folder = _folder(tmp_path / "set", [(f"q{i}", "d0", 1) for i in range(20)])

@@ -394,3 +394,29 @@ def test_stacks_that_differ_in_one_part_differ_in_its_time_alone(done):
             assert np.array_equal(stages["embed"], less["embed"])
             if key.dims is None:
                 assert not np.array_equal(stages["retrieve"], less["retrieve"])
+
+
+def test_own_documents_are_in_no_list_and_leave_no_gap(tmp_path):
+    """By vectors, words and both, whole documents and chunks: as many are found as were asked for, none of them its own."""
+    folder = tmp_path / "set"
+    (folder / "qrels").mkdir(parents=True)
+    texts = [
+        f"Fish {i} swims in the sea {i % 7}. Birds fly over {i % 5} hills. Cats sleep {i % 3} hours."
+        for i in range(40)
+    ]
+    rows = [json.dumps({"_id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts)]
+    (folder / "corpus.jsonl").write_text("".join(rows))
+    (folder / "queries.jsonl").write_text("".join(rows[:6]))
+    judged = "".join(f"d{i}\td{i}\t1\nd{i}\td{i + 7}\t1\n" for i in range(6))
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    config = {
+        **{key: value for key, value in FREE.items() if key != "queries"},
+        "datasets": [{"path": str(folder), "exclude_self": True}], "dims": ["full"], "k": [10], "reranker": "none",
+        "chunk": ["none", 200],
+    }  # fmt: skip
+    eb.rag.sweep(config, out=tmp_path / "out")
+    lists = pl.concat([pl.read_parquet(path) for path in (tmp_path / "out" / "rankings").rglob("*.parquet")])
+    assert len(lists) == 6 * 4
+    for query, documents in lists.select("query_id", "documents").iter_rows():
+        assert query not in documents
+        assert len(documents) == 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,32 @@ def fingerprint(entries: Iterable[Entries]) -> str:
         hashes = one.frame.select(pl.concat_str("query", "doc", "value", separator="\x1f")).to_series()
         total.update("\n".join(hashes.to_list()).encode())
     return total.hexdigest()
+
+
+def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
+    """The inputs without entries of a query's own document, and how many each run had of them. DataError where no
+    judgement is left."""
+    import polars as pl
+
+    def rest(entries: Entries) -> Entries:
+        left = entries.frame.with_row_index("row").filter(
+            pl.col("query").cast(pl.String) != pl.col("doc").cast(pl.String)
+        )
+        places = left["row"].to_list()
+        return replace(
+            entries,
+            frame=left.drop("row"),
+            line_of=lambda row: entries.line_of(places[row] if places else row),
+        )
+
+    qrels, runs = rest(inputs.qrels), {name: rest(run) for name, run in inputs.runs.items()}
+    if not len(qrels.frame):
+        raise inputs.qrels.fault(
+            0, "every judgement is of a query's own document", mend="Leave --exclude-self out."
+        )
+    pools = tuple(None if pool is None else rest(pool) for pool in inputs.pools)
+    gone = {name: len(inputs.runs[name].frame) - len(run.frame) for name, run in runs.items()}
+    return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
 def _run(run: Any, name: str, mapping: Mapping[str, str]) -> Entries:

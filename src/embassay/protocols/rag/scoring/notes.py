@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb
 
 import numpy as np
@@ -26,6 +26,13 @@ _TREATED = {
     "grade1": "they count as irrelevant",
     "condense": "they are taken out before the cut",
 }
+
+
+def self_notes(gone: Mapping[str, int]) -> Iterator[Note]:
+    """What `exclude_self` left out of each run."""
+    for name, count in gone.items():
+        text = f"{name}: {counted(count, 'line')} with a query's own document left out."
+        yield Note("own document", text, name, count)
 
 
 def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:

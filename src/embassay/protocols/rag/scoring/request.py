@@ -46,6 +46,8 @@ class ScoreRequest:
     mapping: Mapping[str, str] = field(default_factory=dict)
     separator: str = SEPARATOR
     """Documents of one source have ids that are equal before the last one of these."""
+    exclude_self: bool = False
+    """Whether the document that has the query's id is left out of judgements, runs and pools."""
 
     def __post_init__(self) -> None:
         if not self.runs:

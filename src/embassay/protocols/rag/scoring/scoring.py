@@ -16,7 +16,7 @@ from embassay.protocols.rag.scoring.compared import compared, randomized
 from embassay.protocols.rag.scoring.facts import judgement_facts, run_facts, settings
 from embassay.protocols.rag.scoring.frames import per_query
 from embassay.protocols.rag.scoring.guidance import guidance
-from embassay.protocols.rag.scoring.inputs import Inputs
+from embassay.protocols.rag.scoring.inputs import Inputs, without_self
 from embassay.protocols.rag.scoring.judgements import Graded1To5, graded
 from embassay.protocols.rag.scoring.likeness import likeness
 from embassay.protocols.rag.scoring.losses import Beside, beside
@@ -54,6 +54,9 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     Raises DataError for judgements that do not fit, runs without a judged query, and ungraded documents where they are
     an error; UsageError for measures that are none of rankings.
     """
+    gone: dict[str, int] = {}
+    if request.exclude_self:
+        inputs, gone = without_self(inputs)
     measures = asked(request.measures, request.cutoffs, answers=answers is not None)
     judgements = graded(inputs.qrels, request.grades)
     board = place(
@@ -81,7 +84,8 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         readings=readings(board, facts, ks, resampled),
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
-    record = replace(record, notes=tuple(_notes(record, judgements, board, taken, measures, right)))
+    said = (*notes.self_notes(gone), *_notes(record, judgements, board, taken, measures, right))
+    record = replace(record, notes=said)
     return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
 
 

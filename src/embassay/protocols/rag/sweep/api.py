@@ -47,11 +47,15 @@ def sweep(
     )  # fmt: skip
 
 
-def overridden(request: SweepRequest, *, limit: int | None, seed: int | None, **rules: Any) -> SweepRequest:
-    """The request with what is given (not None) in place of the config's."""
+def overridden(
+    request: SweepRequest, *, limit: int | None, seed: int | None, exclude_self: bool = False, **rules: Any
+) -> SweepRequest:
+    """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets."""
+    datasets = tuple(replace(one, exclude_self=one.exclude_self or exclude_self) for one in request.datasets)
     return with_rules(
         replace(
             request,
+            datasets=datasets,
             queries=request.queries if limit is None else limit,
             seed=request.seed if seed is None else seed,
         ),

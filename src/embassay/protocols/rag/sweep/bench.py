@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.contracts import Ranked
 from embassay.errors import ModelError
 from embassay.protocols.rag.probes.noise.levels import LEVELS, noisy, phrases
-from embassay.protocols.rag.sweep.candidates import Places, Words, found
+from embassay.protocols.rag.sweep.candidates import Listed, Places, Words, found
 from embassay.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
 from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder, Vectors
 from embassay.search import exact_search
@@ -56,7 +57,35 @@ class Bench:
     @cached_property
     def hits(self) -> list[list[Hit]]:
         """What words find for each query."""
-        return [self.words.hits(query) for query in self.queries]
+        depth, index = self.words.depth, self.words.index
+        found = [index.search(query, depth + self.spare) for query in self.queries]
+        return [
+            [hit for hit in hits if index.place(hit.id) not in own][:depth]
+            for hits, own in zip(found, self.own, strict=True)
+        ]
+
+    @cached_property
+    def own(self) -> list[frozenset[int]]:
+        """The passages that each query's ranking leaves out: those of its own document, where it is told to."""
+        if not self.collection.own:
+            return [frozenset()] * len(self.queries)
+        of: dict[int, list[int]] = {}
+        for place, document in enumerate(self.passages.documents.tolist()):
+            of.setdefault(document, []).append(place)
+        return [frozenset() if one is None else frozenset(of[one]) for one in self.collection.own]
+
+    @property
+    def spare(self) -> int:
+        """How much deeper to search, so that as many are left."""
+        return max(map(len, self.own), default=0)
+
+    def found(self, ranked: Ranked, row: int, depth: int) -> Listed:
+        """The first `depth` that an index found for a query, without its own passages."""
+        places, scores = found(ranked, row)
+        if not (own := self.own[row]):
+            return places[:depth], scores[:depth]
+        kept = [i for i, place in enumerate(places) if place not in own][:depth]
+        return tuple(places[i] for i in kept), tuple(scores[i] for i in kept)
 
     @cached_property
     def query_tokens(self) -> NDArray[np.int64]:
@@ -121,8 +150,11 @@ class Encoded:
         """The nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
-            ranked = exact_search(queries, documents, min(depth, len(documents)))
-            self._exact[dims, depth] = [found(ranked, row)[0] for row in range(len(queries))]
+            deep = min(depth + self.bench.spare, len(documents))
+            ranked = exact_search(queries, documents, deep)
+            self._exact[dims, depth] = [
+                self.bench.found(ranked, row, depth)[0] for row in range(len(queries))
+            ]
         return self._exact[dims, depth]
 
     @cached_property

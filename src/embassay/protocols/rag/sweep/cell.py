@@ -12,7 +12,7 @@ import numpy as np
 
 from embassay.contracts import Index, Ranked
 from embassay.protocols.rag.sweep.bench import Bench, Encoded
-from embassay.protocols.rag.sweep.candidates import Final, Listed, found
+from embassay.protocols.rag.sweep.candidates import Final, Listed
 from embassay.protocols.rag.sweep.collection import collapsed
 from embassay.protocols.rag.sweep.configuration import NONE, Configuration
 from embassay.protocols.rag.sweep.endings import RerankerFailed, ending_of, first
@@ -65,8 +65,9 @@ class IndexedBench:
     def answers(self, depth: int) -> list[Listed]:
         """What the index finds for each query at this depth."""
         if depth not in self._answers:
-            self._answers[depth] = self.index.search(self.queries, min(depth, len(self.documents)))
-        return [found(self._answers[depth], row) for row in range(len(self.queries))]
+            deep = min(depth + self.bench.spare, len(self.documents))
+            self._answers[depth] = self.index.search(self.queries, deep)
+        return [self.bench.found(self._answers[depth], row, depth) for row in range(len(self.queries))]
 
     @cached_property
     def recall(self) -> dict[int, float]:

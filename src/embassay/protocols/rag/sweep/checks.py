@@ -196,4 +196,4 @@ def _on_axis(name: str, registry: Registry[Any], axis: Sequence[str], title: str
 def _dataset(given: Any) -> DatasetEntry:
     if isinstance(given, str):
         return DatasetEntry(given)
-    return DatasetEntry(given.path, given.map, given.split, given.grades)
+    return DatasetEntry(given.path, given.map, given.split, given.grades, given.exclude_self)

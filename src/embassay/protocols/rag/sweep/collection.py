@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,8 @@ class Collection:
     timed: tuple[int, ...]
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
+    own: tuple[int | None, ...] = ()
+    """Of each query the position of the document that has its id, where that is left out; empty where none is."""
 
     @cached_property
     def counts(self) -> Ints:
@@ -70,7 +73,7 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
         _place(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
     )
     loaded = dataset.load("retrieval")
-    data: RetrievalSet = loaded.data
+    data, alone = _without_self(loaded.data) if entry.exclude_self else (loaded.data, ())
     gain_of, note = _grading(dataset, data, entry)
     chosen = draw(data.queries.ids, request.queries, request.seed)
     ids = tuple(data.queries.ids[place] for place in chosen)
@@ -78,11 +81,37 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     place = {key: position for position, key in enumerate(data.corpus.ids) if key in judged}
     grades = tuple({place[doc]: gain_of[gain] for doc, gain in data.qrels[key].items()} for key in ids)
     timed = draw(ids, request.latency.queries, request.seed)
+    fingerprint = loaded.fingerprint
+    own: tuple[int | None, ...] = ()
+    if entry.exclude_self:
+        fingerprint = sha256(f"{fingerprint} without self".encode()).hexdigest()[:32]
+        asked = set(ids)
+        rows = {key: position for position, key in enumerate(data.corpus.ids) if key in asked}
+        own = tuple(rows.get(key) for key in ids)
+        note = (*note, f"queries whose own document is left out: {len(rows)}")
     return Collection(
-        loaded.dataset, entry.source, loaded.lang, loaded.fingerprint, data.corpus.ids, data.corpus.texts, ids,
+        loaded.dataset, entry.source, loaded.lang, fingerprint, data.corpus.ids, data.corpus.texts, ids,
         tuple(data.queries.texts[place] for place in chosen), grades, tuple(timed),
-        loaded.skipped, (*loaded.warnings, *note),
+        (*loaded.skipped, *alone), (*loaded.warnings, *note), own,
     )  # fmt: skip
+
+
+def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]]:
+    """The data without judgements of queries' own documents, and without queries that have no relevant one left."""
+    qrels = {
+        query: {doc: gain for doc, gain in judged.items() if doc != query}
+        for query, judged in data.qrels.items()
+    }
+    rows = [
+        row for row, query in enumerate(data.queries.ids) if any(gain > 0 for gain in qrels[query].values())
+    ]
+    kept = tuple(data.queries.ids[row] for row in rows)
+    if not kept:
+        raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
+    queries = replace(data.queries, ids=kept, texts=tuple(data.queries.texts[row] for row in rows))
+    gone = tuple(sorted(set(data.queries.ids) - set(kept)))
+    skipped = (Skipped("no relevant document but its own", len(gone), gone[:3]),) if gone else ()
+    return replace(data, queries=queries, qrels={query: qrels[query] for query in kept}), skipped
 
 
 def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Passages:

@@ -63,6 +63,7 @@ class DatasetFile(_Strict):
     map: dict[str, str] = {}
     split: str | None = None
     grades: str | None = None
+    exclude_self: bool = False
 
 
 class LatencyFile(_Strict):

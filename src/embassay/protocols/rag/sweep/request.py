@@ -20,12 +20,19 @@ RERANK = "+rerank"
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A dataset as the config names it: `source` is what `-d` takes, `grades` a grade map."""
+    """A dataset as the config names it: `source` is what `-d` takes, `grades` a grade map. With `exclude_self` the
+    document that has the query's id is left out of its ranking."""
 
     source: str
     mapping: Mapping[str, str] = field(default_factory=dict)
     split: str | None = None
     grades: str | None = None
+    exclude_self: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the manifest has it; without what is as usual."""
+        plain = {**asdict(self), "mapping": dict(self.mapping)}
+        return plain if self.exclude_self else {key: plain[key] for key in plain if key != "exclude_self"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class SweepRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them, and as they are compared on resume."""
         plain = asdict(self)
-        plain["datasets"] = [{**one, "mapping": dict(one["mapping"])} for one in plain["datasets"]]
+        plain["datasets"] = [one.as_dict() for one in self.datasets]
         return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base")}
 
     def path(self, given: str) -> str:
