@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 PROTOCOLS = {
-    "sage": "sage", "pteb": "pteb", "judge": "pteb", "paraphrasers": "pteb", "validation": "pteb", "golden": "rag",
-    "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+    "sage": "sage", "pteb": "pteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb", "validation": "pteb",
+    "golden": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
 }  # fmt: skip
 """The paper behind each kind of run."""
 

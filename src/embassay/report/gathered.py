@@ -13,8 +13,8 @@ from embassay.report.record import KINDS, Record, System
 from embassay.report.tasks import PLACES
 
 TITLES = {
-    "sage": "SAGE", "pteb": "PTEB", "judge": "Judges", "paraphrasers": "Paraphrasers",
-    "validation": "Validation", "golden": "Golden set", "score": "RAG",
+    "sage": "SAGE", "pteb": "PTEB", "original": "PTEB, original texts", "judge": "Judges",
+    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
 }  # fmt: skip
 

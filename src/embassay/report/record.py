@@ -19,6 +19,7 @@ OVERALL = "overall"
 KINDS = (
     "sage",
     "pteb",
+    "original",
     "judge",
     "paraphrasers",
     "validation",

@@ -40,6 +40,11 @@ SCALES = {
             "Another paraphraser or prompt gives other drops; only runs of this one are in the interval.",
         ),
     ),
+    "original": Scale(
+        "How well does a system do each task on the texts as they are?",
+        "The task’s own measure times 100.",
+        ("Systems without vectors classify and cluster by another method and are ranked by themselves.",),
+    ),
     "judge": Scale(
         "Which language model rates similarity as people do?",
         "Correlation of its ratings with gold scores, −1 to 1, higher is better; error in steps of 0 to 5, lower is "

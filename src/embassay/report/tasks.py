@@ -8,7 +8,11 @@ from importlib import import_module
 from embassay.protocols.numbers import SCORE, Unit
 from embassay.report.record import Record
 
-PLACES = {"sage": "embassay.report.sage.tasks", "pteb": "embassay.report.pteb.tasks"}
+PLACES = {
+    "sage": "embassay.report.sage.tasks",
+    "pteb": "embassay.report.pteb.tasks",
+    "original": "embassay.report.pteb.tasks",
+}
 
 
 @dataclass(frozen=True)

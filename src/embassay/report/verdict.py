@@ -61,7 +61,7 @@ def board_verdict(record: Record, board: Board) -> Verdict:
     if not board.has_ranks:
         return _unranked(board, scope)
     first = [board.row(name) for name in scope.first]
-    heading = _heading(board, scope, first)
+    heading = _heading(record, board, scope, first)
     lede = [
         _gap(record, board, scope, first),
         *_classical(board, scope, first),
@@ -91,8 +91,8 @@ def noun_of(rows: Sequence[Row]) -> str:
     return NOUNS[kinds.pop()] if len(kinds) == 1 else "system"
 
 
-def _heading(board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
-    on = _where(board)
+def _heading(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
+    on = _where(record, board)
     if len(first) == 1:
         if scope.ranges[first[0].system.name][1] == 1:
             return (
@@ -106,12 +106,12 @@ def _heading(board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
     return (f"{numbers.in_words(len(first)).capitalize()} {noun_of(first)}s may be first{on}",)
 
 
-def _where(board: Board) -> str:
+def _where(record: Record, board: Board) -> str:
     """What a ranking is on; nothing for SAGE's overall."""
     task = "" if board.lead == OVERALL else board.lead_title
-    if board.unit is POINTS:
+    if record.kind == "pteb":
         return f" on paraphrased {task or 'texts'}"
-    return f" on {task.lower()}" if task else ""
+    return f" on {task if board.unit is POINTS else task.lower()}" if task else ""
 
 
 def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:

@@ -49,6 +49,13 @@ WORDINGS["mteb"] = Wording(
     "results.jsonl (every score) and the published files as they came",
 )
 WORDINGS |= {
+    "original": replace(
+        WORDINGS["pteb"],
+        overall="The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets; a dataset "
+        "of several languages is the mean over them. Nothing was paraphrased.",
+        intervals="95%, bootstrap over the items of each dataset, corrected for bias and for few items. A dataset of "
+        "one clustering set has no interval over sets.",
+    ),
     "judge": replace(
         WORDINGS["pteb"],
         overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
@@ -149,6 +156,7 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
 }
 OPTIONS = {
     "pteb": "embassay.protocols.pteb.options:PtebOptions",
+    "original": "embassay.protocols.pteb.options:PtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
     "paraphrasers": "embassay.protocols.pteb.selection.options:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",

@@ -1,5 +1,6 @@
 """A whole run: recorded, drawn from a model, stored; resumed, refused, and the same bytes however it was done."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
 from embassay.protocols.pteb.tasks import TASK_NAMES
+from embassay.report import write_report
+from embassay.report.terminal import render_run
 from embassay.runs.folder import RunFolder
 from stub.paraphrasing import paraphrasing
 
@@ -75,6 +78,36 @@ def test_summary_rows_are_plain_means_of_the_runs(recorded):
         assert summary["ndcg@10"] == pytest.approx(fmean(runs))
         assert summary["delta"] == pytest.approx(fmean(runs) - by_variant["original"])
         assert summary["sd"] == pytest.approx(stdev(runs))
+
+
+def test_a_plain_score_needs_no_paraphrases(recorded, tmp_path):
+    """Score, interval and rank on the texts as they are, equal to the original scores of a run with paraphrases."""
+    out = eb.pteb.run(
+        ["bm25", "jaccard"], original_only=True, tasks=("sts", "pair_classification"), tokenizer="words",
+        options=eb.pteb.PtebOptions(languages="pooled", resamples=200), out=tmp_path / "plain",
+    )  # fmt: skip
+    rows = out.results.filter(pl.col("dataset") == "")
+    assert set(out.results["variant"]) == {"", "original"}
+    assert not {"delta", "sd"} & set(out.results["measure"])
+    assert rows.filter(pl.col("system") == "bm25")["ci_low"].is_not_null().all()
+    ranks = json.loads((out.path / "comparisons.json").read_text())["scopes"]["overall"]
+    assert len(ranks["rank_low"]) == 2
+    assert not (out.path / "paraphrases").exists()
+    both = eb.pteb.run(
+        ["bm25", "jaccard"], runs=1, tasks=("sts", "pair_classification"), tokenizer="words",
+        options=eb.pteb.PtebOptions(languages="pooled", resamples=200), out=tmp_path / "both",
+    )  # fmt: skip
+    original = both.results.filter((pl.col("variant") == "original") & (pl.col("dataset") == ""))
+    plain = {
+        (task, system): value for task, system, value in rows.select("task", "system", "value").iter_rows()
+    }
+    assert plain == {(one["task"], one["system"]): one["value"] for one in original.to_dicts()}
+    shown = render_run(out.path, width=100).plain
+    assert "paraphrased" not in shown
+    assert "changes by" not in shown
+    page = write_report(out.path).read_text()
+    assert "Nothing was paraphrased" in page
+    assert "are paraphrased" not in page
 
 
 def test_the_same_arguments_resume_and_change_nothing(recorded):

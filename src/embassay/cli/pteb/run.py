@@ -25,6 +25,10 @@ Paraphrasers = Annotated[
         "Several are crossed. Repeatable.",
     ),
 ]  # fmt: skip
+OriginalOnly = Annotated[
+    bool, typer.Option("--original-only", help="Score the texts as they are: nothing is paraphrased, and no -p needed.")
+]  # fmt: skip
+SomeParaphrasers = Annotated[list[str] | None, *Paraphrasers.__metadata__]
 Prompts = Annotated[
     list[str] | None,
     typer.Option("--prompt", help="default, variant1 .. variant3, or a text file. Several are crossed. Repeatable."),
@@ -69,7 +73,8 @@ LastSeed = Annotated[
 @settings(Generation, "generation")
 def run(
     system: given.Systems,
-    paraphraser: Paraphrasers,
+    paraphraser: SomeParaphrasers = None,
+    original_only: OriginalOnly = False,
     task: given.Tasks = None,
     dataset: given.Datasets = None,
     mapping: given.Mapping = None,
@@ -108,10 +113,11 @@ def run(
 
     request = Request(
         tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
-        limit, seed, tokenizer, tuple(paraphraser), tuple(prompt or ("default",)), runs, until_ci, max_runs,
+        limit, seed, tokenizer, tuple(paraphraser or ()), tuple(prompt or ("default",)), runs, until_ci, max_runs,
         control, baseline, one_of("--on-failure", on_failure, {"leave-out": "leave out", "original": "original"}),
         one_of("--exclude", exclude, {"copied": "copied"}) == "copied",
         one_of("--seed-per", seed_per, {"run": "run", "text": "text"}), last_seeds(last_seed), generation, options,
+        original_only,
     )  # fmt: skip
     display, out = Display(json, wide), out or default_out("pteb")
     if dry_run:

@@ -14,9 +14,11 @@ from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
 from embassay.protocols.pteb.plan import Plan, PlannedDataset, Seeds
 from embassay.protocols.pteb.slices import task
 from embassay.protocols.pteb.sources import Source
-from embassay.protocols.pteb.summary import standings, summarise
+from embassay.protocols.pteb.summary import standings, summarise, summarise_originals
 from embassay.protocols.pteb.tables import Given, tables
+from embassay.protocols.pteb.tables.given import points
 from embassay.protocols.session import Conclusion, kinds
+from embassay.protocols.tables import Column, ColumnTable
 from embassay.records import Result
 from embassay.runs.cells import CellRecord
 from embassay.runs.files import slug
@@ -50,6 +52,25 @@ def conclusion(
     )
     headlines = tuple(standings(layout, records))
     return Conclusion([*quality, *summary], comparisons, tuple(tables(given)), headlines)
+
+
+def conclusion_of_originals(plan: Plan, records: Sequence[CellRecord]) -> Conclusion:
+    """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
+    rows, comparisons, standing = summarise_originals(layout_of(plan, (), {}), records)
+    kind = kinds(plan)
+    columns = (
+        *(Column(name, "text") for name in ("task", "dataset", "kind", "system")), Column("orig"), Column("low"),
+        Column("high"), Column("n", decimals=0), Column("method", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    lines = tuple(
+        (one.task, one.dataset or "all", kind[one.system], one.system, points(one.value), points(one.ci_low),
+         points(one.ci_high), one.n, one.method, one.reason)
+        for one in rows
+    )  # fmt: skip
+    table = ColumnTable(
+        "scores", "Scores on the texts as they are, x 100, with 95% intervals", columns, lines
+    )
+    return Conclusion(rows, comparisons, (table,), tuple(standing))
 
 
 def told(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols import request
@@ -34,12 +34,28 @@ class Request(request.Request):
     """Dataset -> the seed of its last run, in place of the usual one."""
     generation: Generation = field(default_factory=Generation)
     options: PtebOptions = field(default_factory=PtebOptions)
+    original_only: bool = False
+    """Whether the texts are scored as they are, and nothing is paraphrased."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = super().as_dict()
+        return plain if self.original_only else {key: plain[key] for key in plain if key != "original_only"}
 
     def __post_init__(self) -> None:
         if self.runs < 1:
             raise UsageError(f"There cannot be {self.runs} runs.", mend="Ask for one or more.")
-        if not self.paraphrasers or not self.prompts:
-            raise UsageError("Nobody is to paraphrase.", mend="Name a paraphraser, for example recorded.")
+        if self.original_only:
+            if self.paraphrasers or self.control or self.until_ci is not None:
+                raise UsageError(
+                    "--original-only paraphrases nothing, and a paraphraser, --control or --until-ci is given.",
+                    mend="Leave out either.",
+                )
+        elif not self.paraphrasers or not self.prompts:
+            raise UsageError(
+                "Nobody is to paraphrase.",
+                mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
+            )
         if self.until_ci is not None and self.until_ci <= 0:
             raise UsageError(f"--until-ci is {self.until_ci}.", mend="Give points above 0, for example 0.5.")
         if self.until_ci is not None and not 2 <= self.runs <= self.max_runs:

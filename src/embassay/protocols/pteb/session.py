@@ -8,7 +8,7 @@ from typing import Any
 
 from embassay.protocols.outcome import Run
 from embassay.protocols.pteb import work
-from embassay.protocols.pteb.conclusion import PARAPHRASES, conclusion, told
+from embassay.protocols.pteb.conclusion import PARAPHRASES, conclusion, conclusion_of_originals, told
 from embassay.protocols.pteb.cost import forecast
 from embassay.protocols.pteb.growth import Growth
 from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
@@ -17,6 +17,7 @@ from embassay.protocols.pteb.plan import Plan, PlannedDataset, make_plan, with_r
 from embassay.protocols.pteb.request import Request
 from embassay.protocols.pteb.slices import task
 from embassay.protocols.pteb.sources import Source, open_sources
+from embassay.protocols.pteb.summary.layout import ORIGINAL
 from embassay.protocols.pteb.texts import keep_texts
 from embassay.protocols.pteb.writing import Writer
 from embassay.protocols.rows import cell_rows
@@ -53,10 +54,13 @@ def run(
     """Evaluate systems on fresh paraphrases, resuming what is unfinished in `out`, and return the run.
 
     Further arguments are those of `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
-    tokenizer ("cl100k"), generation, options ... Raises UsageError when `out` holds a run of other arguments,
-    BudgetExceeded when `max_usd` is reached: what is finished is kept.
+    tokenizer ("cl100k"), generation, options; `original_only` scores the texts as they are, and needs no paraphraser.
+    Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when `max_usd` is reached: what is
+    finished is kept.
     """
     paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
+    if arguments.get("original_only") and paraphraser == "recorded":
+        paraphrasers = ()
     request = Request(
         tuple(systems), datasets=tuple(map(str, datasets)), paraphrasers=paraphrasers, **arguments
     )
@@ -78,14 +82,30 @@ def carry_out(
     with opened(out, request, max_usd) as (folder, accounts, held):
         plan = make_plan(request, cache, accounts.ledger)
         check_prices(plan.systems, max_usd)
+        command = command or python_call(request, out)
+        if request.original_only:
+            lock(folder, held)
+            session = Session(folder, plan, _Originals(), accounts, workers=workers, command=command)
+            _as_they_are(session, plan, listener)
+            return Run(out)
         sources = sources_of(plan, accounts.ledger)
         check_paraphrasers(sources, max_usd)
         steps = _Pteb(folder, plan.datasets, sources, Growth(request, plan.datasets, sources))
         lock(folder, held)
-        command = command or python_call(request, out)
         session = Session(folder, plan, steps, accounts, workers=workers, command=command)
         _carry_on(session, plan, steps, listener)
     return Run(out)
+
+
+def _as_they_are(session: Session, plan: Plan, listener: Silent) -> None:
+    """The texts as they are, and no more."""
+    session.extra = {"step": ORIGINAL}
+    session.begin(listener)
+    keep_texts(plan, session.folder)
+    try:
+        session.do(listener)
+    finally:
+        session.end()
 
 
 def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> None:
@@ -118,6 +138,8 @@ def sources_of(plan: Plan, ledger: Ledger) -> tuple[Source, ...]:
 def forecast_of(request: Request, ledger: Ledger) -> Forecasts:
     """What a request would take; nothing is sent."""
     plan = make_plan(request, ledger=ledger)
+    if request.original_only:
+        return forecast(plan, (), {})
     sources = sources_of(plan, ledger)
     return forecast(plan, sources, Growth(request, plan.datasets, sources).seeds)
 
@@ -131,17 +153,34 @@ def check_paraphrasers(sources: Sequence[Source], max_usd: float | None) -> None
 
 def python_call(request: Request, out: Path) -> str:
     """The call that makes the run, for its manifest."""
+    how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
     return (
-        f"embassay.pteb.run({list(request.systems)!r}, paraphraser={list(request.paraphrasers)!r}, "
-        f"datasets={list(request.datasets)!r}, out={str(out)!r})"
+        f"embassay.pteb.run({list(request.systems)!r}, {how}, datasets={list(request.datasets)!r}, "
+        f"out={str(out)!r})"
     )
 
 
-class _Pteb:
-    """What PTEB adds to a session."""
+class _Originals:
+    """What PTEB adds to a session without paraphrases."""
 
     protocol = "pteb"
     evaluate: Evaluate = staticmethod(work.evaluate)
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        return forecast(plan, (), {}, measure=measure)
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        headline, lang = task(record.task).headline, plan.dataset(record.dataset).lang
+        seed = plan.request.seed
+        return cell_rows("pteb", record, headline, lang=lang, seed=seed, by_language=True)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        del rows  # of the cells: each is as it is
+        return conclusion_of_originals(plan, records)
+
+
+class _Pteb(_Originals):
+    """What PTEB adds to a session."""
 
     def __init__(
         self,
@@ -154,11 +193,6 @@ class _Pteb:
 
     def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
         return forecast(plan, self.sources, self.growth.seeds, measure=measure)
-
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        headline, lang = task(record.task).headline, plan.dataset(record.dataset).lang
-        seed = plan.request.seed
-        return cell_rows("pteb", record, headline, lang=lang, seed=seed, by_language=True)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)

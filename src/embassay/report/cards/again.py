@@ -13,10 +13,11 @@ OPTIONS = {"paraphrasers": "-p", "prompts": "--prompt", "runs": "--runs", "basel
 def run_again(record: Record, system: System) -> str:
     """The command that evaluates this system alone, with the run's other arguments; empty where a run of its kind has
     no such command."""
-    if record.kind not in ("sage", "pteb"):
+    if record.kind not in ("sage", "pteb", "original"):
         return ""
     arguments = record.arguments
-    parts = ["embassay", record.kind, "run", "-s", system.name]
+    parts = ["embassay", "sage" if record.kind == "sage" else "pteb", "run", "-s", system.name]
+    parts += ["--original-only"] if record.kind == "original" else []
     for task in arguments.get("tasks", ()):
         parts += ["-t", task]
     for dataset in arguments.get("datasets", ()):

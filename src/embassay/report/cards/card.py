@@ -110,7 +110,7 @@ def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
         facts=tuple(dict.fromkeys(fact for run in own for fact in _facts(run, row.system))),
         commands=tuple(dict.fromkeys(filter(None, (run_again(run.record, row.system) for run, _ in boards)))),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
-        has_items=any(run.record.kind in PLACES for run in own) and row.system.ranked,
+        has_items=any(run.record.kind in ("sage", "pteb") for run in own) and row.system.ranked,
     )  # fmt: skip
 
 

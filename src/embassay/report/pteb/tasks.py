@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from embassay.protocols.numbers import POINTS
+from embassay.report.record import Record
 from embassay.report.tasks import Task
 
 BOTH = " Both texts of a pair are paraphrased."
@@ -59,3 +63,10 @@ TASKS = (
     ),
 )  # fmt: skip
 BY_NAME = {task.name: task for task in TASKS}
+
+
+def tasks_of(record: Record) -> tuple[Task, ...]:
+    """The tasks; of a run on the texts as they are without what is paraphrased."""
+    if record.kind != "original":
+        return TASKS
+    return tuple(replace(one, how=re.sub(r" [^.;]*\bparaphrased\b[^.]*\.", "", one.how)) for one in TASKS)

@@ -397,7 +397,7 @@ def test_stacks_that_differ_in_one_part_differ_in_its_time_alone(done):
 
 
 def test_own_documents_are_in_no_list_and_leave_no_gap(tmp_path):
-    """By vectors, words and both, whole documents and chunks: as many are found as were asked for, none of them its own."""
+    """By vectors and with words, whole and in chunks: as many are found as were asked for, none of them its own."""
     folder = tmp_path / "set"
     (folder / "qrels").mkdir(parents=True)
     texts = [

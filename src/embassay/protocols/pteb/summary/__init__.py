@@ -1,7 +1,7 @@
 """From the cells of a PTEB run to what is said of it: scores, drops, their intervals, and who is told from whom."""
 
 from embassay.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
-from embassay.protocols.pteb.summary.summarise import standings, summarise
+from embassay.protocols.pteb.summary.summarise import standings, summarise, summarise_originals
 from embassay.protocols.pteb.summary.until_ci import more_runs_needed
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "more_runs_needed",
     "standings",
     "summarise",
+    "summarise_originals",
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from embassay.protocols.comparisons import ALPHA, CORRECTION, METHOD, compared
+from embassay.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
 from embassay.protocols.pteb.summary.baseline import against_baseline
 from embassay.protocols.pteb.summary.drops import drop_rows
 from embassay.protocols.pteb.summary.layout import Layout
@@ -63,11 +64,7 @@ def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standin
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
     scores = Scores(layout, records)
-    group = {
-        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
-        for scope in scopes(layout)
-        for system in scope.systems
-    }
+    group = _groups(list(scopes(layout)))
     for task, headline in scores.scopes:
         datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
         for system in layout.systems:
@@ -77,6 +74,52 @@ def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standin
                     task, dataset, headline, scores.on_dataset(task, dataset, system.name).score, of
                 )
             yield Standing(task, "", headline, scores.in_scope(task, system.name).score, of)
+
+
+def summarise_originals(
+    layout: Layout, records: Sequence[CellRecord]
+) -> tuple[list[Result], dict[str, Any], list[Standing]]:
+    """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
+    `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
+    scores = Scores(layout, records)
+    every = list(scopes(layout))
+    compare = {
+        scope.name: compared([scores.original(scope.task, system) for system in scope.systems])
+        for scope in every
+    }
+    comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
+    group = _groups(every)
+    standing = [
+        Standing(task, dataset, headline, found, group.get((task, system.name), REFERENCE))
+        for task, headline in scores.scopes
+        for system in layout.systems
+        for dataset, found in _originals(scores, task, system.name)
+    ]
+    langs = {dataset.name: dataset.lang for dataset in layout.datasets}
+    rows = [
+        replace(
+            original_row(layout, one.task, one.measure, one.headline),
+            dataset=one.dataset, lang=langs.get(one.dataset, ""), variant="",
+        )
+        for one in standing
+    ]  # fmt: skip
+    return rows, comparisons, standing
+
+
+def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, Headline]]:
+    """The original score on each dataset of a task (or overall, on none), then over them."""
+    for dataset in () if task == OVERALL else scores.layout.of_task(task):
+        yield dataset.name, scores.cells.original(task, dataset.name, system)
+    yield "", scores.original(task, system)
+
+
+def _groups(every: Sequence[Scope]) -> dict[tuple[str, str], str]:
+    """(task, system) -> the group of systems that one method scored."""
+    return {
+        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
+        for scope in every
+        for system in scope.systems
+    }
 
 
 def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:
