@@ -19,6 +19,7 @@ from embassay.report.verdict import Sentence, Verdict, board_verdict, listed, pl
 QUESTIONS = {
     "sage": ("Similarity under change", "embassay.report.sage.verdict:sage_verdict"),
     "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.verdict:pteb_verdict"),
+    "original": ("Scores on the texts as they are", "embassay.report.verdict:board_verdict"),
     "judge": ("Language models that rate", "embassay.report.pteb.judges:judge_verdict"),
     "paraphrasers": ("Language models that paraphrase", "embassay.report.pteb.selection:selection_verdict"),
     "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
@@ -154,6 +155,8 @@ def _cards(run: Run, *, several: bool) -> list[Card]:
     if run.record.kind not in QUESTIONS or not (run.record.rows or several):
         return []
     question = QUESTIONS[run.record.kind][0]
+    if run.record.kind == "original":  # its board is all there is
+        return [Card("", run.title, question, _own_verdict(run))] if several else []
     if not run.record.rows:
         return [Card("", run.title, question, board_verdict(run.record, run.board))]
     return [Card(run.slug, run.title, question, _own_verdict(run))]
