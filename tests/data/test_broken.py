@@ -181,7 +181,7 @@ FAULTS = [
         "not closed",
         "Double the quotes",
     ),
-    one("text after a quote", "x.tsv", 'id\ttext\n1\t"a"b\n', "documents", "x.tsv:2: ", "closing quote"),
+    one("text after a quote", "x.csv", 'id,text\n1,"a"b\n', "documents", "x.csv:2: ", "closing quote"),
     one("column named twice", "x.csv", "text,text\na,b\n", "documents", "x.csv:1: ", "'text' twice"),
     one(
         "number for a text",

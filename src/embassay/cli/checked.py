@@ -37,6 +37,7 @@ def show_report(report: Report, *, wide: bool) -> None:
     _notes("To know", report.remarks)
     _notes("Stops a run", map(_fault, report.faults))
     _notes("Almost", map(_miss, report.near_misses))
+    _command(report.command)
     _notes("Left out", _of_shapes((one.shape, _skips(one)) for one in report.shapes))
     _notes("Kept, but odd", _of_shapes((one.shape, one.warnings) for one in report.shapes))
     figures = _of_shapes((one.shape, _figures(one)) for one in report.shapes)
@@ -62,7 +63,9 @@ def _verdict(report: Report) -> str:
 def _file(file: File, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    _say([f"{file.path}: {', '.join(filter(None, facts))}, {counted(file.rows, 'row')}, {size}"])
+    blank = f"{counted(file.blank, 'blank line')} passed over" if file.blank else ""
+    facts += [counted(file.rows, "row"), blank, size]
+    _say([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
     for column in file.columns:
         kinds = [kind for kind in column.kinds if kind != "empty"]
@@ -183,6 +186,16 @@ def _examples(examples: Sequence[Alike]) -> Iterator[str]:
 def _notes(title: str, lines: Iterable[str]) -> None:
     if told := list(lines):
         _say([title, *(line if line.startswith("  ") else f"- {line}" for line in told)])
+
+
+def _command(command: str) -> None:
+    """A command to paste, whose lines belong together."""
+    if command:
+        from rich.text import Text
+
+        long = len(command) > screen().width - 2
+        _say(["Try"])
+        show(Text("  " + (command.replace(" --map ", " \\\n    --map ", 1) if long else command)))
 
 
 def _table(

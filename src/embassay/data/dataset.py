@@ -200,8 +200,14 @@ class Dataset:
             language(intake.langs, self.declared_lang),
             self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
             intake.tally.skipped(),
-            self.notes + intake.tally.warnings(),
+            self.notes + self._said(shape) + intake.tally.warnings(),
         )
+
+    def _said(self, shape: str) -> tuple[str, ...]:
+        """What is to be said of how its files are read."""
+        parts = (*RETRIEVAL_PARTS, "top_ranked") if shape == "retrieval" else (shape,)
+        origins = (o for part in parts if part in self.parts for o in self.parts[part].origins())
+        return tuple(dict.fromkeys(note for one in origins for note in getattr(one, "notes", ())))
 
     def _drawn_fingerprint(self, shape: str, limit: int, seed: int) -> str:
         return hashlib.sha256(f"{self.fingerprint} {shape} {limit} {seed}".encode()).hexdigest()[:32]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from embassay.data.assembly import SIDES, assembled
 from embassay.data.cells import plain, shown
 from embassay.data.dataset import Dataset
+from embassay.data.delimited import READING, Reading
 from embassay.data.grades import Gains
 from embassay.data.pairs import Paired
 from embassay.data.rows import Source, missing_column, nearest
@@ -48,11 +49,14 @@ class PairsEntry(_Strict):
 
 
 class TableEntry(_Strict):
-    """One file and the shapes it serves."""
+    """One file and the shapes it serves, and how it is read where its lines do not tell (`Reading`)."""
 
     file: str
     shapes: list[Part] = Field(min_length=1)
     map: dict[str, str] = {}
+    quoting: Literal["", "double", "none"] = ""
+    header: Literal["", "none"] | list[str] = ""
+    delimiter: Literal["", "comma", "tab", "semicolon", "bar"] = ""
     where: dict[str, list[str]] = {}
     join: JoinEntry | None = None
     axes: dict[str, str] = {}
@@ -128,7 +132,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
         gains if grades is None else Gains.from_grades(grades),
         {
             "lang": described.lang,
-            "tables": [entry.model_dump(mode="json") for entry in described.tables],
+            "tables": [_settings(entry) for entry in described.tables],
             "split": split,
             "grades": grades,
         },
@@ -181,6 +185,12 @@ def _reworded(path: Path, error: ValidationError) -> DataError:
     )
 
 
+def _settings(entry: TableEntry) -> dict[str, Any]:
+    """The entry as it decides what is read; what is told from the file is not said."""
+    said = entry.model_dump(mode="json")
+    return {name: value for name, value in said.items() if value or name not in READING}
+
+
 def _place(loc: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
 
@@ -189,7 +199,9 @@ def _source(entry: TableEntry, folder: Path, description: Path, split: str | Non
     def file(name: str) -> Source:
         return table(folder / _expanded(name, description))
 
-    source: Source = file(entry.file)
+    header = entry.header if isinstance(entry.header, str) else tuple(entry.header)
+    own = Reading(entry.quoting, header, entry.delimiter)
+    source: Source = table(folder / _expanded(entry.file, description), own)
     if entry.join:
         source = Joined(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
     source = Renamed(source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}})

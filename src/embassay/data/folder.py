@@ -8,10 +8,11 @@ from pathlib import Path
 from embassay.bounded import bounded_entries
 from embassay.data.assembly import assembled
 from embassay.data.dataset import Dataset
+from embassay.data.delimited import USUAL, reading_of
 from embassay.data.grades import Gains
 from embassay.data.rows import Source, missing_column, nearest
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
-from embassay.data.tables import FORMATS, known_suffix, table
+from embassay.data.tables import FORMATS, is_marked, known_suffix, table
 from embassay.data.views import Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
 
@@ -28,20 +29,25 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     without a corpus may hold two tables, `train` and the split (`test` unless one is named). DataError for a
     folder without these files.
     """
+    reading, columns = reading_of(mapping)
     sides = [_table(folder, side) for side in ("train", split or "test")]
     if all(sides) and not _table(folder, "corpus"):
         return _sides(folder, [path for path in sides if path], mapping, grades)
+
+    def read(path: Path) -> Source:
+        return table(path, reading if is_marked(path) else USUAL)
+
     paths = {part: _only(folder, part, _TABLES) for part in ("corpus", "queries")}
     paths["qrels"], by_column = _qrels(folder, split)
-    raw = {part: table(path) for part, path in paths.items()}
-    for target, column in mapping.items():
-        if not any(column in source.columns() for source in raw.values()):
+    raw = {part: read(path) for part, path in paths.items()}
+    for target, column in columns.items():
+        if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
     if ranked := _table(folder, "top_ranked"):
-        raw["top_ranked"] = table(ranked)
-    tables = {part: _part(part, source, mapping) for part, source in raw.items()}
+        raw["top_ranked"] = read(ranked)
+    tables = {part: _part(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
         tables["qrels"] = Filtered(tables["qrels"], {"split": frozenset({split})})
     parts = assembled(([part], source) for part, source in tables.items())
@@ -59,8 +65,9 @@ def _sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: 
         raise UsageError(
             f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
         )
+    reading, columns = reading_of(mapping)
     tables = [
-        (["train"] if side == 0 else ["test", "labelled"], _part("test", table(path), mapping))
+        (["train"] if side == 0 else ["test", "labelled"], _part("test", table(path, reading), columns))
         for side, path in enumerate(paths)
     ]
     settings = {"mapping": dict(mapping), "split": paths[1].name}
@@ -72,7 +79,8 @@ def _table(folder: Path, stem: str) -> Path | None:
 
 
 def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
-    renamed = Renamed(raw, {target: column for target, column in mapping.items() if column in raw.columns()})
+    own = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
+    renamed = Renamed(raw, own)
     if missing := missing_columns(part, renamed.columns()):
         raise missing_column(renamed, missing[0])
     return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed

@@ -12,6 +12,7 @@ from typing import Any
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
+from embassay.data.delimited import reading_of
 from embassay.data.folder import open_folder
 from embassay.data.one_table import parts_of_table
 from embassay.data.shapes import check_targets
@@ -32,7 +33,8 @@ def open_dataset(
     `?tasks=sts,clustering` at its end chooses what a protocol takes it for; otherwise a record of the catalogue
     says so, and of your own data the columns.
 
-    `mapping` is target column -> source column; a mapped column wins over one called like its target.
+    `mapping` is target column -> source column; a mapped column wins over one called like its target, and `id` mapped
+    to nothing has rows numbered. `quoting`, `header` and `delimiter` in it say how a table of lines and marks is read.
     `split` keeps the rows whose column `split` is that (in a BEIR folder, the qrels of that name). `grades`
     is a grade map (spec rag 1.1); without it the relevance in the file is the gain.
 
@@ -91,10 +93,11 @@ def parse_mapping(text: str) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for part in text.split(","):
         target, _, column = (piece.strip() for piece in part.partition("="))
-        if not target or not column or target in mapping:
+        nothing = not column and not (target == "id" and "=" in part)
+        if not target or nothing or target in mapping:
             raise UsageError(
                 f"Cannot read {part!r} in --map {text}.",
-                mend="Write target=source, each target once: --map text=body,label=topic.",
+                mend="Write target=source, each target once: --map text=body,label=topic; id= for no ids.",
             )
         mapping[target] = column
     return mapping
@@ -103,10 +106,11 @@ def parse_mapping(text: str) -> dict[str, str]:
 def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
-    name = path.name[: -len(known_suffix(path.name))]
-    return Dataset(
-        name, parts_of_table(table(path), mapping, split), settings={"mapping": dict(mapping), "split": split}
-    )
+    reading, columns = reading_of(mapping)
+    source = table(path, reading)
+    name = path.name.removesuffix(path.name[len(path.name) - len(known_suffix(path.name)) :])
+    settings = {"mapping": dict(mapping), "split": split}
+    return Dataset(name, parts_of_table(source, columns, split), settings=settings)
 
 
 def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:

@@ -39,9 +39,12 @@ class Origin(Protocol):
 
 @dataclass(frozen=True)
 class File:
-    """A file as an origin; what it is called doesn't enter its digest."""
+    """A file as an origin; what it is called doesn't enter its digest. `how` it is read, where that was told from the
+    file and is not the usual way, does; `notes` are to be said of it."""
 
     path: Path
+    how: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -50,6 +53,10 @@ class File:
 
     def digest(self) -> bytes:
         """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
+        own = self._of_bytes()
+        return hashlib.sha256(own + self.how.encode()).digest() if self.how else own
+
+    def _of_bytes(self) -> bytes:
         found = self.path.stat()
         if found.st_size < _LARGE:
             return _digest(self.path)
@@ -96,19 +103,33 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
 
     `target` is the canonical name when `column` is what a mapping reads it from.
     """
+    from embassay.data.shapes import CALLED
+
     found = source.columns()
-    pair = target or column, nearest(column, found) or "COLUMN"
+    lower = {name.lower(): name for name in found if name not in CALLED or name == "summary"}
+    called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
+    likely = called[0] if len(called) == 1 else "" if called else nearest(column, found)
+    pair = target or column, likely or "COLUMN"
     mend = f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}})."
+    if len(called) > 1:
+        mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
     if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):
-        mend = (
-            f"The fields seem to be separated by {marks[0]}: save the file with commas, or with tabs as .tsv."
-        )
+        mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
+    elif offer := _offer(source):
+        mend = offer
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
         path=source.path,
         found="columns " + ", ".join(found),
         mend=mend,
     )
+
+
+def _offer(source: object) -> str:
+    """What the file under all views of it has to offer where its first line is no header."""
+    while (below := getattr(source, "source", None)) is not None:
+        source = below
+    return str(getattr(source, "offer", ""))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from embassay.data.delimited import READING
 from embassay.data.rows import nearest
 from embassay.errors import UsageError
 
@@ -61,6 +62,40 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """What a table may be besides a shape of its own -> the columns it needs then."""
 
+CALLED: Mapping[str, tuple[str, ...]] = {
+    "text": (
+        *("body", "content", "contents", "sentence", "sentence1", "sentence_1", "sent1", "document", "article"),
+        *("passage", "review", "comment", "message", "post", "tweet", "utterance", "abstract", "question1"),
+        *("premise", "desired_answer", "reference_answer", "correct_answer", "target_answer", "atext"),
+        *("answer_text", "passage_text", "candidate", "answer", "description", "texts", "sentences", "title"),
+        *("question", "question_text", "summary"),
+    ),
+    "text2": (
+        *("sentence2", "sentence_2", "sent2", "question2", "hypothesis", "text_2", "student_answer", "other"),
+    ),
+    "label": (
+        *("topic", "category", "class", "intent", "tag", "target", "labels", "queue", "sentiment", "emotion"),
+        *("group", "cluster", "is_duplicate", "duplicate", "gold_label", "label_text", "relevance"),
+        *("categories", "primary_category", "subject", "genre", "section", "is_relevant", "relevant"),
+    ),
+    "score": (
+        *("similarity", "similarity_score", "relatedness_score", "relatedness", "rating", "gold", "score_avg"),
+        *("avg_score", "mean_score", "average_score", "score_me", "grade"),
+    ),
+    "summary": ("highlights", "teaser", "headline", "tldr", "abstract", "short"),
+    "summary_1": ("summary_a", "response_a", "first"),
+    "summary_2": ("summary_b", "response_b", "second"),
+    "choice": ("preference", "preferred", "winner"),
+    "query": ("question", "qtext", "question_text", "query_text", "anchor", "claim"),
+    "positive": ("positives", "pos"),
+    "negative": ("negatives", "neg"),
+    "split": ("fold", "partition", "subset"),
+    "references": ("human_summaries", "reference", "gold_summary"),
+    "summaries": ("machine_summaries", "system_summaries"),
+    "relevance": ("rating", "ratings", "scores", "score"),
+}  # fmt: skip
+"""Column -> names that others give it, the likeliest first."""
+
 _OPTIONAL = ("id", "title", "lang", "split", "set", "doc_ids", "text2", "paraphrases2")
 
 
@@ -98,7 +133,7 @@ def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
 def check_targets(mapping: Mapping[str, str]) -> None:
     """UsageError if the mapping names a column that no shape has."""
     known = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
-    known |= {*AXES, *_OPTIONAL}
+    known |= {*AXES, *_OPTIONAL, *READING}
     for target in mapping:
         if target not in known and target.removeprefix("axis.") in ("", target):
             near = nearest(target, known)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, near_suffix, told_apart
 from embassay.data.faults import fault
 from embassay.data.lines import opened, text_lines
-from embassay.data.rows import File, Origin, Row, Source, nearest
-from embassay.errors import DataError
-from embassay.limits import COLUMNS, LINE
+from embassay.data.rows import File, Origin, Row, Source
+from embassay.errors import DataError, UsageError
+from embassay.limits import COLUMNS
 from embassay.parquet import parquet_batches, parquet_columns
 
 _PEEKED = 1000
@@ -101,100 +100,6 @@ class JsonLines:
 
 
 @dataclass(frozen=True)
-class Delimited:
-    """CSV or TSV with a header line and double quotes around fields that hold delimiters or line breaks."""
-
-    path: Path
-    delimiter: str
-
-    def origins(self) -> tuple[Origin, ...]:
-        """The file."""
-        return (File(self.path),)
-
-    def columns(self) -> tuple[str, ...]:
-        """The header."""
-        return self._columns
-
-    @cached_property
-    def _columns(self) -> tuple[str, ...]:
-        _, header = next(self._records(), (1, []))
-        if not header:
-            raise DataError(
-                "the file has no header", path=self.path, line=1,
-                expected="a first line with the names of the columns", mend="Put it at the top.",
-            )  # fmt: skip
-        if len(header) > COLUMNS.most:
-            raise COLUMNS.exceeded(self.path, 1)
-        for name, often in Counter(header).items():
-            if often > 1:
-                raise DataError(
-                    f"the header names the column {name!r} twice.", path=self.path, line=1,
-                    mend="Give every column a name of its own.",
-                )  # fmt: skip
-        return tuple(header)
-
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """All rows with these columns."""
-        header = self.columns()
-        places = [(column, header.index(column)) for column in columns if column in header]
-        for number, fields in islice(self._records(), 1, None):
-            if len(fields) != len(header):
-                fault(DataError(
-                    "the row does not fit the header", path=self.path, line=number,
-                    expected=f"{len(header)} fields", found=str(len(fields)),
-                    mend="Put double quotes around fields that hold the delimiter.",
-                ))  # fmt: skip
-                continue
-            yield Row(self.path, number, {column: fields[place] for column, place in places})
-
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        # The module's own limit is 131,072 characters a field; documents are longer.
-        csv.field_size_limit(LINE.most)
-        rows = _RowLines(self.path)
-        reader = csv.reader(rows, delimiter=self.delimiter, strict=True)
-        start = 1
-        while True:
-            rows.begin(start)
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                fault(DataError(
-                    "a quoted field is not closed, or text follows its closing quote",
-                    path=self.path, line=start,
-                    found=str(error), mend='Double the quotes inside a quoted field: "".',
-                ))  # fmt: skip
-                fields = []
-            if fields:
-                yield start, fields
-            start = reader.line_num + 1
-
-
-class _RowLines:
-    """The lines of a file of rows; a row may go on over many, which together are no longer than a line may be."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._lines = path, text_lines(path)
-        self._most = LINE.most
-        self.begin(1)
-
-    def begin(self, number: int) -> None:
-        """The next line, of this number, begins a row."""
-        self._start, self._left = number, self._most
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        _, line = next(self._lines)
-        self._left -= len(line)
-        if self._left < 0:
-            raise LINE.exceeded(self._path, self._start)
-        return line
-
-
-@dataclass(frozen=True)
 class Parquet:
     """A Parquet file; its rows count from 1."""
 
@@ -227,33 +132,61 @@ class Parquet:
                 yield Row(self.path, number, dict(zip(own, values, strict=True)))
 
 
-FORMATS: dict[str, Callable[[Path], Source]] = {
-    ".jsonl": JsonLines,
-    ".jsonl.gz": JsonLines,
-    ".csv": lambda path: Delimited(path, ","),
-    ".csv.gz": lambda path: Delimited(path, ","),
-    ".tsv": lambda path: Delimited(path, "\t"),
-    ".tsv.gz": lambda path: Delimited(path, "\t"),
-    ".parquet": Parquet,
+_READERS: dict[str, Callable[[Path, Reading], Source]] = {
+    ".jsonl": lambda path, reading: JsonLines(_unmarked(path, reading)),
+    ".csv": lambda path, reading: Delimited(path, ",", reading),
+    ".tsv": lambda path, reading: Delimited(path, "\t", reading),
+    ".txt": lambda path, reading: _text_file(path, reading),
 }
+FORMATS = {f"{suffix}{packed}": read for suffix, read in _READERS.items() for packed in ("", ".gz")}
+FORMATS[".parquet"] = lambda path, reading: Parquet(_unmarked(path, reading))
 """Suffix -> how such a file is read."""
 
 
-def table(path: Path) -> Source:
-    """The table at `path`, by the suffix of its name; DataError for a suffix that is not known."""
-    suffix = known_suffix(path.name)
+def table(path: Path, reading: Reading = USUAL) -> Source:
+    """The table at `path`, by the suffix of its name, `reading` saying what the file does not.
+
+    A name of another suffix is read as `.txt` where a delimiter is given. DataError for a suffix that is not known,
+    UsageError where the file has no such thing as quotes or a header.
+    """
+    suffix = known_suffix(path.name) or (".txt" if reading.delimiter else "")
     if suffix:
-        return FORMATS[suffix](path)
-    near = nearest("." + path.name.partition(".")[2], FORMATS)
+        return FORMATS[suffix](path, reading)
+    near = near_suffix(path.name, tuple(FORMATS))
+    mark = told_apart(path)
+    read_so = f" Or read it as it is called: --map delimiter={mark}." if mark else ""
     raise DataError(
         "the name does not end in a known suffix", path=path, expected=", ".join(FORMATS),
-        mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.",
+        mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}",
     )  # fmt: skip
+
+
+def is_marked(path: Path) -> bool:
+    """Whether a table is of lines and marks, which a `Reading` is about."""
+    return known_suffix(path.name).startswith((".csv", ".tsv", ".txt"))
 
 
 def known_suffix(name: str) -> str:
     """The suffix of `name` that says its format, empty if there is none."""
     return max((suffix for suffix in FORMATS if name.lower().endswith(suffix)), key=len, default="")
+
+
+def _text_file(path: Path, reading: Reading) -> Source:
+    """A `.txt` may be anything: lines of JSON, fields between marks, or one text per line."""
+    if reading == USUAL:
+        _, first = next(text_lines(path), (1, ""))
+        if first.lstrip().startswith("{"):
+            return JsonLines(path)
+    return Delimited(path, MARKS[told_apart(path) or "tab"], reading)
+
+
+def _unmarked(path: Path, reading: Reading) -> Path:
+    if said := reading.as_mapping():
+        raise UsageError(
+            f"{path} is no table of lines and marks, so it has no {next(iter(said))}.",
+            mend=f"Leave {next(iter(said))} out of --map.",
+        )
+    return path
 
 
 _JSON_NAMES = {

@@ -46,20 +46,22 @@ class View:
 
 @dataclass(frozen=True)
 class Renamed(View):
-    """Canonical names: `mapping` is target -> source column; it wins over a column called like its target."""
+    """Canonical names: `mapping` is target -> source column; it wins over a column called like its target. A target
+    that is mapped to nothing is not there."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for target, column in self.mapping.items():
-            if column not in self.source.columns():
+            if column and column not in self.source.columns():
                 raise missing_column(self.source, column, target=target)
 
     def columns(self) -> tuple[str, ...]:
         """The mapped targets, the source's own columns, and canonical names of BEIR's."""
         own = self.source.columns()
         aliased = (target for target, alias in ALIASES.items() if alias in own)
-        return tuple(dict.fromkeys((*self.mapping, *own, *aliased)))
+        gone = {target for target, column in self.mapping.items() if not column}
+        return tuple(name for name in distinct((*self.mapping, *own, *aliased)) if name not in gone)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
@@ -184,7 +186,8 @@ def repeated(row: Row, column: str, key: str, first_line: int) -> DataError:
         f"{column} {key!r} is there twice, first on line {first_line}.",
         path=row.path,
         line=row.line,
-        mend=f"Give every row its own {column}.",
+        mend=f"Give every row its own {column}"
+        + (", or number the rows: --map id=." if column == "id" else "."),
     )
 
 

@@ -81,6 +81,15 @@ def _beir(folder: Path) -> Path:
     return home
 
 
+def _sides(folder: Path) -> Path:
+    home = folder / "split"
+    home.mkdir()
+    for side in ("train", "test"):
+        rows = "".join(f"{text},{'ab'[n % 2]}\n" for n, text in enumerate(TEXTS))
+        _file(f"{side}.csv", f"sentence,intent\n{rows}")(home)
+    return home
+
+
 def _cut_gzip(folder: Path) -> Path:
     path = folder / "reviews.jsonl.gz"
     text = "".join(f"{json.dumps({'text': f'text number {n} of many', 'n': n * n})}\n" for n in range(2000))
@@ -105,9 +114,9 @@ MESSY = {
         _file("reviews.csv", "text;label\nall good, thanks;a\nbad;b\n"),
         False,
         (
-            "reviews.csv: its one column is called 'text;label': the file is separated by semicolons, not by commas.",
-            "Save it with commas.",
-            "The fields seem to be separated by semicolons: save the file with commas, or with tabs as .tsv.",
+            "reviews.csv: its fields are separated by semicolons, not by commas.",
+            "The fields seem to be separated by semicolons: add --map delimiter=semicolon.",
+            "Try embassay data check reviews.csv --map delimiter=semicolon",
         ),
     ),
     "other names": Messy(
@@ -133,7 +142,12 @@ MESSY = {
     "repeated ids": Messy(
         _lines("ids.jsonl", *({"id": key, "text": f"text {n}"} for n, key in enumerate("abcabd"))),
         False,
-        ("2 times, lines 4, 5. The first:", "id 'a' is there twice, first on line 1.", "Give every row its own id."),
+        (
+            "2 times, lines 4, 5. The first:",
+            "id 'a' is there twice, first on line 1.",
+            "Give every row its own id, or number the rows: --map id=.",
+            "Try embassay data check ids.jsonl --map id=",
+        ),
     ),
     "labels that are NaN": Messy(
         _file(
@@ -235,6 +249,87 @@ MESSY = {
             "labelled stopped",
             "found in a set with only one label: 10",
         ),
+    ),
+    "stray quotes that swallow rows": Messy(
+        _file("stray.tsv", 'id\ttext\tlabel\n1\t"one\ta\n2\ta "two"\tb\n3\tthree"\ta\n4\tfour\tb\n'),
+        True,
+        ("stray.tsv: TSV, UTF-8, LF, 4 rows", "its quotes do not balance", "read as they stand", "documents 4 sage"),
+        silent_of=("Stops a run", "Try"),
+    ),
+    "stray quotes in commas": Messy(
+        _file("stray.csv", 'text,label\n"one,a\na "two",b\nthree",a\n'),
+        False,
+        ("its quotes seem to quote nothing", "Try embassay data check stray.csv --map quoting=none"),
+    ),
+    "a field with comma and line break": Messy(
+        _file("both.csv", 'id,text,label\n1,"hello, dear\nfriend",a\n2,plain,b\n'),
+        True,
+        ("fields that hold both a comma and a line break (line 2)", "both.csv: 1 row goes over several lines."),
+        silent_of=("Try",),
+    ),
+    "scored pairs without a header": Messy(
+        _file(
+            "STS.input.news.txt",
+            '4.500\t"He said so", said the man.\tThe man said so to her.\n2.0\tA dog runs in a park\t"A dog runs\n'
+            "0.5\tThe sun shines on us\tA cat sits on mats\n",
+        ),
+        False,
+        (
+            "STS.input.news.txt: text, UTF-8, LF, 2 rows",
+            "its first line looks like a row, not like names",
+            "Try embassay data check STS.input.news.txt \\ --map header=none,text=2,text2=3,score=1",
+        ),
+    ),
+    "the same, read as suggested": Messy(
+        _file("STS.input.news.txt", "4.5\tA man walks in a park\tA man walks\n2.0\tA dog runs in a park\tA dog\n"),
+        True,
+        ("2 rows", "pairs 2 pteb sts, hume sts"),
+        ("--map", "header=none,text=2,text2=3,score=1"),
+        silent_of=("Try", "Stops a run"),
+    ),
+    "tabs in a file of commas": Messy(
+        _file("sts.csv", "".join(f"msr\t{n}\t{n}.5\tA man, number {n} walks\tA man walks to {n}\n" for n in range(4))),
+        False,
+        ("its fields are separated by tabs, not by commas", "--map header=none,delimiter=tab,text=4,text2=5,score=3"),
+    ),
+    "a name of two dots": Messy(
+        _file("v1.2.data", "text\tlabel\nhello world\ta\nbye world\tb\n"),
+        False,
+        ("Or read it as it is called: --map delimiter=tab", "Try embassay data check v1.2.data --map delimiter=tab"),
+    ),
+    "an abstract that is called summary": Messy(
+        _lines(
+            "arxiv.jsonl",
+            *(
+                {"title": f"On {n}", "summary": TEXTS[n], "comment": "12 pages", "categories": "ab"[n % 2]}
+                for n in range(6)
+            ),
+        ),
+        False,
+        ("--map text=summary,label=categories", "sage sensitivity: --map text=summary"),
+        silent_of=("text=comment",),
+    ),
+    "questions with graded answers": Messy(
+        _file("qa.csv", "qtext,label,atext\nwho?,1,he\nwho?,0,no\nwhy?,0,it\nwhy?,1,so\n"),
+        False,
+        ("Try embassay data check qa.csv --map query=qtext,text=atext",),
+        silent_of=("text=atext,label",),
+    ),
+    "answers of students": Messy(
+        _lines(
+            "short.jsonl",
+            *(
+                {"question": "Why?", "desired_answer": text, "student_answer": "So", "score_avg": n / 2}
+                for n, text in enumerate(TEXTS)
+            ),
+        ),
+        False,
+        ("--map text=desired_answer,text2=student_answer,score=score_avg",),
+    ),
+    "a folder of split files": Messy(
+        _sides,
+        False,
+        ("Try embassay data check split --map text=sentence,label=intent", "Name it with --map text=sentence"),
     ),
     "byte order mark and CRLF": Messy(
         _file("excel.csv", b"\xef\xbb\xbftext,label\r\nall good,a\r\nbad,b\r\n"),

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 
 from embassay.bounded import bounded_entries
 from embassay.contracts import Tokenizer
 from embassay.data.check.figures import figures, odd_scores
-from embassay.data.check.files import describe, remarks
+from embassay.data.check.files import advice, describe, opened_so, remarks
 from embassay.data.check.near import Nearness
 from embassay.data.check.repeats import Comparison, Said, Texts
 from embassay.data.check.report import File, Lengths, NearMiss, Overlap, Repeats, Report, Shape
-from embassay.data.check.shapes import TASKS, near_misses
+from embassay.data.check.shapes import PREFERRED, TASKS, Facts, guesses, near_misses, written
 from embassay.data.check.stops import Stops
 from embassay.data.check.texts import Table, lengths, tables
 from embassay.data.dataset import Dataset
+from embassay.data.delimited import Reading, reading_of
 from embassay.data.faults import collecting
 from embassay.data.opening import open_dataset
 from embassay.data.rows import File as FileOrigin
-from embassay.data.shapes import RETRIEVAL_PARTS
+from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns, table_shapes
 from embassay.data.tables import known_suffix
-from embassay.errors import DataError
+from embassay.errors import DataError, UsageError
 
 _CONSEQUENCE = "no row can be used"
 
@@ -54,26 +56,81 @@ class Check:
         `against` cannot be read; what is wrong with the data themselves is in the report."""
         stops = Stops()
         dataset = self._opened(stops)
-        files = tuple(describe(path, stops.add, self._reading(path.name)) for path in self._paths(dataset))
+        paths, (asked, _) = self._paths(dataset), reading_of(self.mapping)
+        files = tuple(describe(path, stops.add, self._reading(path.name), asked) for path in paths)
         odd = [remark for file in files for remark in remarks(file)]
+        better, said = self._advice(files)
+        odd += said
         shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
         own = list(tables(dataset, self._reading("texts"))) if dataset else []
         odd.extend(remark for table in own if (remark := table.remark()))
         repeats, overlaps = self._repeated(own, odd)
+        usable = any(shape.ready for shape in shapes)
+        found = self._guessed(dataset, files, better)
         return Report(
             self.spec,
-            any(shape.ready for shape in shapes),
+            usable,
             _langs(dataset),
             files,
             shapes,
-            self._near_misses(dataset, files, bool(stops.faults())),
+            self._near_misses(found, bool(stops.faults())),
             stops.faults(),
             tuple(dict.fromkeys(odd)),
             tuple(self._lengths(own)),
             repeats,
             overlaps,
             self.near.threshold if self.near else None,
+            self._command(found, better, stops, usable=usable),
         )
+
+    def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
+        """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
+        asked, _ = reading_of(self.mapping)
+        told = [advice(Path(file.path), asked) for file in files]
+        said = list(dict.fromkeys(line for path in files for line in _notes(Path(path.path), asked)))
+        if not told or len({one for one, _ in told}) > 1:
+            return asked, said
+        return told[0][0], [*said, *(line for _, lines in told for line in lines)]
+
+    def _guessed(self, dataset: Dataset | None, files: tuple[File, ...], better: Reading) -> _Guessed | None:
+        """What the columns of the file could be, as it is better read; None for what is none or several: of a
+        folder only both sides of a classification are tables of their own."""
+        retrieval = dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)
+        shared = {tuple(column.name for column in file.columns) for file in files}
+        if not files or retrieval or len(shared) > 1:
+            return None
+        if len(files) > 1 and not any(Path(file.path).name.startswith("train.") for file in files):
+            return None
+        asked, columns = reading_of(self.mapping)
+        first = files[0]
+        if better != asked:
+            first = describe(Path(first.path), lambda _error: None, lambda _rows: None, better)
+            columns = {} if better.header != asked.header else columns
+        if not first.columns:
+            return None
+        own = tuple(one.name for one in first.columns)
+        mapped = {target: column for target, column in columns.items() if not column or column in own}
+        named = tuple(name for name in dict.fromkeys((*mapped, *own)) if mapped.get(name, name))
+        return _Guessed(
+            (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
+            {one.name: one for one in first.columns}, len(files) > 1,
+        )  # fmt: skip
+
+    def _command(self, found: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
+        """The check to try next; empty where this one reads all that is there."""
+        if found is None:
+            return ""
+        mapping = dict(found.mapping)
+        if any(one.what.startswith("id ") and "twice" in one.what for one in stops.faults()):
+            mapping["id"] = ""
+        if not usable or better != reading_of(self.mapping)[0]:
+            given = {shape: columns for shape, columns in found.guesses().items() if shape in PREFERRED}
+            best = next((given[shape] for shape in PREFERRED if shape in given), {})
+            has = any(not missing_columns(shape, found.columns) for shape in table_shapes(found.columns))
+            mapping |= best if best and (not has or found.only_sides) else {}
+        if mapping == dict(self.mapping) or any(set(",=") & set(column) for column in mapping.values()):
+            return ""
+        return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
 
     def _opened(self, stops: Stops) -> Dataset | None:
         try:
@@ -96,7 +153,7 @@ class Check:
             return sorted(
                 file
                 for file in bounded_entries(path.rglob("*"), path)
-                if file.is_file() and known_suffix(file.name)
+                if file.is_file() and known_suffix(file.name) and not _is_about(file)
             )
         return [] if path.name.lower().endswith((".yaml", ".yml")) else [path]
 
@@ -106,20 +163,20 @@ class Check:
     def _shapes(self, dataset: Dataset, stops: Stops, odd: list[str]) -> Iterator[Shape]:
         for shape in dataset.shapes():
             self.say(f"loading {shape}", 0, 0)
-            yield _shape(dataset, shape, stops, odd)
+            found = _shape(dataset, shape, stops, odd)
+            # How files are read is said once, with what else there is to know of them.
+            yield replace(found, warnings=tuple(one for one in found.warnings if one not in odd))
 
-    def _near_misses(
-        self, dataset: Dataset | None, files: tuple[File, ...], stopped: bool
-    ) -> tuple[NearMiss, ...]:
+    def _near_misses(self, found: _Guessed | None, stopped: bool) -> tuple[NearMiss, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
-        if len(files) != 1 or not files[0].columns or (dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)):
+        if found is None:
             return ()
-        if dataset:
-            columns = next(iter(dataset.parts.values())).columns()
-        else:
-            columns = tuple(column.name for column in files[0].columns)
-        misses = near_misses(columns, self.mapping)
-        return tuple(miss for miss in misses if miss.mend or not stopped)
+        misses = near_misses(found.columns, found.mapping, found.facts)
+        return tuple(
+            miss
+            for miss in misses
+            if (miss.mend or not stopped) and (not found.only_sides or miss.shape == "classification")
+        )
 
     def _lengths(self, own: list[Table]) -> Iterator[Lengths]:
         for table in own:
@@ -161,6 +218,30 @@ class Check:
         return tuple(repeats), tuple(overlaps)
 
 
+@dataclass(frozen=True)
+class _Guessed:
+    """The columns of a table as it could be read: those that can be asked for, the `--map` for that, and what they
+    hold. `only_sides`: it is one side of a classification."""
+
+    columns: tuple[str, ...]
+    mapping: dict[str, str]
+    facts: Facts
+    only_sides: bool
+
+    def guesses(self) -> dict[str, dict[str, str]]:
+        """What other columns could be, by shape."""
+        found = guesses(self.columns, self.mapping, self.facts)
+        return {name: one for name, one in found.items() if not self.only_sides or name == "classification"}
+
+
+def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
+    """What a run says of how the file is read."""
+    try:
+        return tuple(note for one in opened_so(path, reading).origins() for note in getattr(one, "notes", ()))
+    except (DataError, UsageError):
+        return ()
+
+
 def _shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
     """What a run would get of `shape`; what stops it goes to `stops`."""
     try:
@@ -180,6 +261,11 @@ def _shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
         loaded.warnings,
         figures(loaded.data),
     )
+
+
+def _is_about(path: Path) -> bool:
+    """Whether a text file is about the others."""
+    return path.name.lower().startswith(("readme", "licen", "notes."))
 
 
 def _langs(dataset: Dataset | None) -> tuple[str, ...]:

@@ -6,17 +6,19 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from embassay.bounded import bounded_lines
 from embassay.data.check.report import Column, File
-from embassay.data.check.shapes import CALLED
+from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, chosen, is_number, told_apart
 from embassay.data.faults import collecting
 from embassay.data.lines import opened
-from embassay.data.tables import Delimited, known_suffix, table
-from embassay.errors import DataError
+from embassay.data.rows import Source
+from embassay.data.shapes import CALLED
+from embassay.data.tables import is_marked, known_suffix, table
+from embassay.errors import DataError, UsageError
 
 COUNTED = 1000
 """Different values of a column are counted up to here."""
@@ -26,15 +28,21 @@ _WANTED = {*CALLED, *(name for names in CALLED.values() for name in names)}
 _BOM = b"\xef\xbb\xbf"
 
 
-def describe(path: Path, found: Callable[[DataError], None], read: Callable[[int], None]) -> File:
-    """The facts of the file at `path`, as far as it can be read; what cannot goes to `found`.
+def describe(
+    path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: Reading = USUAL
+) -> File:
+    """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
+    be read goes to `found`.
 
     `read` is told how many rows have been read.
     """
     columns: dict[str, _Cells] = {}
-    rows = 0
+    rows, blank, over = 0, 0, 0
     try:
-        source = table(path)
+        source = opened_so(path, reading)
+        if isinstance(source, Delimited):
+            own = chosen(path, source.delimiter, source.reading.quoting)
+            blank, over = own.blank, 0 if own.quoting == "none" else len(own.over)
         with collecting(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
         columns = {name: _Cells(text_only=isinstance(source, Delimited)) for name in names}
@@ -50,7 +58,56 @@ def describe(path: Path, found: Callable[[DataError], None], read: Callable[[int
     text = bool(suffix) and suffix != ".parquet"
     encoding, ends = _encoding(path) if text else ("", "")
     facts = tuple(cells.column(name) for name, cells in columns.items())
-    return File(str(path), _format(suffix), encoding, ends, path.stat().st_size, rows, facts)
+    return File(str(path), _format(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over)
+
+
+def opened_so(path: Path, reading: Reading) -> Source:
+    """The table at `path`; the reading is that of tables of lines and marks."""
+    return table(path, reading if is_marked(path) or not known_suffix(path.name) else USUAL)
+
+
+def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
+    """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
+    said: list[str] = []
+    try:
+        source = opened_so(path, reading)
+    except (DataError, UsageError):
+        mark = "" if known_suffix(path.name) else told_apart(path)
+        return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
+    if not isinstance(source, Delimited):
+        return reading, ()
+    mark = told_apart(path)
+    if not reading.delimiter and mark and MARKS[mark] != source.delimiter and _is_other(path, source, mark):
+        own = next(name for name, one in MARKS.items() if one == source.delimiter)
+        said.append(f"{path.name}: its fields are separated by {mark}s, not by {own}s.")
+        reading = replace(reading, delimiter=mark)
+        source = Delimited(path, MARKS[mark], reading)
+    quotes = chosen(path, source.delimiter, reading.quoting)
+    if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
+        said.append(
+            f"{path.name}: its quotes seem to quote nothing: every line by itself has as many fields as the first."
+        )
+        reading = replace(reading, quoting="none")
+        source = Delimited(path, source.delimiter, reading)
+    if source.offer:
+        said.append(
+            f"{path.name}: its first line looks like a row, not like names; so read it would be lost as a header."
+        )
+        reading = replace(reading, header="none")
+    return reading, tuple(said)
+
+
+def _is_other(path: Path, source: Delimited, mark: str) -> bool:
+    """Whether the first line is one field as it is read, or the lines agree on another mark and not on this one."""
+    with collecting(lambda _error: None):
+        try:
+            _, first = next(source.records(), (1, [""]))
+        except DataError:
+            return False
+    if len(first) == 1:
+        return MARKS[mark] in first[0]
+    # A text has commas; hardly any has tabs, and as many in every line.
+    return mark == "tab" and chosen(path, "\t").plain
 
 
 def remarks(file: File) -> Iterator[str]:
@@ -58,8 +115,8 @@ def remarks(file: File) -> Iterator[str]:
     path = Path(file.path)
     if not file.format:
         yield from _unknown(path)
-    if file.format.startswith("CSV") or file.format.startswith("TSV"):
-        yield from _delimiter(path, [column.name for column in file.columns])
+    if file.over:
+        yield f"{path.name}: {file.over:,} row{'s go' if file.over > 1 else ' goes'} over several lines."
     for column in file.columns:
         inside = {*column.example.removeprefix("keys ").split(", ")}
         if (objects := column.kinds.get("object")) and inside & _WANTED:
@@ -82,11 +139,13 @@ class _Cells:
     kinds: Counter[str] = field(default_factory=Counter)
     values: set[str] = field(default_factory=set)
     example: str = ""
+    words: int = 0
 
     def add(self, value: Any) -> None:
         kind = _kind(value, self.text_only)
         self.kinds[kind] += 1
         if kind != "empty":
+            self.words += len(value.split()) if isinstance(value, str) else 1
             if len(self.values) <= COUNTED:
                 self.values.add(value if isinstance(value, str) else repr(value))
             self.example = self.example or _example(value)
@@ -94,26 +153,25 @@ class _Cells:
     def column(self, name: str) -> Column:
         """The record of it."""
         distinct = len(self.values) if len(self.values) <= COUNTED else None
-        return Column(name, dict(self.kinds.most_common()), distinct, self.example)
+        filled = self.kinds.total() - self.kinds["empty"]
+        # Whole numbers in text may be spelled 1, 1.0.
+        binary = 0 < len(self.values) <= 4 and {value.removesuffix(".0") for value in self.values} == {
+            "0",
+            "1",
+        }
+        words = self.words / filled if filled else 0.0
+        return Column(name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary)
 
 
 def _kind(value: Any, text_only: bool) -> str:
     if isinstance(value, str):
         if not value.strip():
             return "empty"
-        return "number" if text_only and _is_number(value) else "text"
+        return "number" if text_only and is_number(value) else "text"
     if value is None or value != value:  # NaN is the one value that is not itself
         return "empty"
     named = {bool: "truth value", int: "number", float: "number", list: "list", dict: "object"}
     return named.get(type(value), type(value).__name__)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _example(value: Any) -> str:
@@ -123,7 +181,9 @@ def _example(value: Any) -> str:
 
 
 def _format(suffix: str) -> str:
-    names = {"jsonl": "JSON Lines", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "": ""}
+    names = {
+        "jsonl": "JSON Lines", "csv": "CSV", "tsv": "TSV", "txt": "text", "parquet": "Parquet", "": "",
+    }  # fmt: skip
     kind, _, packed = suffix.removeprefix(".").partition(".")
     return names[kind] + (" in gzip" if packed else "")
 
@@ -160,17 +220,6 @@ def _is_utf8(raw: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _delimiter(path: Path, names: list[str]) -> Iterator[str]:
-    expected = {"CSV": ",", "TSV": "\t"}[_format(known_suffix(path.name))[:3]]
-    others = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-    if len(names) == 1 and (found := [mark for mark in others if mark != expected and mark in names[0]]):
-        rename = {"\t": " Rename it to .tsv.", ",": " Rename it to .csv."}.get(found[0], "")
-        yield (
-            f"{path.name}: its one column is called {names[0]!r}: the file is separated by {others[found[0]]}, "
-            f"not by {others[expected]}.{rename or f' Save it with {others[expected]}.'}"
-        )
 
 
 def _unknown(path: Path) -> Iterator[str]:

@@ -11,17 +11,22 @@ from embassay.records import Skipped
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a file: what its cells are (kind -> cells), different values (None: over a thousand), one of them."""
+    """A column of a file: what its cells are (kind -> cells), different values (None: over a thousand), one of them,
+    and the mean words of a text in it."""
 
     name: str
     kinds: Mapping[str, int]
     distinct: int | None
     example: str
+    words: float = 0.0
+    binary: bool = False
+    """Whether all values are 0 and 1."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file as it lies there; `rows` are those that could be read, `encoding` and `line_ends` empty for Parquet."""
+    """A file as it lies there; `rows` are those that could be read, `encoding` and `line_ends` empty for Parquet. In a
+    table of lines and marks `blank` lines are passed over, and `over` rows go over several lines."""
 
     path: str
     format: str
@@ -30,6 +35,8 @@ class File:
     bytes: int
     rows: int
     columns: tuple[Column, ...]
+    blank: int = 0
+    over: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,8 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a check of `path` finds. It is `usable` when at least one shape is ready."""
+    """All that a check of `path` finds. It is `usable` when at least one shape is ready. `command` is the next one to
+    try, where another `--map` would read it better."""
 
     path: str
     usable: bool
@@ -162,6 +170,7 @@ class Report:
     repeats: tuple[Repeats, ...]
     overlaps: tuple[Overlap, ...]
     threshold: float | None
+    command: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON takes it."""

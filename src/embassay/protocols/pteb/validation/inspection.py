@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.data.tables import Delimited
+from embassay.data.delimited import Delimited
 from embassay.protocols.pteb.validation.checks import Flag
 from embassay.protocols.pteb.validation.rating_file import cell, source_of
 from embassay.protocols.pteb.validation.sampling import Item

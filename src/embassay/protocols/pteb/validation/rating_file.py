@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from embassay.data.delimited import Delimited
 from embassay.data.lines import text_lines
 from embassay.data.rows import Row, Source, missing_column
-from embassay.data.tables import Delimited, known_suffix, table
+from embassay.data.tables import known_suffix, table
 from embassay.errors import DataError
 from embassay.protocols.pteb.validation.rules import HIGHEST, LOWEST
 from embassay.protocols.spreadsheets import inert, meant

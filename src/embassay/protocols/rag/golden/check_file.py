@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from embassay.data.delimited import Delimited
 from embassay.data.lines import text_lines
 from embassay.data.rows import Row, missing_column
-from embassay.data.tables import Delimited, known_suffix
+from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.spreadsheets import inert
 from embassay.randomness import generator

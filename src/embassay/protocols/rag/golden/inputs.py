@@ -9,10 +9,11 @@ from typing import Any
 
 from embassay.data import Dataset, open_dataset
 from embassay.data.cells import text_of, texts_of
+from embassay.data.delimited import USUAL, reading_of
 from embassay.data.intake import Intake, language
 from embassay.data.rows import Row, Source, missing_column
 from embassay.data.sampling import Draw
-from embassay.data.tables import FORMATS, table
+from embassay.data.tables import FORMATS, is_marked, table
 from embassay.data.views import Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.footprint import reading
@@ -142,11 +143,15 @@ def _in_folder(folder: Path, part: str) -> Path:
 
 
 def _of_files(corpus: Path, queries: Path, name: str, request: GoldenRequest) -> _Both:
-    raw = {"corpus": table(corpus), "queries": table(queries)}
-    for target, column in request.mapping.items():
-        if not any(column in source.columns() for source in raw.values()):
+    reading, columns = reading_of(request.mapping)
+    raw = {
+        part: table(path, reading if is_marked(path) else USUAL)
+        for part, path in (("corpus", corpus), ("queries", queries))
+    }
+    for target, column in columns.items():
+        if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(raw["corpus"], column, target=target)
-    named = {part: _named(source, request.mapping) for part, source in raw.items()}
+    named = {part: _named(source, columns) for part, source in raw.items()}
     if request.split is not None:
         named["queries"] = Filtered(named["queries"], {"split": frozenset({request.split})})
     return _Both(named["corpus"], named["queries"], name)
@@ -177,7 +182,7 @@ def _path(name: str) -> Path:
 
 def _named(source: Source, mapping: Mapping[str, str]) -> Source:
     """The table under our names. DataError where it has no column `text`; its rows are numbered without an `id`."""
-    own = {target: column for target, column in mapping.items() if column in source.columns()}
+    own = {target: column for target, column in mapping.items() if not column or column in source.columns()}
     view = Renamed(source, own)
     if "text" not in view.columns():
         raise missing_column(view, "text")

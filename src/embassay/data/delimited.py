@@ -1,0 +1,387 @@
+"""Tables of lines and marks, as CSV and TSV: how one is read, what the file tells of that, and what is said of it."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import Path
+
+from embassay.data.faults import collecting, fault
+from embassay.data.lines import text_lines
+from embassay.data.rows import File, Origin, Row, nearest
+from embassay.errors import DataError, UsageError
+from embassay.limits import COLUMNS, LINE
+
+MARKS: Mapping[str, str] = {"comma": ",", "tab": "\t", "semicolon": ";", "bar": "|"}
+"""Name of a delimiter -> the delimiter."""
+NONE = "none"
+LOOKED_AT = 200
+"""Rows under the first that are looked at, to see whether it is one of them."""
+_LONG, _WORDS = 40, 4
+_TOLD = 3
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table of lines and marks is read, as far as anybody says.
+
+    `quoting` is `double` (RFC 4180) or `none` (quotes are characters as others); `header` is `none`, where columns are
+    called 1, 2, 3, or their names; `delimiter` one of `MARKS`. What is empty is told from the file.
+    """
+
+    quoting: str = ""
+    header: str | tuple[str, ...] = ""
+    delimiter: str = ""
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("quoting", self.quoting, ("double", NONE)),
+            ("delimiter", self.delimiter, tuple(MARKS)),
+        ):
+            if value and value not in known:
+                raise UsageError(f"The {name} is {value!r}.", mend=f"It is one of {', '.join(known)}.")
+        if isinstance(self.header, str) and self.header not in ("", NONE):
+            raise UsageError(
+                f"The header is {self.header!r}.",
+                mend="Write header=none for a file without names, or name its columns: header=text|label.",
+            )
+
+    def as_mapping(self) -> dict[str, str]:
+        """As `--map` has it."""
+        header = self.header if isinstance(self.header, str) else "|".join(self.header)
+        said = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
+        return {name: value for name, value in said.items() if value}
+
+
+READING = ("quoting", "header", "delimiter")
+"""What a mapping may say besides columns."""
+USUAL = Reading()
+
+
+def reading_of(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
+    """How a mapping says that a table is read, and the columns that it maps.
+
+    >>> reading_of({"header": "none", "text": "2"})[1]
+    {'text': '2'}
+    """
+    said = {name: mapping[name] for name in READING if name in mapping}
+    header: str | tuple[str, ...] = said.get("header", "")
+    if "|" in header:
+        header = tuple(str(header).split("|"))
+    columns = {target: column for target, column in mapping.items() if target not in READING}
+    return Reading(said.get("quoting", ""), header, said.get("delimiter", "")), columns
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """CSV, TSV and their like: a header line, and double quotes around fields that hold delimiters or line breaks;
+    otherwise where `reading` says so, or, for tabs, where the quotes of the file can quote nothing."""
+
+    path: Path
+    delimiter: str
+    reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        if self.reading.delimiter:
+            object.__setattr__(self, "delimiter", MARKS[self.reading.delimiter])
+
+    def origins(self) -> tuple[Origin, ...]:
+        """The file, with what is to be said of how it is read."""
+        own = self._chosen
+        # What was told is in the settings; what was told from the file would be read otherwise by an older version.
+        how = f"quoting={own.quoting}" if own.quoting == NONE and not self.reading.quoting else ""
+        return (File(self.path, how, own.notes),)
+
+    def columns(self) -> tuple[str, ...]:
+        """The header, or the numbers of the fields."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        _, first = next(self.records(), (1, []))
+        if len(first) > COLUMNS.most:
+            raise COLUMNS.exceeded(self.path, 1)
+        if self.reading.header == NONE:
+            return tuple(str(place) for place in range(1, len(first) + 1))
+        if self.reading.header:
+            return self._named(first)
+        if not first:
+            raise DataError(
+                "the file has no header", path=self.path, line=1,
+                expected="a first line with the names of the columns", mend="Put it at the top.",
+            )  # fmt: skip
+        for name, often in Counter(first).items():
+            if often > 1:
+                offer = f" {self.offer}" if self.offer else ""
+                raise DataError(
+                    f"the header names the column {name!r} twice.", path=self.path, line=1,
+                    mend=f"Give every column a name of its own.{offer}",
+                )  # fmt: skip
+        return tuple(first)
+
+    def _named(self, first: Sequence[str]) -> tuple[str, ...]:
+        names = tuple(self.reading.header)
+        if len(names) != len(first) or len(set(names)) < len(names):
+            raise DataError(
+                "the names of the columns do not fit the file", path=self.path, line=1,
+                expected=f"{len(first)} names, each once", found=", ".join(names), mend="Name every column.",
+            )  # fmt: skip
+        return names
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """All rows with these columns."""
+        header = self.columns()
+        places = [(column, header.index(column)) for column in columns if column in header]
+        for number, fields in islice(self.records(), 0 if self.reading.header else 1, None):
+            if len(fields) != len(header):
+                fault(DataError(
+                    "the row does not fit the header", path=self.path, line=number,
+                    expected=f"{len(header)} fields", found=str(len(fields)),
+                    mend="Put double quotes around fields that hold the delimiter"
+                    + (", or, where quotes quote nothing, add --map quoting=none." if self._quotes else "."),
+                ))  # fmt: skip
+                continue
+            yield Row(self.path, number, {column: fields[place] for column, place in places})
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of every line or quoted run of lines that holds anything, the header included."""
+        if self._chosen.quoting == NONE:
+            for number, line in text_lines(self.path):
+                if bare := line.rstrip("\r\n"):
+                    yield number, bare.split(self.delimiter)
+            return
+        yield from (one for one in _quoted(self.path, self.delimiter) if one[1])
+
+    @cached_property
+    def _chosen(self) -> Chosen:
+        return chosen(self.path, self.delimiter, self.reading.quoting)
+
+    @property
+    def _quotes(self) -> bool:
+        return self._chosen.quoting != NONE and self._chosen.marked
+
+    @cached_property
+    def offer(self) -> str:
+        """What to try where the first line is no header but a row; empty where it may be one."""
+        if self.reading.header:
+            return ""
+        with collecting(lambda _error: None):
+            try:
+                first, *rest = [fields for _, fields in islice(self.records(), LOOKED_AT + 1)] or [[]]
+            except DataError:
+                return ""
+        if not looks_like_data(first, rest):
+            return ""
+        return (
+            "The first line looks like a row, not like names: --map header=none calls the columns 1, 2, 3; "
+            "`embassay data check` suggests which is which."
+        )
+
+
+def looks_like_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line of a table is a row like those below rather than names.
+
+    Names are short, and not the numbers, long texts or values that stand below them.
+
+    >>> looks_like_data(["A man walks.", "A man is walking.", "4.5"], [["It rains", "The sun shines", "0.2"]])
+    True
+    >>> looks_like_data(["text", "label"], [["It rains", "a"]])
+    False
+    """
+    if not first or not rest:
+        return False
+    for place, name in enumerate(first):
+        below = [fields[place] for fields in rest if len(fields) > place]
+        if not below:
+            continue
+        if is_number(name) and all(is_number(value) or not value.strip() for value in below):
+            return True
+        if name.strip() and (len(name) > _LONG or len(name.split()) > 4):
+            return True
+        # A label stands again further down; the empty name of an index does not count.
+        if name.strip() and below.count(name) > 1 and len(first) > 1:
+            return True
+    return False
+
+
+def is_number(text: str) -> bool:
+    """Whether the text reads as one."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How a file's quotes are read, and what is to be said of it; `marked`: it has any. `over` are the lines on which
+    rows begin that go over several lines, `both` those of fields that hold the delimiter and a line break; `broken`:
+    rows that do not fit the first, or quotes that do not close; `plain`: every line by itself has as many fields as
+    the first. `blank` lines are passed over."""
+
+    quoting: str = "double"
+    notes: tuple[str, ...] = ()
+    marked: bool = False
+    over: tuple[int, ...] = ()
+    both: tuple[int, ...] = ()
+    plain: bool = False
+    broken: bool = False
+    blank: int = 0
+
+
+def chosen(path: Path, delimiter: str, asked: str = "") -> Chosen:
+    """How the quotes of a file are read: as asked for, else from the file.
+
+    Quotes around fields are those of RFC 4180. A file of tabs is taken to have none where its quotes do not balance, or
+    make one field of whole lines, and every line by itself has as many fields as the first.
+    """
+    try:
+        found = path.stat()
+        return _chosen(path, delimiter, asked, (found.st_size, found.st_mtime_ns, found.st_ino))
+    except OSError:
+        return Chosen(asked or "double")
+
+
+@lru_cache(maxsize=64)
+def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> Chosen:
+    try:
+        marked, plain, blank = _plain(path, delimiter)
+    except DataError:  # the reading of the rows says what is wrong
+        return Chosen(asked or "double")
+    if asked == NONE or not marked:
+        return Chosen(asked or "double", marked=marked, plain=plain, blank=blank)
+    seen = replace(_spans(path, delimiter), plain=plain)
+    if not asked and delimiter == "\t" and plain and (seen.broken or seen.both):
+        why = "do not balance" if seen.broken else f"would join whole lines ({_listed(seen.both)})"
+        return replace(
+            seen,
+            quoting=NONE,
+            blank=blank,
+            notes=(
+                f"{path.name}: its quotes {why}, and every line has as many fields as the first: they are read as they "
+                "stand (--map quoting=double for the other reading)",
+            ),
+        )
+    if seen.both:
+        name = next(word for word, mark in MARKS.items() if mark == delimiter)
+        both = (
+            f"{path.name}: fields that hold both a {name} and a line break ({_listed(seen.both)}): where quotes "
+            "quote nothing, rows are lost in them (--map quoting=none reads every line by itself)"
+        )
+        return replace(seen, notes=(both,))
+    return seen
+
+
+def _listed(lines: Sequence[int]) -> str:
+    more = f" and {len(lines) - _TOLD} more" if len(lines) > _TOLD else ""
+    return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_TOLD]))}{more}"
+
+
+def _plain(path: Path, delimiter: str) -> tuple[bool, bool, int]:
+    """Whether there are quotes, whether every line has as many delimiters as the first, at least one, and how many
+    lines are blank."""
+    marked, even, first, blank = False, True, None, 0
+    for _, line in text_lines(path):
+        marked = marked or '"' in line
+        if not line.rstrip("\r\n"):
+            blank += 1
+        elif even:
+            count = line.count(delimiter)
+            first = count if first is None else first
+            even = count == first
+    return marked, even and bool(first), blank
+
+
+def _spans(path: Path, delimiter: str) -> Chosen:
+    """What the rows of a file are where quotes are those of RFC 4180."""
+    over: list[int] = []
+    both: list[int] = []
+    broken: list[DataError] = []
+    width, last, blank = None, 0, 0
+    with collecting(broken.append):
+        for number, fields in _quoted(path, delimiter):
+            if not fields:
+                blank += 1
+                continue
+            width = len(fields) if width is None else width
+            if len(fields) != width:
+                broken.append(DataError(""))
+            if last and any("\n" in one or "\r" in one for one in fields):
+                over.append(number)
+                if any(delimiter in one and ("\n" in one or "\r" in one) for one in fields):
+                    both.append(number)
+            last = number
+    return Chosen(marked=True, over=tuple(over), both=tuple(both), broken=bool(broken), blank=blank)
+
+
+def _quoted(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of every row by RFC 4180; a blank line has none."""
+    # The module's own limit is 131,072 characters a field; documents are longer.
+    csv.field_size_limit(LINE.most)
+    rows = _RowLines(path)
+    reader = csv.reader(rows, delimiter=delimiter, strict=True)
+    start = 1
+    while True:
+        rows.begin(start)
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            fault(DataError(
+                "a quoted field is not closed, or text follows its closing quote",
+                path=path, line=start, found=str(error),
+                mend='Double the quotes inside a quoted field: "". Where quotes quote nothing, add --map quoting=none.',
+            ))  # fmt: skip
+        else:
+            yield start, fields
+        start = reader.line_num + 1
+
+
+class _RowLines:
+    """The lines of a file of rows; a row may go on over many, which together are no longer than a line may be."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lines = path, text_lines(path)
+        self._most = LINE.most
+        self.begin(1)
+
+    def begin(self, number: int) -> None:
+        """The next line, of this number, begins a row."""
+        self._start, self._left = number, self._most
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        _, line = next(self._lines)
+        self._left -= len(line)
+        if self._left < 0:
+            raise LINE.exceeded(self._path, self._start)
+        return line
+
+
+def told_apart(path: Path) -> str:
+    """What separates the fields of a text file that does not say so by its name: the mark that stands equally often in
+    its first lines, tabs before others; empty where there is none, or it cannot be read."""
+    try:
+        lines = [line.rstrip("\r\n") for _, line in islice(text_lines(path), 20)]
+    except DataError:
+        return ""
+    lines = [line for line in lines if line]
+    counts = {
+        name: {line.count(MARKS[name]) for line in lines} for name in ("tab", "bar", "semicolon", "comma")
+    }
+    if lines and any(counts["tab"]):
+        return "tab"
+    return next((name for name, found in counts.items() if len(found) == 1 and min(found) > 0), "")
+
+
+def near_suffix(name: str, known: Sequence[str]) -> str:
+    """The known suffix that the end of a name is most like."""
+    return nearest("." + name.rpartition(".")[2], known) if "." in name else ""
