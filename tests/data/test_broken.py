@@ -118,7 +118,7 @@ FAULTS = [
         "columns id, texte, label",
         "--map text=texte",
     ),
-    one("missing column without a near one", "x.csv", "id,body\n1,a\n", "documents", "--map text=COLUMN"),
+    one("missing column without a near one", "x.csv", "id,corpse\n1,a\n", "documents", "--map text=COLUMN"),
     one(
         "missing column of a shape",
         "x.jsonl",
@@ -126,7 +126,7 @@ FAULTS = [
         "summarised",
         "no column 'summary'",
         "columns text, abstract",
-        "--map summary=COLUMN",
+        "--map summary=abstract",
     ),
     one(
         "ratings without an axis",

@@ -125,13 +125,14 @@ def test_a_reading_that_means_nothing(tmp_path: Path) -> None:
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(
     "\"'\t\n\r,;| "
 )
+SUFFIXES = {"tab": ".tsv", "comma": ".csv", "semicolon": ".csv", "bar": ".txt"}
 HOSTILE = st.text(CHARACTERS, max_size=12)
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[str, str, list[list[str]]]:
     """Suffix, what a program has written, and the rows it was given: by RFC 4180, or by putting marks between."""
-    mark = draw(st.sampled_from(["tab", "comma"]))
+    mark = draw(st.sampled_from(list(SUFFIXES)))
     quoted = draw(st.booleans())
     width = draw(st.integers(2, 4))
     cell = HOSTILE if quoted else HOSTILE.filter(lambda one: not set(one) & {MARKS[mark], "\n", "\r"})
@@ -140,10 +141,10 @@ def tables(draw: st.DrawFn) -> tuple[str, str, list[list[str]]]:
     text = io.StringIO()
     if quoted:
         style = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
-        csv.writer(text, delimiter=MARKS[mark], lineterminator="\n", quoting=style).writerows(rows)
+        csv.writer(text, delimiter=MARKS[mark], lineterminator="\r\n", quoting=style).writerows(rows)
     else:
         text.write("".join(MARKS[mark].join(row) + "\n" for row in rows))
-    return {"tab": ".tsv", "comma": ".csv"}[mark], text.getvalue(), rows
+    return SUFFIXES[mark], text.getvalue(), rows
 
 
 def unquoted(text: str) -> str:

@@ -367,19 +367,26 @@ class _RowLines:
 
 
 def told_apart(path: Path) -> str:
-    """What separates the fields of a text file that does not say so by its name: the mark that stands equally often in
-    its first lines, tabs before others; empty where there is none, or it cannot be read."""
+    """What separates the fields of a text file that does not say so by its name: the mark that makes equally many
+    fields of its first lines, with quotes around fields or without, tabs before others. Else tabs where the first line
+    has any; empty where there is none, or it cannot be read."""
     try:
-        lines = [line.rstrip("\r\n") for _, line in islice(text_lines(path), 20)]
+        lines = [line for _, line in islice(text_lines(path), 20) if line.rstrip("\r\n")]
     except DataError:
         return ""
-    lines = [line for line in lines if line]
-    counts = {
-        name: {line.count(MARKS[name]) for line in lines} for name in ("tab", "bar", "semicolon", "comma")
-    }
-    if lines and any(counts["tab"]):
-        return "tab"
-    return next((name for name, found in counts.items() if len(found) == 1 and min(found) > 0), "")
+    there = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
+    for name in there:
+        if len({line.count(MARKS[name]) for line in lines}) == 1 or _are_even(lines, MARKS[name]):
+            return name
+    return "tab" if "tab" in there else ""
+
+
+def _are_even(lines: Sequence[str], mark: str) -> bool:
+    csv.field_size_limit(LINE.most)
+    try:
+        return len({len(fields) for fields in csv.reader(lines, delimiter=mark)}) == 1
+    except csv.Error:
+        return False
 
 
 def near_suffix(name: str, known: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from embassay.data.check.report import Column, NearMiss
+from embassay.data.delimited import MARKS
 from embassay.data.rows import nearest
 from embassay.data.shapes import CALLED, SHAPES, missing_columns, table_shapes
 
@@ -77,6 +78,8 @@ def guesses(
 ) -> dict[str, dict[str, str]]:
     """Shape -> the missing columns it would be given, canonical name -> the table's own."""
     free = [name for name in columns if name not in mapping.values()]
+    if len(free) == 1 and set(free[0]) & set(MARKS.values()):
+        return {}  # several names, between marks that were not seen
     if facts and all(name.isdecimal() for name in facts):
         shape, found = _by_content([facts[name] for name in free if name in facts])
         return {shape: found} if found else {}
