@@ -145,7 +145,7 @@ class _Cells:
         kind = _kind(value, self.text_only)
         self.kinds[kind] += 1
         if kind != "empty":
-            self.words += len(value.split()) if isinstance(value, str) else 1
+            self.words += _words(value) if isinstance(value, str) else 1
             if len(self.values) <= COUNTED:
                 self.values.add(value if isinstance(value, str) else repr(value))
             self.example = self.example or _example(value)
@@ -161,6 +161,11 @@ class _Cells:
         }
         words = self.words / filled if filled else 0.0
         return Column(name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary)
+
+
+def _words(text: str) -> int:
+    """Words between blanks; two characters of writing without blanks (Chinese, Japanese) are one too."""
+    return len(text.split()) + (0 if text.isascii() else sum(one >= "\u2e80" for one in text) // 2)
 
 
 def _kind(value: Any, text_only: bool) -> str:
