@@ -45,6 +45,12 @@ _OF_USERS: tuple[Target, ...] = (
     Target(
         "tsv", readers.table(".tsv"), (b"id\ttext\tlabel\n1\tOne fox.\ta\n",), (*_COLUMNS, '"', "\t", "\n")
     ),
+    Target(
+        "txt",
+        readers.table(".txt"),
+        (b"text|label\nOne fox.|a\n",),
+        (*_COLUMNS, '"', "|", ";", "\t", "{", "\n"),
+    ),
     Target("gzip", readers.table(".jsonl.gz"), (), (), lambda: gzip.compress(_ROWS, mtime=0)),
     Target("parquet", readers.table(".parquet"), (), ("PAR1",), readers.parquet),
     Target(

@@ -20,7 +20,7 @@ from embassay.data.check.texts import Table, lengths, tables
 from embassay.data.dataset import Dataset
 from embassay.data.delimited import Reading, reading_of
 from embassay.data.faults import collecting
-from embassay.data.opening import open_dataset
+from embassay.data.opening import chosen_tasks, open_dataset
 from embassay.data.rows import File as FileOrigin
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns, table_shapes
 from embassay.data.tables import known_suffix
@@ -148,7 +148,7 @@ class Check:
         if dataset:
             origins = [origin for source in dataset.parts.values() for origin in source.origins()]
             return list(dict.fromkeys(one.path for one in origins if isinstance(one, FileOrigin)))
-        path = Path(self.spec).expanduser()
+        path = Path(chosen_tasks(self.spec)[0]).expanduser()
         if path.is_dir():
             return sorted(
                 file
