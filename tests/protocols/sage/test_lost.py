@@ -61,7 +61,7 @@ def test_a_document_that_lost_a_version_is_left_out(task, context, score):
     found = task.evaluate(system("refused", "number 17 "), data, context())
     gone = (3, 17) if task is robustness else (17,)
     expected = task.evaluate(system(), without(DOCUMENTS, *gone), context())
-    assert [skip.count for skip in found.skipped] == [len(gone)]
+    assert [skip.count for skip in found.skipped if "left as they were" not in skip.reason] == [len(gone)]
     assert found.skipped[0].reason == "documents that could not be encoded: Too long: 9,000 tokens"
     for one in expected.scores:
         if one.measure != "sensitivity_calibrated":
