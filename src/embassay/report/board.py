@@ -212,12 +212,12 @@ def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], value
     if row is None or row.value is None:
         if finished := sum(one.value is not None for one in values):
             return f"{finished} of {numbers.counted(len(tasks), 'task')} finished"
-        headlines = {task.name: task.headline for task in tasks}
+        headlines = {one.name: one.headline for one in tasks}
         some = any(
-            dataset and not variant and name == system.name and headlines.get(task) == measure
-            for (task, dataset, _, variant, name, measure), found in record.rows.items()
+            dataset and not variant and name == system.name and headlines.get(of) == measure
+            for (of, dataset, _, variant, name, measure), found in record.rows.items()
             if found.value is not None
         )
         return "no task has all its datasets" if some else "no finished task"
-    tasks = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
-    return f"mean of the {tasks} {numbers.score(row.value)}"
+    counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
+    return f"mean of the {counted} {numbers.score(row.value)}"

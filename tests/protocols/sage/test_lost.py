@@ -67,7 +67,9 @@ def test_a_document_that_lost_a_version_is_left_out(task, context, score):
         if one.measure != "sensitivity_calibrated":
             other = score(found, one.measure, one.variant)
             assert other.value == pytest.approx(one.value, abs=1e-9)
-            assert other.n == one.n == len(TEXTS) - len(gone)
+            # An edit that leaves some texts as they were has rows over the others.
+            assert other.n == one.n
+            assert one.variant or one.n == len(TEXTS) - len(gone)
 
 
 def test_lost_rows_stay_paired(context):

@@ -18,7 +18,7 @@ class Context(context.Context):
     """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
 
     lang: str = field(default="", kw_only=True)
-    """The code of the language that all texts are in; empty, `und` or `mul` where it is not known or there are several."""
+    """The code of the language that all texts are in; empty, `und` or `mul` where none is told or there are several."""
 
     @property
     def resamples(self) -> int:

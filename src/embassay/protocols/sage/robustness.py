@@ -89,8 +89,8 @@ def unchanged(texts: Sequence[str], variants: Mapping[str, Sequence[str]]) -> di
 
 def _unedited(idle: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """The documents that no edit of one of the two kinds changed, (n,): they have no relation to judge."""
-    kinds = (np.stack([idle[name] for name in kind]).all(axis=0) for kind in (SUPERFICIAL, SEMANTIC))
-    return np.asarray(np.logical_or(*kinds))
+    noise, meaning = (np.stack([idle[name] for name in kind]) for kind in (SUPERFICIAL, SEMANTIC))
+    return np.asarray(noise.all(axis=0) | meaning.all(axis=0))
 
 
 def _left(idle: Mapping[str, NDArray[np.bool_]], ids: Sequence[str]) -> tuple[Skipped, ...]:
@@ -121,7 +121,7 @@ def _mean(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     counted = ~np.isnan(similarity)
     n = counted.sum(axis=0)
     total = np.where(counted, similarity, 0.0).sum(axis=0)
-    return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def _per_edit(similarity: dict[str, NDArray[np.float64]]) -> list[NDArray[np.bool_]]:
