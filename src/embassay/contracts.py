@@ -310,7 +310,11 @@ class Journal(Protocol):
         ...
 
     def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
-        """It was answered, or may have been: this is what it cost."""
+        """It was answered, or refused: this is what it cost."""
+        ...
+
+    def unanswered(self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float) -> None:
+        """It was sent and brought nothing that can be used: up to `usd` may be billed for it."""
         ...
 
     def released(self, number: int) -> None:

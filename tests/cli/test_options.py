@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from embassay.cli.main import _check_out
-from embassay.cli.options import column_map, default_out, settings
+from embassay.cli.options import check_finite, column_map, default_out, settings
 from embassay.cli.running import of_files
 from embassay.errors import UsageError
 
@@ -167,3 +167,21 @@ def test_what_the_system_says_of_files_is_one_line(number, said, mend):
     told = of_files(OSError(number, os.strerror(number), path))
     assert said in told.message
     assert mend in told.mend
+
+
+@pytest.mark.parametrize("given", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_none_are_refused_by_name(given):
+    """Whatever the range of an option: nan passes every comparison that would refuse it. Lists too."""
+    with pytest.raises(UsageError, match=r"--until-ci is (nan|-?inf)\. Give a finite number"):
+        check_finite({"runs": 3, "dataset": ["a"], "until_ci": given})
+    with pytest.raises(UsageError, match="--share"):
+        check_finite({"share": [0.5, given]})
+    check_finite({"runs": 3, "max_cost": None, "until_ci": 0.5, "share": (0.1,)})
+
+
+def test_a_command_refuses_them_before_it_begins(embassay):
+    """One line with the option's name, and nothing is made."""
+    done = embassay(
+        "pteb", "run", "-s", "jaccard", "-p", "permuted", "--until-ci", "nan", "--out", "run", check_code=2
+    )
+    assert "--until-ci is nan" in done.stderr

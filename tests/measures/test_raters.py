@@ -125,3 +125,25 @@ def test_refused(call, message: str) -> None:
     """With what is wrong."""
     with pytest.raises(UsageError, match=message):
         call()
+
+
+def test_a_pair_weighs_the_items_it_shares() -> None:
+    """By hand: pairs of 10, 5 and 5 items with values .1, .5 and .7 come to (1 + 2.5 + 3.5) / 20; with all in common it
+    is the plain mean, to the last digit."""
+    rows = [[*range(10)], [*range(10)], [*range(5), *[None] * 5]]
+    values = iter((0.1, 0.5, 0.7))
+    found = mean_pairwise(rows, lambda one, other: next(values))
+    assert found.items == (10, 5, 5)
+    assert found.value == pytest.approx(7 / 20)
+    values = iter((0.1, 0.5, 0.7))
+    assert mean_pairwise([row[:5] for row in rows], lambda one, other: next(values)).value == 1.3 / 3
+
+
+def test_a_minimum_of_shared_items() -> None:
+    """Pairs under it have no value; none left, no mean."""
+    rows = [[*range(10)], [*range(10)], [*range(5), *[None] * 5]]
+    found = mean_pairwise(rows, spearman, min_shared=6)
+    assert (found.value, found.skipped) == (pytest.approx(1.0), 2)
+    assert math.isnan(mean_pairwise(rows, spearman, min_shared=11).value)
+    marks = [{"q": [1, 0, 0], "r": [1, 0, 0]}, {"q": [1, 0, 0], "r": [0, 1, 0]}, {"q": [0, 1, 0]}]
+    assert marks_agreement(marks, min_shared=2).comparisons == 2

@@ -42,8 +42,7 @@ def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
         cost.calls == "4 retries, 1 call failed for good, 2 min of waiting, summed over requests side by side"
     )
     assert paid(record) == (
-        "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. "
-        "2 were in flight when a process died and count in full."
+        "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. 2 were in flight when a process died."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from embassay.protocols import numbers
 from embassay.protocols.numbers import POINTS
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
+from embassay.report.pteb.columns import drop_table
 from embassay.report.pteb.losses import Losses
 from embassay.report.pteb.notes import pteb_notes
 from embassay.report.pteb.page import PtebPage, pteb_page
@@ -328,3 +330,64 @@ def test_a_control_is_no_paraphrase(make_pteb: MakePteb) -> None:
     assert "paraphrased" not in said
     kinds = [kind for kind, *_ in pteb_notes(read_record(run))]
     assert kinds[0] == "control"
+
+
+def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
+    """Before, after and change add up at every level; the spread beside the change is its own; the original of all
+    items is shown where it is another number."""
+    run = make_pteb()
+    rows = [
+        replace(row, value=row.value + 0.01)
+        if row.variant == "original" and row.value is not None and not row.dataset
+        else row
+        for row in RunFolder(run).read_results()
+    ]
+    RunFolder(run).write_results(rows)
+    record = read_record(run)
+    board = make_board(record)
+    losses = Losses(record, board)
+    for row in board.ranked:
+        levels = [losses.overall(row), *(losses.on_task(row, task) for task in board.tasks)]
+        for one in levels:
+            assert one.after.value is not None
+            assert one.before.value is not None
+            assert one.drop is not None
+            assert one.after.value - one.before.value == pytest.approx(one.drop, abs=1e-12)
+            assert one.delta_sd is not None
+            assert one.delta_sd.value is not None
+            assert one.drop_spread == f"± {POINTS.text(one.delta_sd.value)}"
+            assert one.before_all == POINTS.text(one.before.value + 0.01)
+    columns, lines = drop_table(record, board, wide=False, unicode=True)
+    assert "Orig., all items" in [column.title for column in columns]
+    assert len({len(line) for line in lines} | {len(columns)}) == 1
+
+
+def test_until_ci_tells_both_intervals(make_pteb: MakePteb) -> None:
+    """What it narrowed, over runs, beside what stays open, over items and runs: of the system known least."""
+    run = make_pteb()
+    assert not [one for one in pteb_notes(read_record(run)) if one[0] == "until-ci"]
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["arguments"]["until_ci"] = 0.5
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    record = read_record(run)
+    told = [one for one in pteb_notes(record) if one[0] == "until-ci"]
+    assert len(told) == sum(len(record.datasets(task.name)) for task in make_board(record).tasks)
+    known = {
+        measure: {
+            system: (row.ci_high - row.ci_low) / 2
+            for (_, dataset, _, variant, system, of), row in record.rows.items()
+            if of == measure and dataset == "manuals" and not variant and record.by_name[system].ranked
+            and row.ci_low is not None and row.ci_high is not None
+        }
+        for measure in ("delta_runs", "delta")
+    }  # fmt: skip
+    widest = max(known["delta_runs"], key=lambda one: (known["delta_runs"][one], known["delta"][one], one))
+    found = next(one[1] for one in told if "manuals" in one[1])
+    for part in (widest, *(POINTS.said(known[name][widest]) for name in known)):
+        assert part in found
+
+
+def test_a_system_with_drops_is_not_said_to_have_none(make_pteb: MakePteb) -> None:
+    """Where one task failed, the others are counted; where a task lacks a dataset, that is said."""
+    board = make_board(read_record(make_pteb(failed=(("retrieval", "bm25"),))))
+    assert board.row("bm25").note == "2 of 3 tasks finished"

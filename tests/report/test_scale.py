@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,3 +56,11 @@ def test_no_data_gives_the_whole_range() -> None:
 def test_labels_have_the_decimals_of_the_step(scale: Scale, labels: list[str]) -> None:
     """0 prints as 0, a true minus is used, whole numbers have no decimals."""
     assert [scale.label(tick) for tick in scale.ticks] == labels
+
+
+def test_values_that_differ_in_their_last_bit_have_a_scale_of_some_width() -> None:
+    """Equal scores of several runs and their mean differ by rounding: that is one place, not a division by zero."""
+    low = -0.22446828412111492
+    found = scale_of([low, math.nextafter(low, 1)], within=(-1.0, 1.0))
+    assert found.high - found.low > 0.01
+    assert 0 < found.at(low) < 100

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from embassay.contracts import Usage
-from embassay.runs.spending import Spending, Spent
+from embassay.protocols.manifest import spent
+from embassay.runs.spending import Spending, Spent, in_one_line
 
 
 def call(spending, number, *, usd=0.01, tokens=10, retry=False):
@@ -57,7 +58,7 @@ def test_a_resumed_run_goes_on_from_what_was_spent(tmp_path, closed):
     assert third.by_account()["model"].input_tokens == 15
 
 
-def test_a_request_in_flight_at_a_kill_counts_as_charged(tmp_path):
+def test_a_request_in_flight_at_a_kill_may_be_billed(tmp_path):
     """What it could cost at most, once, and marked; one that was in flight in an earlier session too."""
     path = tmp_path / "spending.jsonl"
     for session in ("first", "second"):
@@ -65,10 +66,33 @@ def test_a_request_in_flight_at_a_kill_counts_as_charged(tmp_path):
         call(spending, 1)
         spending.reserved(2, "model", 0.02)
     last = Spending(path, "third")
-    assert last.by_account()["model"] == Spent(4, 0, 0, 20, 2, pytest.approx(0.06), 1.0, unsettled=2)
+    assert last.by_account()["model"] == Spent(
+        4, 0, 0, 20, 2, pytest.approx(0.02), 1.0, unsettled=2, possible_usd=pytest.approx(0.04)
+    )
+    assert (last.usd, last.possible_usd) == (pytest.approx(0.02), pytest.approx(0.04))
     call(last, 1)
     last.close()
-    assert Spending(path, "fourth").usd == pytest.approx(0.07)
+    fourth = Spending(path, "fourth")
+    assert (fourth.usd, fourth.possible_usd) == (pytest.approx(0.03), pytest.approx(0.04))
+
+
+def test_three_kinds_of_money(tmp_path):
+    """What is billed, what may be and what is held aside while in flight; the sum says each, and a resume keeps the
+    first two apart."""
+    spending = Spending(tmp_path / "spending.jsonl", "first")
+    call(spending, 1)
+    spending.reserved(2, "model", 0.2)
+    spending.unanswered(2, "model", 0.05, retry=False, seconds=1.0)
+    spending.reserved(3, "model", 0.2)
+    told = spent(spending, 1.0)
+    assert (told["usd"], told["possible_usd"], told["reserved_usd"]) == (0.01, 0.05, 0.2)
+    assert in_one_line(told) == (
+        "Spent $0.0100 of $1.00, in 2 requests with 11 tokens. Up to $0.0500 more may be billed, for requests without "
+        "a usable answer. $0.2000 is held aside for requests in flight."
+    )
+    again = Spending(tmp_path / "spending.jsonl", "second")
+    assert (again.usd, again.possible_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)
+    assert "1 of them in flight when a process died" in in_one_line(spent(again, None))
 
 
 def test_a_torn_line_costs_only_itself(tmp_path):
@@ -100,4 +124,6 @@ def test_a_request_given_up_at_the_end_is_not_forgotten(tmp_path, monkeypatch):
     spending.close()
     spending.settled(2, "model", Usage(10, 1, 1, 0.01), retry=False, seconds=0.5)
     again = Spending(path, "second")
-    assert again.by_account()["model"] == Spent(3, 0, 0, 20, 2, pytest.approx(0.04), 1.0, unsettled=1)
+    assert again.by_account()["model"] == Spent(
+        3, 0, 0, 20, 2, pytest.approx(0.02), 1.0, unsettled=1, possible_usd=0.02
+    )

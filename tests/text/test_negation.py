@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.text.negation import AUXILIARIES, negate, rules
+from embassay.text.negation import AUXILIARIES, language_in, language_of, negate, negate_in, rules
 
 PARTS = [
     "is",
@@ -109,3 +109,94 @@ def test_twice_is_the_affirmative_or_the_same(found: str, before: str, after: st
     affirmative = found if "not" not in found and "n't" not in found else rules()[found]
     twice = negate(negate(before + found + after))
     assert twice in (before + affirmative + after, before + rules()[affirmative] + after)
+
+
+OTHERS = [
+    ("fr", "Le ciel est bleu.", "Le ciel n'est pas bleu."),
+    ("fr", "Elle s'est levée, il y a du vent.", "Elle ne s'est pas levée, il n'y a pas du vent."),
+    ("fr", "C'est vrai: j'ai faim.", "Ce n'est pas vrai: je n'ai pas faim."),
+    ("fr", "A-t-il faim? Peut-être.", "N'a-t-il pas faim? Peut-être."),
+    ("fr", "L'est du pays est beau.", "L'est du pays n'est pas beau."),
+    ("fr", "Nous l’avons vu, vous lui devez tout.", "Nous ne l’avons pas vu, vous lui devez tout."),
+    ("de", "Das ist gut, weil er krank ist.", "Das ist nicht gut, weil er krank nicht ist."),
+    ("de", "Kann er? Sie müssen gehen.", "Kann er nicht? Sie müssen nicht gehen."),
+    ("es", "Se puede ver. La era moderna es larga.", "No se puede ver. La era moderna no es larga."),
+    ("es", "Ella lo ha visto; está aquí.", "Ella no lo ha visto; no está aquí."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lang", "affirmed", "denied"), OTHERS)
+def test_other_languages_both_ways(lang: str, affirmed: str, denied: str) -> None:
+    """The auxiliary of a clause is negated where the language puts it, and the negation goes again."""
+    assert negate_in(affirmed, lang) == denied
+    assert negate_in(denied, lang) == affirmed
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("fr", "Il n'a jamais vu cela."), ("fr", "Personne ne peut."), ("fr", "Elle mange une pomme."),
+        ("de", "Er hat keine Zeit."), ("es", "Nunca es tarde."), ("rus", "Это не так."), ("ita", "La casa è bella."),
+    ],
+)  # fmt: skip
+def test_what_no_rule_turns_stays(lang: str, text: str) -> None:
+    """Never, nobody and none, a verb that is in no table, and a language without rules."""
+    assert negate_in(text, lang) == text
+
+
+def test_a_negation_elsewhere_in_the_clause_goes() -> None:
+    """German puts it behind objects; any verb, and spoken French without *ne*."""
+    assert negate_in("Er will heute nicht kommen.", "de") == "Er will heute kommen."
+    assert negate_in("Il ne mange pas de pain. C'est pas grave.", "fr") == "Il mange de pain. C'est grave."
+    assert negate_in("No come pan.", "es") == "Come pan."
+
+
+WORDS = {
+    "fr": "le chat est a ne pas n' y se s' l' nous peut jamais C' il Il est-il , . 1 \n",
+    "de": "der Hund ist hat nicht Nicht kein er will , . 1 \n",
+    "es": "el perro es ha no No se lo era la nunca , . 1 \n",
+}
+
+
+@given(st.sampled_from(sorted(WORDS)), st.data())
+def test_nothing_but_the_negation_changes(lang: str, data: st.DataObject) -> None:
+    """Of any text: the other words stay in their order; English is
+    as `negate` has it, whatever the code."""
+    text = " ".join(data.draw(st.lists(st.sampled_from(WORDS[lang].split(" ")), max_size=14)))
+    found = negate_in(text, lang)
+
+    def rest(of: str) -> list[str]:
+        plain = re.sub(r"\b(?:ne|pas|nicht|no)\b|\bn['’]|['’]", " ", of.lower())
+        return [re.sub(r"^([cj])e$", r"\1", word) for word in plain.split()]
+
+    assert rest(found) == rest(text)
+    assert negate_in(text, "eng") == negate(text)
+
+
+@given(st.text())
+def test_any_text_is_taken(text: str) -> None:
+    """Nothing raises, and the result is the same each time."""
+    assert [negate_in(text, lang) for lang in ("", "fr", "de", "es", "xx")] == [
+        negate_in(text, lang) for lang in ("", "fr", "de", "es", "xx")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "lang"),
+    [
+        ("It can't be.", "en"), ("Why hasn't my card been delivered?", "en"), ("A man wearing a hat.", "en"),
+        ("Las Vegas is hot.", "en"), ("No damage after the quake.", "en"), ("Le chat dort sur la table.", "fr"),
+        ("Der Hund liegt auf dem Sofa.", "de"), ("El perro duerme en la casa.", "es"), ("Das", ""), ("Привет", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_the_language_a_text_seems_to_be_in(text: str, lang: str) -> None:
+    """By its function words; English of equals, none where there is too little."""
+    assert language_in(text) == lang
+
+
+def test_codes_of_languages() -> None:
+    """Two letters, three and regions."""
+    assert [language_of(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
+        "en", "en", "de", "fr", "es", "", "",
+    ]  # fmt: skip

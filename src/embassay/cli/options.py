@@ -119,6 +119,7 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
     that does not estimate what it will hold is to `stop` where it holds more."""
 
     def wrapped(memory: str | None = None, **arguments: Any) -> Any:
+        check_finite(arguments)
         if memory is None:
             return command(**arguments)
         from embassay.runs.promise import kept, promised, size, warning
@@ -138,6 +139,18 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
     wrapped.__annotations__ = {one.name: one.annotation for one in (*every, own)}
     wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
     return wrapped
+
+
+def check_finite(arguments: dict[str, Any]) -> None:
+    """UsageError for a number that is none: every comparison with nan is false, so no range would refuse it."""
+    from math import isfinite
+
+    from embassay.errors import UsageError
+
+    for name, given in arguments.items():
+        for value in given if isinstance(given, list | tuple) else (given,):
+            if isinstance(value, float) and not isfinite(value):
+                raise UsageError(f"--{name.replace('_', '-')} is {value}.", mend="Give a finite number.")
 
 
 stopping_at_memory = partial(within_memory, stop=True)

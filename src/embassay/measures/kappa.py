@@ -132,15 +132,16 @@ def _kappa(table: Floats, disagreement: Floats) -> float:
     return 1 - observed / expected if expected else math.nan
 
 
-def percent_agreement(ratings: Ratings) -> float:
-    """The share of equal ratings, 0 to 1, over the items that two raters share, as the mean over pairs of raters.
+def percent_agreement(ratings: Ratings, *, min_shared: int = 1) -> float:
+    """The share of equal ratings, 0 to 1, over the items that two raters share, as the mean over pairs of raters, each
+    weighed by its items.
 
-    NaN where no two raters share an item. Source: HUME section 6. Raises UsageError as `mean_pairwise` does.
+    NaN where no two raters share `min_shared` items. Source: HUME section 6. Raises UsageError as `mean_pairwise` does.
 
     >>> percent_agreement(["aabbccabca", "abbbcaabcc"])
     0.7
     """
-    return mean_pairwise(ratings, _equal_share).value
+    return mean_pairwise(ratings, _equal_share, min_shared=min_shared).value
 
 
 def _equal_share(x: Sequence[Hashable], y: Sequence[Hashable]) -> float:

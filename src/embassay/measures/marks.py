@@ -40,8 +40,9 @@ class MarksAgreement:
         return self.spearman
 
 
-def marks_agreement(raters: Sequence[Marks]) -> MarksAgreement:
-    """How well two or more raters agree on what is relevant, over the queries that each two share.
+def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgreement:
+    """How well two or more raters agree on what is relevant, over the queries that each two share; two that share fewer
+    than `min_shared` queries are not compared.
 
     Source: HUME section 6. Raises UsageError for fewer than two raters, vectors of different lengths for one query,
     or marks other than 0 and 1.
@@ -56,6 +57,7 @@ def marks_agreement(raters: Sequence[Marks]) -> MarksAgreement:
     pairs = [
         (_checked(query, one[query]), _checked(query, other[query]))
         for one, other in combinations(raters, 2)
+        if len(one.keys() & other.keys()) >= min_shared
         for query in sorted(one.keys() & other.keys())
     ]
     correlations = [_correlation(*pair) for pair in pairs]

@@ -31,10 +31,10 @@ class Aligned:
 
 @dataclass(frozen=True)
 class Pairwise:
-    """The mean of a measure over pairs of raters, NaN where no pair has a value.
+    """The mean of a measure over pairs of raters, each weighed by the items it shares, NaN where no pair has a value.
 
-    `values` has one per pair, in the order (1, 2), (1, 3), ... (2, 3), NaN where it is undefined; `items` how many
-    items both of the pair rated; `skipped` how many pairs are undefined and so not in the mean.
+    `values` has one per pair, in the order (1, 2), (1, 3), ... (2, 3), NaN where it is undefined or the pair shares too
+    few items; `items` how many items both of the pair rated; `skipped` how many pairs are not in the mean.
     """
 
     value: float
@@ -65,12 +65,16 @@ def rating_rows(ratings: Ratings) -> list[list[Hashable | None]]:
     return rows
 
 
-def mean_pairwise(ratings: Ratings, measure: Callable[[Any, Any], Values]) -> Pairwise:
+def mean_pairwise(
+    ratings: Ratings, measure: Callable[[Any, Any], Values], *, min_shared: int = 1
+) -> Pairwise:
     """The mean over pairs of raters of `measure`, which gets the ratings of the two over the items both rated.
 
-    Made for `ari`, `v_measure`, `spearman`, `pearson`, `cohen_kappa`, `percent_agreement` of two and
-    `absolute_difference`. A pair whose value is NaN (one rater constant, no common items) is left out and counted,
-    never 0. Source: HUME section 6. Raises UsageError for rows of different lengths or fewer than two raters.
+    A pair weighs as many items as it shares, so that the few items of someone who hardly began weigh little, and below
+    `min_shared` of them nothing. Made for `ari`, `v_measure`, `spearman`, `pearson`, `cohen_kappa`, `percent_agreement`
+    of two and `absolute_difference`. A pair whose value is NaN (one rater constant, no common items) is left out and
+    counted, never 0. Source: HUME section 6, where all pairs share all items. Raises UsageError for rows of different
+    lengths or fewer than two raters.
 
     >>> mean_pairwise([[1, 2, 3], [1, 2, 5], [2, 3, None]], absolute_difference).values
     (0.6666666666666666, 1.0, 1.0)
@@ -81,10 +85,17 @@ def mean_pairwise(ratings: Ratings, measure: Callable[[Any, Any], Values]) -> Pa
             "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
         )
     both = [common(one, other) for one, other in combinations(rows, 2)]
-    values = tuple(float(measure(*pair)) if pair[0] else math.nan for pair in both)
-    defined = [value for value in values if not math.isnan(value)]
-    mean = math.fsum(defined) / len(defined) if defined else math.nan
-    return Pairwise(mean, values, tuple(len(pair[0]) for pair in both), len(values) - len(defined))
+    items = tuple(len(pair[0]) for pair in both)
+    values = tuple(
+        float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
+        for n, pair in zip(items, both, strict=True)
+    )
+    defined = [(n, value) for n, value in zip(items, values, strict=True) if not math.isnan(value)]
+    # Shares of the largest pair: where all share as many, each weighs exactly 1.
+    weights = [n / max(items) for n, _ in defined]
+    weighed = math.fsum(weight * value for weight, (_, value) in zip(weights, defined, strict=True))
+    mean = weighed / math.fsum(weights) if defined else math.nan
+    return Pairwise(mean, values, items, len(values) - len(defined))
 
 
 def common(

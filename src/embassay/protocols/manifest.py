@@ -53,11 +53,14 @@ def sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> li
 
 
 def spent(spending: Spending, max_usd: float | None) -> Plain:
-    """What the run has paid for, by system and together; the limit of this session."""
+    """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
+    and together; the limit of this session."""
     by_system = spending.by_account()
     known = all(one.usd is not None for one in by_system.values())
     return {
         "usd": spending.usd if known else None,
+        "possible_usd": spending.possible_usd,
+        "reserved_usd": spending.reserved_usd,
         "max_usd": max_usd,
         "systems": {name: asdict(one) for name, one in by_system.items()},
     }

@@ -203,13 +203,21 @@ def _row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], lab
         "",
         Value("undefined", reason=row.reason if row else ""),
         values,
-        _partial_mean(record, system),
+        _partial_mean(record, system, tasks, values),
     )
 
 
-def _partial_mean(record: Record, system: System) -> str:
+def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], values: tuple[Value, ...]) -> str:
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
-        return "no finished task"
-    tasks = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
-    return f"mean of the {tasks} {numbers.score(row.value)}"
+        if finished := sum(one.value is not None for one in values):
+            return f"{finished} of {numbers.counted(len(tasks), 'task')} finished"
+        headlines = {one.name: one.headline for one in tasks}
+        some = any(
+            dataset and not variant and name == system.name and headlines.get(of) == measure
+            for (of, dataset, _, variant, name, measure), found in record.rows.items()
+            if found.value is not None
+        )
+        return "no task has all its datasets" if some else "no finished task"
+    counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
+    return f"mean of the {counted} {numbers.score(row.value)}"

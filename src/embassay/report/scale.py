@@ -59,7 +59,9 @@ def scale_of(
     if not pool:
         return Scale(0.0, 1.0, 0.5, factor)
     low, high = min(pool), max(pool)
-    pad = PADDING * (high - low) or 0.02
+    # Values that differ in their last bits alone are one value: a step of that size would end where it began.
+    apart = high - low > 1e-9 * max(abs(low), abs(high))
+    pad = PADDING * (high - low) if apart else 0.02
     start, end = low - pad, high + pad
     if within is not None:
         start = max(start, within[0]) if low >= within[0] else start

@@ -1,8 +1,8 @@
 """What a run has paid for, kept so that neither a kill nor a resume forgets or doubles it.
 
 `spending.jsonl` in the run's folder gets a line before a request is sent and one when it has ended. A request
-that was in flight when its process died may have been charged or not: it counts as charged, with the most that
-it could cost. A session that ends in order leaves one line per account.
+that was in flight when its process died may be billed or not: the most that it could cost is told as possibly
+billed. A session that ends in order leaves one line per account.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import RLock
 from time import sleep
@@ -26,9 +26,10 @@ _PATIENCE = 40
 
 @dataclass(frozen=True)
 class Spent:
-    """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` (None
-    where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
-    side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept."""
+    """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` billed
+    (None where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
+    side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept. `possible_usd` may be
+    billed beside `usd`: for requests that were sent and brought nothing, and for the unsettled ones."""
 
     requests: int = 0
     retries: int = 0
@@ -39,6 +40,7 @@ class Spent:
     seconds: float = 0.0
     unsettled: int = 0
     texts: int = 0
+    possible_usd: float = 0.0
 
     def __add__(self, other: Spent) -> Spent:
         usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -46,7 +48,7 @@ class Spent:
             self.requests + other.requests, self.retries + other.retries, self.failed + other.failed,
             self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd,
             self.seconds + other.seconds, self.unsettled + other.unsettled,
-            self.texts + other.texts,
+            self.texts + other.texts, self.possible_usd + other.possible_usd,
         )  # fmt: skip
 
     def since(self, before: Spent) -> Spent:
@@ -56,7 +58,7 @@ class Spent:
             self.requests - before.requests, self.retries - before.retries, self.failed - before.failed,
             self.input_tokens - before.input_tokens, self.output_tokens - before.output_tokens, usd,
             self.seconds - before.seconds, self.unsettled - before.unsettled,
-            self.texts - before.texts,
+            self.texts - before.texts, self.possible_usd - before.possible_usd,
         )  # fmt: skip
 
 
@@ -75,7 +77,7 @@ class Spending:
         self.path, self.session = path, session
         self.account = ""
         self._book: Book = _folded(_read(path))
-        self._open: dict[int, str] = {}
+        self._open: dict[int, tuple[str, float]] = {}
         self._file: int | None = None
         self._begun = False
         # Answers are settled in the thread of the calls, kept vectors counted in that of the work.
@@ -83,8 +85,18 @@ class Spending:
 
     @property
     def usd(self) -> float:
-        """Dollars spent by all sessions so far; what has no known price counts nothing."""
+        """Dollars billed to all sessions so far; what has no known price counts nothing."""
         return sum(spent.usd or 0.0 for spent in list(self._book.values()))
+
+    @property
+    def possible_usd(self) -> float:
+        """Dollars that may be billed beside them."""
+        return sum(spent.possible_usd for spent in list(self._book.values()))
+
+    @property
+    def reserved_usd(self) -> float:
+        """Dollars held aside for requests that are in flight now."""
+        return sum(usd for _, usd in list(self._open.values()))
 
     def by_account(self, session: str | None = None) -> dict[str, Spent]:
         """What each account has spent, in all sessions or in one."""
@@ -96,15 +108,23 @@ class Spending:
 
     def reserved(self, number: int, model: str, usd: float) -> None:
         """A request is about to be sent."""
-        self._open[number] = self.account or model
-        self._write({"open": number, "account": self._open[number], "usd": usd})
+        self._open[number] = self.account or model, usd
+        self._write({"open": number, "account": self._open[number][0], "usd": usd})
 
     def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
-        """It was answered, or may have been."""
-        spent = Spent(
-            1, int(retry), 0, usage.input_tokens, usage.output_tokens, usage.usd, round(seconds, 4)
-        )  # fmt: skip
-        self._enter({"closed": number, "account": self._open.pop(number, model), **asdict(spent)})
+        """It was answered, or refused."""
+        spent = Spent(1, int(retry), 0, usage.input_tokens, usage.output_tokens, usage.usd)
+        self._close(number, model, spent, seconds)
+
+    def unanswered(self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float) -> None:
+        """It was sent and brought nothing that can be used."""
+        spent = Spent(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
+        self._close(number, model, spent, seconds)
+
+    def _close(self, number: int, model: str, spent: Spent, seconds: float) -> None:
+        account, _ = self._open.pop(number, (model, 0.0))
+        whole = replace(spent, seconds=round(seconds, 4))
+        self._enter({"closed": number, "account": account, **asdict(whole)})
 
     def released(self, number: int) -> None:
         """It was never sent."""
@@ -189,7 +209,7 @@ def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
 
     def bury() -> None:
         for line in in_flight.values():
-            enter(line["account"], Spent(requests=1, usd=line["usd"], unsettled=1))
+            enter(line["account"], Spent(requests=1, possible_usd=line["usd"] or 0.0, unsettled=1))
         in_flight.clear()
 
     for line in lines:
@@ -221,10 +241,19 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
         return ""
     tokens = sum(one["input_tokens"] + one.get("output_tokens", 0) for one in spent["systems"].values())
     limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
-    unsettled = sum(one.get("unsettled", 0) for one in spent["systems"].values())
-    note = f" {unsettled} were in flight when a process died and count in full." if unsettled else ""
     money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
-    return f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens.{note}"
+    said = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
+    unsettled = sum(one.get("unsettled", 0) for one in spent["systems"].values())
+    died = f", {unsettled} of them in flight when a process died" if unsettled else ""
+    if possible := spent.get("possible_usd", 0.0):
+        said.append(
+            f"Up to {dollars(possible)} more may be billed, for requests without a usable answer{died}."
+        )
+    elif died:
+        said.append(f"{unsettled} were in flight when a process died.")
+    if reserved := spent.get("reserved_usd", 0.0):
+        said.append(f"{dollars(reserved)} is held aside for requests in flight.")
+    return " ".join(said)
 
 
 def dollars(usd: float | None) -> str:

@@ -22,7 +22,7 @@ from embassay.spec import COLON, Spec, Value
 from embassay.text import edits
 from embassay.text.edits import Draw
 from embassay.text.needle import NEEDLE_VERSION, text_digest
-from embassay.text.negation import RULES_VERSION, negate
+from embassay.text.negation import RULES_VERSION, negate_in
 from embassay.text.spans import insert_needle, remove_span
 
 Kind = Literal["superficial", "semantic", "insertion", "removal"]
@@ -128,8 +128,11 @@ def _numerize(both_cases: bool = False) -> Perturbation:
 
 
 @PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
-def _negate() -> Perturbation:
-    return Perturbation("negate", "semantic", f"negate/{RULES_VERSION}", _without_draws(negate))
+def _negate(lang: str = "") -> Perturbation:
+    name = _spelled("negate", lang=lang) if lang else "negate"
+    return Perturbation(
+        name, "semantic", f"{name}/{RULES_VERSION}", _without_draws(partial(negate_in, lang=lang))
+    )
 
 
 @PERTURBATIONS.register("sentence_shuffle", "the sentences in random order", kind="semantic")

@@ -255,8 +255,26 @@ class TestWithAModel:
             assert copies
             assert all(row.wording == row.text for row in copies)
         assert {"refused", "too long", "ok", "copied"} == set(_outcomes(run, "many", 1337))
-        kept = run.results.filter((pl.col("measure") == "original") & (pl.col("system") == "levenshtein"))
+        kept = run.results.filter(
+            (pl.col("measure") == "original") & (pl.col("system") == "levenshtein")
+            & pl.col("variant").str.starts_with("paraphrase")
+        )  # fmt: skip
         assert kept["n"].to_list() == [len(rows) - len(lost)] * 2
+        # Every column stands on the items that were kept, so they add up; the original of all items is apart.
+        for where in ({"dataset": "many"}, {"dataset": ""}):
+            row = {
+                (one["variant"], one["measure"]): one["value"]
+                for one in run.results.to_dicts()
+                if one["system"] == "levenshtein"
+                and one["task"] == "sts"
+                and one["dataset"] == where["dataset"]
+            }
+            assert row["", "spearman"] - row["", "original"] == pytest.approx(row["", "delta"], abs=1e-12)
+            assert row["original", "spearman"] != pytest.approx(row["", "original"], abs=1e-6)
+        table = run.table("pteb_table9").row(0, named=True)
+        assert table["pteb"] - table["orig"] == pytest.approx(table["delta"])
+        assert table["orig_all"] == pytest.approx(100 * row["original", "spearman"])
+        assert table["delta_sd"] == pytest.approx(100 * row["", "delta_sd"])
 
     def test_six_percent_failures_are_no_score(self, rewording, by, tmp_path):
         """Over 5% of the texts: no score for any system, with the share and the kind of failure; the original stays."""

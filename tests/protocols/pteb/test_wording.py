@@ -32,7 +32,7 @@ def known(data, outcomes):
 
 @given(st.lists(st.sampled_from(OUTCOMES), min_size=40, max_size=40))
 def test_a_pair_is_kept_exactly_if_both_texts_have_a_wording(outcomes):
-    """Both sides hold the same items, those of which every text is usable; over 5% without one there is a reason."""
+    """Both sides hold the items of which every text is usable; over 3 of 40 texts without one there is a reason."""
     data = scored(20)
     worded = in_other_words(task("sts"), data, "en", known(data, outcomes))
     usable = [outcome in OUTCOMES[:2] for outcome in outcomes]
@@ -41,8 +41,27 @@ def test_a_pair_is_kept_exactly_if_both_texts_have_a_wording(outcomes):
     assert worded.reworded.original.first == tuple(f"first {one[1:]}" for one in kept)
     assert worded.reworded.paraphrased.first == tuple(f"first {one[1:]}, said again" for one in kept)
     failed = usable.count(False)
-    assert bool(worded.reason) == (failed > 0.05 * 40)
+    assert bool(worded.reason) == (failed > 3)
+    assert bool(worded.warning) == (failed == 3)
     assert worded.counts == {"texts_asked": 40, "texts_not_worded": failed}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "failed", "most", "scored_"),
+    [
+        (20, 3, 0.05, True), (20, 4, 0.05, False),  # 40 texts: three are let pass
+        (2, 2, 0.05, True), (2, 3, 0.05, False),  # 4 texts: half of them at most
+        (60, 6, 0.05, True), (60, 7, 0.05, False),  # 120 texts: the share alone
+        (60, 12, 0.1, True), (60, 13, 0.1, False), (60, 1, 0.0, False),
+    ],
+)  # fmt: skip
+def test_the_share_that_may_be_lost(pairs, failed, most, scored_):
+    """5% or what the option says; of fewer than 100 texts three or half, with a warning."""
+    data = scored(pairs)
+    outcomes = ["refused"] * failed + ["ok"] * (2 * pairs - failed)
+    worded = in_other_words(task("sts"), data, "en", known(data, outcomes), most_lost=most)
+    assert bool(worded.reason) is not scored_
+    assert bool(worded.warning) == (scored_ and failed > most * 2 * pairs)
 
 
 def test_the_reason_counts_each_kind():

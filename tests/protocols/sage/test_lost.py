@@ -61,13 +61,15 @@ def test_a_document_that_lost_a_version_is_left_out(task, context, score):
     found = task.evaluate(system("refused", "number 17 "), data, context())
     gone = (3, 17) if task is robustness else (17,)
     expected = task.evaluate(system(), without(DOCUMENTS, *gone), context())
-    assert [skip.count for skip in found.skipped] == [len(gone)]
+    assert [skip.count for skip in found.skipped if "left as they were" not in skip.reason] == [len(gone)]
     assert found.skipped[0].reason == "documents that could not be encoded: Too long: 9,000 tokens"
     for one in expected.scores:
         if one.measure != "sensitivity_calibrated":
             other = score(found, one.measure, one.variant)
             assert other.value == pytest.approx(one.value, abs=1e-9)
-            assert other.n == one.n == len(TEXTS) - len(gone)
+            # An edit that leaves some texts as they were has rows over the others.
+            assert other.n == one.n
+            assert one.variant or one.n == len(TEXTS) - len(gone)
 
 
 def test_lost_rows_stay_paired(context):

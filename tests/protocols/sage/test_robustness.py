@@ -1,5 +1,7 @@
 """Task 2: the three relations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,48 @@ def test_edits_of_2024_are_other_texts(pairwise, context):
     assert of(text_tokens=5) == of()
     other = of(edits="2024")
     assert sum(a != b for a, b in zip(of(), other, strict=True)) == 3
+
+
+def test_an_edit_that_changes_nothing_is_no_evidence(pairwise, context, score):
+    """What it left as it was does not count for it nor against the system, and is counted; a document that no edit of a
+    kind changed has no relations at all."""
+    still = "Elle mange une pomme verte. Elle boit une eau claire."
+    one = "Pomme!"
+    data = Documents(("a", "b", "c"), (TEXT * 3, still * 3, one), ("High water.", "Une pomme.", "Po."))
+    # As a system that sees every change of meaning: of versions that differ, noise is near and the rest far.
+    texts = set(data.texts)
+
+    def similar(a, b):
+        same = sorted(a.lower().split()) == sorted(b.lower().split())
+        return 1.0 if b in texts else 0.1 if (same and a.lower() != b.lower()) or " not " in b else 0.9
+
+    outcome = evaluate(pairwise(similar), data, context())
+    skipped = {one.reason.partition(":")[0]: one for one in outcome.skipped}
+    assert (skipped["negate"].count, skipped["negate"].examples) == (2, ("b", "c"))
+    assert skipped["word_shuffle"].examples == skipped["sentence_shuffle"].examples == ("c",)
+    assert score(outcome, "below_summary", "negate").n == 1
+    assert score(outcome, "above_summary", "numerize").n == 3
+    assert score(outcome, "robustness").n == 2
+    nothing = evaluate(pairwise(similar), Documents(("c",), (one,), ("Po.",)), context())
+    assert score(nothing, "robustness").value is None
+    assert score(nothing, "below_summary", "negate").value is None
+
+
+def test_relations_without_an_edit_are_those_of_the_others():
+    """An edit that does not count is neither the extreme nor part of the mean."""
+    found = similarities(capitalize=0.9, delete10=0.9, numerize=0.9, summary=0.6, negate=np.nan,
+                         sentence_shuffle=0.3, word_shuffle=0.1)  # fmt: skip
+    assert relations(found).tolist() == relations(found, extremes=False).tolist() == [[True, True, True]]
+
+
+def test_the_language_of_the_data_chooses_the_rules(pairwise, context):
+    """Of data in one language its rules hold; of several or none each text's own."""
+    data = Documents(("a",), ("Le chat est sur la table, no?",), ("Le chat.",))
+    seen: dict[str, list[str]] = {}
+    for lang in ("fra", "mul", "rus"):
+        texts = seen.setdefault(lang, [])
+        evaluate(
+            pairwise(lambda _, b, texts=texts: texts.append(b) or 0.5), data, replace(context(), lang=lang)
+        )
+    denied = "Le chat n'est pas sur la table, no?"
+    assert [denied in texts for texts in seen.values()] == [True, True, False]

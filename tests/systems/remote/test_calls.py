@@ -62,12 +62,34 @@ def test_how_long_the_answer_took():
 
 
 def test_retries_are_counted_and_paid_for():
-    """A refusal is free; a broken answer was work, and counts what was put aside for it."""
+    """A refusal is free; a broken answer was work, and all that was put aside for it may be billed."""
     ledger = Ledger()
     send = failing(Refused(429, {}, ""), Refused(500, {}, ""), Malformed("half"))
-    assert ask(send, ledger).usage == Usage(17, 2, 4, 0.75)
+    assert ask(send, ledger).usage == Usage(7, 2, 4, 0.25)
     totals = ledger.totals()["m"]
-    assert (totals.requests, totals.retries, totals.failed, totals.usd) == (4, 3, 0, 0.75)
+    assert (totals.requests, totals.retries, totals.failed) == (4, 3, 0)
+    assert (totals.usd, totals.possible_usd, ledger.spent_usd) == (0.25, 0.5, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("error", "possible"),
+    [
+        (Refused(429, {"retry-after": "5"}, ""), 0.0), (Refused(500, {}, ""), 0.0), (Refused(401, {}, ""), 0.0),
+        (ConnectionRefusedError(), 0.0),  # never sent
+        (Refused(504, {}, ""), 0.125), (TimeoutError(), 0.125), (ConnectionResetError(), 0.125),  # may have been read
+        (Malformed("half"), 0.5),  # answered
+    ],
+)  # fmt: skip
+def test_what_may_be_billed_for_a_request_that_failed(error, possible):
+    """Nothing, the prompt alone or the whole answer, and never as if it were billed; the rest is free at once."""
+    ledger = Ledger(max_usd=1.0)
+    calls = Calls("m", ledger, Limits(attempts=1, backoff=0.001, patience=0.0))
+    with pytest.raises(ModelError):
+        asyncio.run(calls.ask(failing(error), tokens=10, usd=0.5, read_usd=0.125))
+    totals = ledger.totals()["m"]
+    assert (totals.requests, totals.usd, totals.possible_usd, totals.input_tokens) == (1, 0.0, possible, 0)
+    assert ledger.spent_usd == possible
+    assert ledger._reserved == {}
 
 
 def test_enough_is_enough():

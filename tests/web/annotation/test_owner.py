@@ -65,6 +65,18 @@ def test_agreement_is_put_into_words_from_ten_items_on(served, browse, tmp_path)
     assert f"Agreement so far: The mood task – {band}." in own.get("").text
 
 
+def test_who_has_hardly_begun_is_left_out_of_the_agreement(served, browse, tmp_path) -> None:
+    """And is named there, until as much as half as many items are answered as by the other."""
+    service = served(small_study(tmp_path / "larger", 10))
+    ann, bob = (page_of(browse(service), service.annotator_link(name)) for name in ("ann", "bob"))
+    own = Page(browse(service), service.owner_link(), "")
+    for at in range(10):
+        ann.answer(f"mood-{at:02}", at % 3, at + 1)
+    for at in range(5):
+        bob.answer(f"mood-{at:02}", at % 3, at + 1)
+        assert ("without bob" in _text(own.get("").text)) == (at < 4)
+
+
 def test_what_cannot_be_judged_and_what_is_remarked(ann, owner) -> None:
     """Counted apart, and shown with the item it is about."""
     ann.answer("pairs-01", None, 1, flag="second text is missing")

@@ -105,6 +105,17 @@ Samples = Annotated[
         help="Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, else 8.",
     ),
 ]  # fmt: skip
+MinAnswered = Annotated[
+    float,
+    typer.Option(
+        "--min-answered", min=0, max=1, metavar="SHARE",
+        help="Leave out who answered less than this share of what the one with most answers did. 0: nobody.",
+    ),
+]  # fmt: skip
+MinShared = Annotated[
+    int,
+    typer.Option("--min-shared", min=1, help="Two annotators are compared from so many items on, or all."),
+]
 Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Bootstrap resamples of the items.")]
 
 
@@ -121,6 +132,8 @@ def score(
     one_annotator: OneAnnotator = Alone.wilson,
     samples_per_label: Samples = None,
     resamples: Resamples = 10_000,
+    min_answered: MinAnswered = 0.5,
+    min_shared: MinShared = 10,
     seed: given.Seed = 1337,
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
@@ -153,7 +166,7 @@ def score(
     _refuse("a study", llm_scores=llm_scores)
     request = _study_request(
         study, system, task, answers, aggregation.value, human_ap_mode.value, one_annotator.value,
-        samples_per_label, resamples, seed, tokenizer,
+        samples_per_label, resamples, seed, tokenizer, min_answered, min_shared,
     )  # fmt: skip
     if dry_run:
         plan_study(request, place, display)

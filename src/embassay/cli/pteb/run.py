@@ -38,7 +38,8 @@ UntilCi = Annotated[
     float | None,
     typer.Option(
         "--until-ci", metavar="POINTS",
-        help="Give a dataset more runs until every drop on it is known to +- as many points (95% interval over runs).",
+        help="Give a dataset more runs until every drop on it is known to +- as many points over runs (95%). That "
+        "narrows the noise of paraphrasing only: few items stay few.",
     ),
 ]  # fmt: skip
 MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="The most runs that --until-ci may come to.")]
@@ -67,6 +68,12 @@ LastSeed = Annotated[
     list[str] | None,
     typer.Option("--last-seed", metavar="DATASET=SEED", help="Another seed for the last run of a dataset. Repeatable."),
 ]  # fmt: skip
+
+
+UNTIL_CI = (
+    "--until-ci narrows the noise of paraphrasing only: the interval over runs. What few items leave open stays open; "
+    "both intervals are told at the end."
+)
 
 
 @settings(PtebOptions)
@@ -120,6 +127,8 @@ def run(
         original_only,
     )  # fmt: skip
     display, out = Display(json, wide), out or default_out("pteb")
+    if until_ci is not None:
+        typer.echo(UNTIL_CI, err=True)
     if dry_run:
         plan_pteb(request, display)
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from embassay.errors import UsageError
+from embassay.protocols.lost import MOST_LOST
 from embassay.protocols.options import check_options, option
 
 
@@ -30,6 +32,9 @@ class PtebOptions:
     normalize_punctuation: bool = option(
         False, "Take blanks before closing punctuation out of both sides [A19]."
     )
+    most_lost: float = option(
+        MOST_LOST, "Share of a task's texts that may lack a usable paraphrase; with more there is no score."
+    )
     neighbours: int = option(10, "Nearest neighbours that classify for a system without vectors.")
     clustering_cap: int = option(
         10_000, "Largest clustering set for a system without vectors; larger ones are drawn by label."
@@ -38,6 +43,8 @@ class PtebOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not 0 <= self.most_lost < 1:
+            raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share from 0 to below 1.")
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest."""

@@ -18,12 +18,18 @@ Known = Mapping[tuple[str, str, str], Paraphrase]
 """(language, text, place) -> what came of it; the place is empty where equal texts share a wording."""
 
 
+SMALL, ALLOWANCE = 100, 3
+"""Of fewer texts than this, so many may lack a wording: one text in twelve is 8%, and says nothing of the rest."""
+
+
 @dataclass(frozen=True)
 class Worded:
-    """A dataset reworded, or the `reason` why it can have no score; how many texts came to what."""
+    """A dataset reworded, or the `reason` why it can have no score; how many texts came to what; a `warning` where more
+    of them have no wording than usually may."""
 
     reworded: Reworded
     reason: str = ""
+    warning: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -33,7 +39,7 @@ def as_it_is(what: Task, data: Any, *, tidy: bool = False) -> Worded:
     return Worded(Reworded(data, _tidied(what, data) if tidy else data, n, n))
 
 
-def in_other_words(
+def in_other_words(  # noqa: PLR0913
     what: Task,
     data: Any,
     lang: str,
@@ -43,13 +49,15 @@ def in_other_words(
     keep_failed: bool = False,
     exclude_copied: bool = False,
     unworded: tuple[str, ...] = (),
+    most_lost: float = MOST_LOST,
 ) -> Worded:
     """The data, of language `lang`, with every text in its known wording, and the same items as they were.
 
     A text without a usable wording takes its item out of both sides, or stands for itself with `keep_failed`; a copy
-    is a wording, unless `exclude_copied`. Over 5% of the distinct texts without a wording there is no score
-    (design.md, failed items); copies left out on request do not count there. `tidy` is done to both sides. Texts at
-    places that begin with one of `unworded` keep their own words.
+    is a wording, unless `exclude_copied`. Over the share `most_lost` of the distinct texts without a wording there is
+    no score (design.md, failed items), but of fewer than 100 texts three, or half of them, are let pass with a warning;
+    copies left out on request do not count there. `tidy` is done to both sides. Texts at places that begin with one of
+    `unworded` keep their own words.
     """
 
     def found(place: str, text: str) -> Paraphrase:
@@ -76,7 +84,8 @@ def in_other_words(
         sides = _tidied(what, reworded.original), _tidied(what, reworded.paraphrased)
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
-    return Worded(reworded, "" if keep_failed else _too_many(failed, len(asked)), counts)
+    reason, warning = ("", "") if keep_failed else _too_many(failed, len(asked), most_lost)
+    return Worded(reworded, reason, warning, counts)
 
 
 def _tidied(what: Task, data: Any) -> Any:
@@ -87,14 +96,14 @@ def _missing(text: str, lang: str) -> Paraphrase:
     return Paraphrase(text, lang, "", "", "missing", "the set does not have it", attempts=0)
 
 
-def _too_many(failed: list[Paraphrase], asked: int) -> str:
-    """Why there is no score; empty where few enough failed."""
-    if len(failed) <= MOST_LOST * asked:
-        return ""
+def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, str]:
+    """Why there is no score, or a warning that more than `most` were let pass; empty where few enough failed."""
+    if len(failed) <= most * asked:
+        return "", ""
     kinds = Counter(one.outcome for one in failed)
     told = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
     share = len(failed) / asked
-    return (
-        f"{len(failed)} of {asked} texts ({share:.1%}) have no usable paraphrase: {told} "
-        f"(over {MOST_LOST:.0%}, so no score)"
-    )
+    happened = f"{len(failed)} of {asked} texts ({share:.1%}) have no usable paraphrase: {told}"
+    if asked < SMALL and len(failed) <= min(ALLOWANCE, asked / 2):
+        return "", f"{happened} (over {most:.0%}, let pass because the texts are few)"
+    return f"{happened} (over {most:.0%}, so no score)", ""

@@ -128,7 +128,8 @@ class _Part:
                 scored, both = self._alike(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)
         counts = {**scored.counts, **worded.counts}
-        return replace(scored, components=components, skipped=skipped, counts=counts)
+        warnings = (*scored.warnings, *filter(None, (worded.warning,)))
+        return replace(scored, components=components, skipped=skipped, warnings=warnings, counts=counts)
 
     def _worded(self) -> Worded:
         data, run = self.part.data, self.job.run
@@ -138,7 +139,7 @@ class _Part:
         return in_other_words(
             self.task, data, self.part.lang, _wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
-            unworded=self.task.unworded(self.job.options),
+            unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost,
         )  # fmt: skip
 
     def _original(self, both: Reworded) -> Component:

@@ -17,6 +17,9 @@ class Context(context.Context):
     advance: Callable[[int], None] = field(default=lambda _: None, kw_only=True, compare=False)
     """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
 
+    lang: str = field(default="", kw_only=True)
+    """The code of the language that all texts are in; empty, `und` or `mul` where none is told or there are several."""
+
     @property
     def resamples(self) -> int:
         """Bootstrap resamples behind every interval."""

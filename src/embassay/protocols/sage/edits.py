@@ -36,6 +36,8 @@ OF_2024 = {
     "word_shuffle": "word_shuffle:split=spaces",
 }
 """The edits that the first author's earlier code did otherwise."""
+_SEVERAL = ("", "mul", "und")
+"""Languages of a dataset that say nothing of a text: each is negated in the language that it seems to be in."""
 RETRIEVAL_EDITS = retrieval_variants()
 """The 18 perturbed versions of every document in task 5 (spec section 8)."""
 
@@ -69,6 +71,8 @@ def with_options(variant: str, context: Context) -> Edit:
         variant = "numerize:both_cases=true"
     if variant == "delete10" and context.options.delete_next_if_space:
         variant = "delete10:spaces=next"
+    if variant == "negate" and context.lang not in _SEVERAL:
+        variant = f"negate:lang={context.lang}"
     return Edit(variant, context.tokenizer, context.seed, needle_text(context.options.needle))
 
 

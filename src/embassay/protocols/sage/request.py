@@ -8,7 +8,7 @@ from typing import Any
 from embassay.protocols import request
 from embassay.protocols.sage.options import SageOptions
 
-VERSION = 4
+VERSION = 5
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

@@ -1,10 +1,14 @@
 """SAGE task 2: superficial noise > summary > meaning-changing edit? (SAGE section 2.2 and A.3, table 4)
 
 Three relations per document, each a strict comparison of similarities to the original; the score is the mean of the
-three shares [A13]. It saturates at 1/3 for systems that only see that noise keeps more of the text than a summary.
+three shares [A13]. An edit that leaves a text as it was is no evidence of anything: it does not count for that
+document, and is counted. The score saturates at 1/3 for systems that only see that noise keeps more of the text than a
+summary.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +18,7 @@ from embassay.protocols.estimates import Items, estimate
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
 from embassay.protocols.sage.edits import EDITS, edited
-from embassay.records import Documents, Score, TaskOutcome
+from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
 
 HEADLINE = "robustness"
@@ -39,12 +43,18 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
 
+    idle = unchanged(data.texts, {name: variants[name] for name in EDITS})
+    for name, rows in idle.items():
+        similarity[name][rows] = np.nan
     holds = relations(similarity, extremes=context.options.robustness_edits == "all")
     joint = holds.all(axis=1)
     columns = np.column_stack(
         [holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()]
     ).astype(np.float64)
     columns[lost.rows] = np.nan
+    columns[_unedited(idle), : 2 + len(RELATIONS)] = np.nan
+    for place, name in enumerate(EDITS, start=2 + len(RELATIONS)):
+        columns[idle[name], place] = np.nan
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
     names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
 
@@ -64,22 +74,54 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        lost.skipped,
+        (*lost.skipped, *_left(idle, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
+    )
+
+
+def unchanged(texts: Sequence[str], variants: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.bool_]]:
+    """Which texts each edit left as they were, (n,) by edit."""
+    return {
+        name: np.array([a == b for a, b in zip(texts, edited, strict=True)], dtype=bool)
+        for name, edited in variants.items()
+    }
+
+
+def _unedited(idle: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """The documents that no edit of one of the two kinds changed, (n,): they have no relation to judge."""
+    noise, meaning = (np.stack([idle[name] for name in kind]) for kind in (SUPERFICIAL, SEMANTIC))
+    return np.asarray(noise.all(axis=0) | meaning.all(axis=0))
+
+
+def _left(idle: Mapping[str, NDArray[np.bool_]], ids: Sequence[str]) -> tuple[Skipped, ...]:
+    """What each edit left as it was."""
+    return tuple(
+        Skipped(f"{name}: texts that it left as they were", int(rows.sum()), tuple(ids[i] for i in found[:5]))
+        for name, rows in idle.items()
+        if len(found := np.flatnonzero(rows).tolist())
     )
 
 
 def relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:
     """The three relations per document, (n, 3), all strict: an unchanged text equals the original and beats nothing.
 
-    With `extremes` the least similar superficial and the most similar semantic edit count [A14], else the averages.
+    With `extremes` the least similar superficial and the most similar semantic edit count [A14], else the averages;
+    NaN is an edit that does not count.
     """
     superficial = np.stack([similarity[name] for name in SUPERFICIAL])
     semantic = np.stack([similarity[name] for name in SEMANTIC])
     summary = similarity["summary"]
-    low = superficial.min(axis=0) if extremes else superficial.mean(axis=0)
-    high = semantic.max(axis=0) if extremes else semantic.mean(axis=0)
+    low = np.fmin.reduce(superficial, axis=0) if extremes else _mean(superficial)
+    high = np.fmax.reduce(semantic, axis=0) if extremes else _mean(semantic)
     return np.stack([summary > high, low > summary, low > high], axis=1)
+
+
+def _mean(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over the edits that count, (edits, n) -> (n,); NaN where none does."""
+    counted = ~np.isnan(similarity)
+    n = counted.sum(axis=0)
+    total = np.where(counted, similarity, 0.0).sum(axis=0)
+    return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def _per_edit(similarity: dict[str, NDArray[np.float64]]) -> list[NDArray[np.bool_]]:

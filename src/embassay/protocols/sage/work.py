@@ -58,7 +58,7 @@ def evaluate(
         spread=spread,
         pair_corpus=PAIR_CORPUS,
     )
-    context = Context(data.dataset, tokenizer, job.seed, job.options, spread=spread)
+    context = Context(data.dataset, tokenizer, job.seed, job.options, spread=spread, lang=data.lang)
     if not opened.encoders:
         context = replace(context, advance=advance)
     what, system = task(job.task), opened.system

@@ -51,7 +51,7 @@ class Conventions:
 
 def annotators(pairs: Sequence[PairRecord]) -> Annotators:
     """The rows of all pairs."""
-    every = [(pair, one) for pair in pairs for one in pair.annotators]
+    every = [(pair, one) for pair in pairs for one in (*pair.annotators, *pair.left_out)]
     return Annotators(
         tuple(_row(pair, one) for pair, one in every),
         any(one.seconds is not None for _, one in every),
@@ -61,6 +61,7 @@ def annotators(pairs: Sequence[PairRecord]) -> Annotators:
 
 def _row(pair: PairRecord, one: Annotator) -> AnnotatorRow:
     items = f"{one.items} of {pair.n}" if one.items < pair.n else numbers.count(one.items)
+    items += "" if one in pair.annotators else ", left out"
     return AnnotatorRow(
         pair.name, one.id, one.kind == "simulated", POINTS.text(one.score), f"{100 * one.score:.6g}", items,
         numbers.NONE if one.seconds is None else numbers.duration(one.seconds), str(one.flagged),

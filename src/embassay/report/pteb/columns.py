@@ -23,11 +23,14 @@ def drop_table(
     tasks = [task for task in board.tasks if task.name != board.lead]
     columns = [Column("Rank"), Column("System"), Column("Orig.", right=True), Column("PTEB", right=True)]
     columns += [Column("Change ± sd", right=True), Column("95% of it", right=True)]
+    whole = any(losses.leading(row).before_all for row in board.rows)
+    columns += [Column("Orig., all items", right=True)] if whole else []
     columns += [Column(f"Δ {task.short}", right=True) for task in tasks]
     rows: list[list[str | Text]] = []
     for row in board.rows:
         total = losses.leading(row)
         cells = _leading(total, unicode)
+        cells += [total.before_all or cells[0]] if whole else []
         cells += [_drop(losses.on_task(row, task), unicode) for task in tasks]
         apart = APART if row in board.apart else ""
         rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
@@ -35,7 +38,7 @@ def drop_table(
 
 
 def _leading(loss: Loss, unicode: bool) -> list[str | Text]:
-    drop = " ".join(part for part in (loss.drop_text, loss.spread) if part)
+    drop = " ".join(part for part in (loss.drop_text, loss.drop_spread) if part)
     before, after = state_or_value(loss.before, unicode), state_or_value(loss.after, unicode)
     return [before, after, drop or numbers.NONE, loss.drop_interval or numbers.NONE]
 

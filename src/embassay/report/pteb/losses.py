@@ -21,6 +21,9 @@ ORIGINAL, DELTA, SD, PARAPHRASE = "original", "delta", "sd", "paraphrase:"
 class Loss:
     """One system on one dataset, or over those of a task, or over tasks (`task` None). Values are fractions.
 
+    `original`, `score` and `delta` are of the same items, those with a usable wording; `whole` is the original score of
+    all items.
+
     `runs` are the scores of every run where the level is a dataset; `missing` says why there is no drop.
     """
 
@@ -31,6 +34,8 @@ class Loss:
     score: Result | None
     delta: Result | None
     sd: Result | None
+    delta_sd: Result | None
+    whole: Result | None
     runs: tuple[float, ...]
     missing: Value | None
 
@@ -54,8 +59,21 @@ class Loss:
 
     @property
     def spread(self) -> str:
-        """`± sd`, empty where one run has none."""
-        return "" if self.sd is None or self.sd.value is None else f"± {POINTS.text(self.sd.value)}"
+        """`± sd` of the score over runs, empty where one run has none."""
+        return _plus_minus(self.sd)
+
+    @property
+    def drop_spread(self) -> str:
+        """`± sd` of the drop over runs."""
+        return _plus_minus(self.delta_sd)
+
+    @property
+    def before_all(self) -> str:
+        """The original score of all items, where it is printed as another number than that of the items kept."""
+        if self.whole is None or self.whole.value is None or self.before.value is None:
+            return ""
+        text = POINTS.text(self.whole.value)
+        return "" if text == POINTS.text(self.before.value) else text
 
     @property
     def before(self) -> Value:
@@ -129,12 +147,18 @@ class Losses:
                 if cell.system == system and name in (OVERALL, cell.task) and dataset in ("", cell.dataset)
             ]
             missing = missing_value(self.record, cells, score or delta)
+        whole = find(name, system, measure, dataset=dataset, variant=ORIGINAL)
+        kept = find(name, system, "original", dataset=dataset)
         return Loss(
             row, task, dataset,
-            find(name, system, measure, dataset=dataset, variant=ORIGINAL), score, delta,
-            find(name, system, SD, dataset=dataset),
+            whole if kept is None or kept.value is None else kept, score, delta,
+            find(name, system, SD, dataset=dataset), find(name, system, "delta_sd", dataset=dataset), whole,
             tuple(self._runs.get((name, dataset, system, measure), ())), missing,
         )  # fmt: skip
+
+
+def _plus_minus(sd: Result | None) -> str:
+    return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
 def controls(record: Record) -> set[str]:

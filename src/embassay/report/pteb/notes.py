@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from embassay.protocols import numbers
+from embassay.protocols.numbers import POINTS
 from embassay.protocols.pteb.paraphrasing.records import USABLE
 from embassay.report.pteb.losses import PARAPHRASE, controls, only_control
 from embassay.report.record import Record
@@ -22,6 +23,7 @@ def pteb_notes(record: Record) -> Iterator[Found]:
     yield from _outcomes(record)
     yield from _other_data(record)
     yield from _stopped(record)
+    yield from _until_ci(record)
     yield from _few_runs(record)
 
 
@@ -98,8 +100,32 @@ def _stopped(record: Record) -> Iterator[Found]:
     """Datasets whose drops are not known as well as --until-ci asked."""
     points = record.arguments.get("until_ci")
     for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
-        happened = f"Some drop on {dataset} is not known to ±{points:g} points."
+        happened = f"Some drop on {dataset} is not known to ±{points:g} points over runs."
         yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
+
+
+def _until_ci(record: Record) -> Iterator[Found]:
+    """What --until-ci narrowed, beside what it cannot: of each dataset, the system that is known least."""
+    if record.arguments.get("until_ci") is None:
+        return
+    widest: dict[str, tuple[float, float, str]] = {}
+    for (task, dataset, subset, variant, system, measure), row in record.rows.items():
+        whole = record.find(task, system, "delta", dataset=dataset) if measure == "delta_runs" else None
+        ranked = system in record.by_name and record.by_name[system].ranked
+        if subset or variant or whole is None or not ranked:
+            continue
+        if row.ci_low is None or row.ci_high is None or whole.ci_low is None or whole.ci_high is None:
+            continue
+        found = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
+        widest[f"{dataset} ({task})"] = max(found, widest.get(f"{dataset} ({task})", found))
+    for where, (runs, both, system) in widest.items():
+        yield (
+            "until-ci",
+            f"On {where} the change of {system} is known to ±{POINTS.said(runs)} points over runs, and to "
+            f"±{POINTS.said(both)} over items and runs.",
+            "--until-ci narrows the noise of paraphrasing alone.",
+            "More items narrow the other.",
+        )
 
 
 def _few_runs(record: Record) -> Iterator[Found]:

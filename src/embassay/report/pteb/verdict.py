@@ -141,12 +141,28 @@ def _largest(losses: Losses, board: Board) -> list[Sentence]:
     ]
 
 
+def _on_datasets(losses: Losses, board: Board) -> list[str]:
+    """The datasets on which a ranked system has a drop."""
+    ranked = [row for row in board.rows if row.system.ranked]
+    return [
+        dataset
+        for task in board.tasks
+        for dataset in losses.record.datasets(task.name)
+        if any(losses.on_dataset(row, task, dataset).drop is not None for row in ranked)
+    ]
+
+
 def _partly(losses: Losses, board: Board) -> Verdict:
     """No system has a drop at the leading level: what there is, or that there is nothing."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
         task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in ranked)
     ]
+    if not tasks and (some := _on_datasets(losses, board)):
+        return Verdict(
+            ("No system has a score on every dataset of a task, so there is no drop of a task",),
+            ((f"There are drops on {', '.join(some)}.",),),
+        )
     if not tasks:
         return Verdict(("PTEB: no system has a score on paraphrased texts yet",), ())
     where = ", ".join(task.short for task in tasks)

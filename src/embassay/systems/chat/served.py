@@ -107,7 +107,9 @@ class ServedChat(ABC):
                 raise Malformed("an empty answer", of_texts=True)
             return replace(answer, value=reply, usage=replace(answer.usage, requests=1, usd=usd))
 
-        answer = await self._calls.ask(send, tokens=tokens + most, usd=self._usd(tokens, most))
+        answer = await self._calls.ask(
+            send, tokens=tokens + most, usd=self._usd(tokens, most), read_usd=self._usd(tokens, 0)
+        )
         self._check(answer.value)
         return answer
 

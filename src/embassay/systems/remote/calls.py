@@ -48,20 +48,29 @@ class Calls:
     async def do(
         self, send: Callable[[], Awaitable[Answer[T]]], *, tokens: int, usd: float | None = None
     ) -> T:
-        """The value of `ask`."""
-        return (await self.ask(send, tokens=tokens, usd=usd)).value
+        """The value of `ask`, for what is billed by what is read alone."""
+        return (await self.ask(send, tokens=tokens, usd=usd, read_usd=usd)).value
 
     async def ask(
-        self, send: Callable[[], Awaitable[Answer[T]]], *, tokens: int, usd: float | None = None
+        self,
+        send: Callable[[], Awaitable[Answer[T]]],
+        *,
+        tokens: int,
+        usd: float | None = None,
+        read_usd: float | None = None,
     ) -> Answer[T]:
-        """The answer that `send` gets, tried again while a failure may pass; its usage counts every request.
+        """The answer that `send` gets, tried again while a failure may pass; its usage counts every request, and the
+        money of the one that was answered.
 
         `send` raises what `classify` understands. `tokens` and `usd` are what the request will take, or a bound
-        above: they pass the limits and are put aside in the ledger until the answer says what it really was.
+        above: they pass the limits and are put aside in the ledger until the answer says what it really was. Of a
+        request that failed, what was put aside is free again but for what may be billed: nothing where the server
+        refused it or was not reached, `read_usd` (the prompt alone) where it may have read it, all of `usd` where it
+        answered what cannot be used.
         ModelError, with the reason, when the call fails for good (TextRefused where it is what was sent that the
         server will not take); BudgetExceeded when there is no money for it.
         """
-        return await at_home(lambda: _Call(self, self._pace(), send, tokens, usd).do())
+        return await at_home(lambda: _Call(self, self._pace(), send, tokens, (usd, read_usd)).do())
 
     def _pace(self) -> Pace:
         # A forked process has no loop yet, and none of its parent's requests in flight.
@@ -79,21 +88,20 @@ class _Call(Generic[T]):
         pace: Pace,
         send: Callable[[], Awaitable[Answer[T]]],
         tokens: int,
-        usd: float | None,
+        prices: tuple[float | None, float | None],
     ) -> None:
         self.model, self.ledger, self.limits, self.pace = calls.model, calls.ledger, calls.limits, pace
-        self.send, self.tokens, self.usd = send, tokens, usd
+        self.send, self.tokens, (self.usd, self.read_usd) = send, tokens, prices
         self.requests = 0
         self.passing = 0
         self.pushed_since: float | None = None
         self.pushes = 0
-        self.wasted = Usage(usd=0.0)
 
     async def do(self) -> Answer[T]:
         while True:
             outcome = await self._request()
             if isinstance(outcome, Answer):
-                return Answer(outcome.value, _sum(outcome.usage, self.wasted, self.requests))
+                return replace(outcome, usage=replace(outcome.usage, requests=self.requests))
             wait = self._wait(outcome)
             if wait is None:
                 self.ledger.gave_up(self.model)
@@ -131,9 +139,7 @@ class _Call(Generic[T]):
                 answer = await self.send()
         except Exception as error:
             failure = classify(error)
-            cost = self._cost(failure)
-            self.wasted = _sum(self.wasted, cost, self.requests)
-            self._account(reservation, cost, start)
+            self._failed(reservation, failure, start)
             if failure is not None and failure.kind == "pushback":
                 # Others wait with it, and must not wait longer than they would for themselves.
                 wait = None if failure.wait is None else min(failure.wait, self.limits.patience)
@@ -144,24 +150,27 @@ class _Call(Generic[T]):
                 raise
             return failure
         except BaseException:
-            # Cancelled on its way: the server may well finish it, and want its money.
-            self._account(reservation, self._cost(None), start)
+            # Cancelled on its way: the server may have read it, and want its money.
+            self._failed(reservation, None, start)
             self.pace.failed()
             raise
-        self._account(reservation, answer.usage, start)
+        self.ledger.settle(
+            reservation, answer.usage, retry=self.requests > 1, seconds=time.perf_counter() - start
+        )
         used = answer.usage.input_tokens + answer.usage.output_tokens
         seconds = time.perf_counter() - start
         self.pace.succeeded(ticket, seconds, correction=used - self.tokens)
         return replace(answer, usage=replace(answer.usage, seconds=answer.worked or seconds))
 
-    def _cost(self, failure: Failure | None) -> Usage:
-        """What a failed request cost: what was put aside for it where the server may have done the work."""
-        if failure is not None and not failure.charged:
-            return Usage(requests=1, usd=None if self.usd is None else 0.0)
-        return Usage(input_tokens=self.tokens, requests=1, usd=self.usd)
-
-    def _account(self, reservation: Reservation, usage: Usage, start: float) -> None:
-        self.ledger.settle(reservation, usage, retry=self.requests > 1, seconds=time.perf_counter() - start)
+    def _failed(self, reservation: Reservation, failure: Failure | None, start: float) -> None:
+        """Account for a request that brought nothing: see `Calls.ask`."""
+        possible: float | None = self.usd
+        if possible is not None and failure is not None and not failure.charged:
+            possible = 0.0
+        elif possible is not None and not (failure is not None and failure.answered):
+            possible = self.read_usd if self.read_usd is not None else self.usd
+        seconds = time.perf_counter() - start
+        self.ledger.unanswered(reservation, possible, retry=self.requests > 1, seconds=seconds)
 
     def _wait(self, failure: Failure) -> float | None:
         """Seconds until the next attempt; None when there is to be none."""
@@ -186,14 +195,3 @@ class _Call(Generic[T]):
 
     def _tries(self) -> str:
         return f" ({self.requests} attempts)" if self.requests > 1 else ""
-
-
-def _sum(usage: Usage, wasted: Usage, requests: int) -> Usage:
-    usd = None if usage.usd is None or wasted.usd is None else usage.usd + wasted.usd
-    return replace(
-        usage,
-        input_tokens=usage.input_tokens + wasted.input_tokens,
-        output_tokens=usage.output_tokens + wasted.output_tokens,
-        requests=requests,
-        usd=usd,
-    )

@@ -17,6 +17,8 @@ Kind = Literal["pushback", "passing", "final"]
 
 _PUSHBACK = {429, 503, 529}
 _PASSING = {408, 409, 425, 500, 502, 504, 520, 521, 522, 523, 524}
+_BEHIND = {504, 524}
+"""A gateway gave up waiting for the server, which may have read the request."""
 _NO_MONEY = (
     "insufficient_quota",
     "billing_hard_limit",
@@ -61,13 +63,15 @@ class TooLong(Exception):
 @dataclass(frozen=True)
 class Failure:
     """A request that failed: `reason` in one line without keys; `wait` the seconds the server asks for, if it
-    does; `charged` whether the server may have done the work, and so may want money for it; `of_texts` whether
+    does; `charged` whether the server may have read what was sent, and so may want money for it, and `answered` whether
+    it did the work, to an answer that cannot be used; `of_texts` whether
     it is what was sent that the server will not take, rather than who sends it; `mend` what a user can do."""
 
     kind: Kind
     reason: str
     wait: float | None = None
     charged: bool = False
+    answered: bool = False
     of_texts: bool = False
     mend: str = field(default="", compare=False)
 
@@ -79,15 +83,15 @@ def classify(error: Exception) -> Failure | None:
         headers, body = _headers(error), _body(error)
         return _refusal(status, headers, body)
     if isinstance(error, TooLong):
-        return Failure("final", str(error), charged=True, mend=error.mend)
+        return Failure("final", str(error), charged=True, answered=True, mend=error.mend)
     if isinstance(error, Malformed):
-        return Failure("passing", _line(str(error)), charged=True, of_texts=error.of_texts)
+        return Failure("passing", _line(str(error)), charged=True, answered=True, of_texts=error.of_texts)
     if isinstance(error, TimeoutError) or _named(error, "TimeoutException", "APITimeoutError"):
         return Failure("passing", "no answer in time", charged=True)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _named(
         error, "APIResponseValidationError", "DecodingError"
     ):
-        return Failure("passing", "the answer is not whole JSON", charged=True)
+        return Failure("passing", "the answer is not whole JSON", charged=True, answered=True)
     if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_cause(error)})"
         mend = "Check base_url, and that the server runs."
@@ -104,7 +108,7 @@ def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
     if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
         return Failure("pushback", reason, asked_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
-        return Failure("passing", reason, asked_wait(headers, body))
+        return Failure("passing", reason, asked_wait(headers, body), charged=status in _BEHIND)
     of_texts = status in _OF_TEXTS and not any(sign in text for sign in (*_OF_ACCOUNT, *_OF_MODEL))
     return Failure("final", reason, of_texts=of_texts, mend=_mend(status, text))
 

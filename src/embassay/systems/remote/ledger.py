@@ -13,7 +13,8 @@ from embassay.errors import BudgetExceeded, ModelError, UsageError
 @dataclass(frozen=True)
 class ModelTotals:
     """What a model's calls came to: `requests` sent, `retries` among them, calls that `failed` for good,
-    tokens, `usd` (None as soon as one price was not known), `seconds` of waiting for answers."""
+    tokens, `usd` billed (None as soon as one price was not known), `possible_usd` that may be billed beside it for
+    requests without an answer, `seconds` of waiting for answers."""
 
     requests: int = 0
     retries: int = 0
@@ -22,6 +23,7 @@ class ModelTotals:
     output_tokens: int = 0
     usd: float | None = 0.0
     seconds: float = 0.0
+    possible_usd: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Reservation:
 class Ledger:
     """The accounts of one run, shared by all its models. Safe between threads; one per process.
 
-    `max_usd` limits what may be spent; `spent_usd` is what earlier attempts of the same run have cost. `journal`
+    `max_usd` limits what may be spent; `spent_usd` is what earlier attempts of the same run
+    have cost or may have. `journal`
     keeps what happens.
     """
 
@@ -55,7 +58,7 @@ class Ledger:
 
     @property
     def spent_usd(self) -> float:
-        """Dollars spent so far, earlier attempts included; unknown prices count nothing."""
+        """Dollars billed or possibly billed so far, earlier attempts included; unknown prices count nothing."""
         with self._lock:
             return self._spent
 
@@ -91,22 +94,41 @@ class Ledger:
     ) -> None:
         """The request was answered: `usage` is what it cost, in place of what was put aside."""
         with self._lock:
-            self._reserved.pop(reservation.number, None)
-            self._spent += usage.usd or 0.0
-            before = self._totals.get(reservation.model, ModelTotals())
-            self._totals[reservation.model] = replace(
-                before,
-                requests=before.requests + 1,
-                retries=before.retries + retry,
-                input_tokens=before.input_tokens + usage.input_tokens,
-                output_tokens=before.output_tokens + usage.output_tokens,
-                usd=None if before.usd is None or usage.usd is None else before.usd + usage.usd,
-                seconds=before.seconds + seconds,
-            )
+            self._enter(reservation, usage, 0.0, retry=retry, seconds=seconds)
             if self.journal is not None:
                 self.journal.settled(
                     reservation.number, reservation.model, usage, retry=retry, seconds=seconds
                 )
+
+    def unanswered(
+        self, reservation: Reservation, usd: float | None, *, retry: bool = False, seconds: float = 0.0
+    ) -> None:
+        """The request was sent and brought nothing that can be used: up to `usd` may be billed, which the limit counts;
+        the rest of what was put aside is free again. None where the price is not known."""
+        with self._lock:
+            nothing = Usage(usd=None if usd is None else 0.0)
+            self._enter(reservation, nothing, usd or 0.0, retry=retry, seconds=seconds)
+            if self.journal is not None:
+                self.journal.unanswered(
+                    reservation.number, reservation.model, usd, retry=retry, seconds=seconds
+                )
+
+    def _enter(
+        self, reservation: Reservation, usage: Usage, possible: float, *, retry: bool, seconds: float
+    ) -> None:
+        self._reserved.pop(reservation.number, None)
+        self._spent += (usage.usd or 0.0) + possible
+        before = self._totals.get(reservation.model, ModelTotals())
+        self._totals[reservation.model] = replace(
+            before,
+            requests=before.requests + 1,
+            retries=before.retries + retry,
+            input_tokens=before.input_tokens + usage.input_tokens,
+            output_tokens=before.output_tokens + usage.output_tokens,
+            usd=None if before.usd is None or usage.usd is None else before.usd + usage.usd,
+            possible_usd=before.possible_usd + possible,
+            seconds=before.seconds + seconds,
+        )
 
     def release(self, reservation: Reservation) -> None:
         """The request was never sent: nothing was spent."""
@@ -130,8 +152,8 @@ class Ledger:
 
     def _exceeded(self, model: str, usd: float) -> BudgetExceeded:
         return BudgetExceeded(
-            f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent, and the next request "
-            f"to {model} may cost ${usd:.4f}.",
+            f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent or possibly billed, and the "
+            f"next request to {model} may cost ${usd:.4f}.",
             mend="Everything finished is kept; the same command resumes, further with a higher limit.",
         )
 

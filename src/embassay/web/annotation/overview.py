@@ -35,12 +35,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class TaskOverview:
-    """A task, everybody's progress, and the agreement on the items that two or more have answered."""
+    """A task, everybody's progress, and the agreement on the items that two or more have answered; `left_out` of it are
+    those who have answered too few (`who_counts`)."""
 
     task: Task
     items: int
     progress: tuple[Progress, ...]
     agreement: PeopleAgreement
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,15 @@ def _task(
                 finished.get(annotator.id, {}).get(task.name),
             )
         )  # fmt: skip
-    return TaskOverview(task, len(items), tuple(progress), _agreement(task, items, answers))
+    return TaskOverview(task, len(items), tuple(progress), *_agreement(task, items, answers))
 
 
-def _agreement(task: Task, items: Sequence[Item], answers: AnswersBy) -> PeopleAgreement:
+def _agreement(
+    task: Task, items: Sequence[Item], answers: AnswersBy
+) -> tuple[PeopleAgreement, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
     from embassay.protocols.hume.scoring.agreement import people_agreement
+    from embassay.protocols.hume.scoring.people import who_counts
 
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):
@@ -136,7 +141,9 @@ def _agreement(task: Task, items: Sequence[Item], answers: AnswersBy) -> PeopleA
             for item in items
             if item.id in own and own[item.id].is_complete
         }
-    return people_agreement(task.family, read)
+    counted = who_counts(read)
+    few = tuple(name for name, own in read.items() if own and name not in counted)
+    return people_agreement(task.family, counted), few
 
 
 def _value(task: Task, item: Item, value: Any) -> Any:

@@ -34,9 +34,9 @@ def answers(family: Family, *, annotators: int, gaps: float, n: int = 30) -> dic
 def test_values_are_those_without_interval(family: Family, annotators: int, gaps: float) -> None:
     """Every coefficient of `people_agreement` but counts and spread, to the last digits, inside its interval."""
     given = answers(family, annotators=annotators, gaps=gaps)
-    plain = people_agreement(family, given)
+    plain = people_agreement(family, given, min_shared=4)
     expected = {plain.coefficient: plain.value, **plain.extras}
-    found = agreement_intervals(family, given, Draws(400))
+    found = agreement_intervals(family, given, Draws(400), min_shared=4)
     assert expected.keys() - found.keys() <= {"dropped", "spearman_sd", "comparisons", "skipped"}
     for name, one in found.items():
         assert one.estimate == pytest.approx(expected[name], abs=1e-12), name

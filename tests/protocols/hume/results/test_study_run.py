@@ -476,3 +476,29 @@ def test_nothing_to_score(tmp_path: Path) -> None:
 def test_a_system_that_cannot_be_opened(study: Path, tmp_path: Path) -> None:
     with pytest.raises((ModelError, UsageError)):
         eb.hume.score(study, [f"onnx:{tmp_path}/nothing"], out=tmp_path / "run", **QUICK)
+
+
+def test_who_stopped_early_is_left_out_and_named(
+    changed: Callable[..., Path], summary: Summary, tmp_path: Path
+) -> None:
+    """A third who answered 3 of 12 items changes nothing for people, systems and agreement, unless asked to count."""
+
+    def three(row: AnnotationRow) -> AnnotationRow | None:
+        late = int(row.item_id.split("-")[1]) >= 3
+        return None if row.annotator_id == "cy" and late else row
+
+    study = changed(three, people={**PEOPLE, "cy": 0.0})
+    found = read_summary(eb.hume.score(study, out=tmp_path / "out", **QUICK).path)
+    for one in found.pairs:
+        before = pair(summary, one.task)
+        assert (one.human, one.agreement, one.trust) == (before.human, before.agreement, before.trust)
+        assert [who.id for who in one.annotators] == [*PEOPLE]
+        assert [(who.id, who.items) for who in one.left_out] == [("cy", 3)]
+        assert (
+            "cy answered 3 of 12 items: too few, left out of the human score and the agreement" in one.flags
+        )
+    every = read_summary(eb.hume.score(study, out=tmp_path / "all", min_answered=0.0, **QUICK).path)
+    assert [who.id for who in every.pairs[0].annotators] == [*PEOPLE, "cy"]
+    assert every.pairs[0].left_out == ()
+    with pytest.raises(UsageError, match="min_answered"):
+        eb.hume.score(study, out=tmp_path / "none", min_answered=1.5, **QUICK)

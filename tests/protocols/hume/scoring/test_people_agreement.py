@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.hume.scoring.agreement import PeopleAgreement, people_agreement
+from embassay.protocols.hume.scoring.people import who_counts
 
 
 def agreed(family: str, *raters: list) -> PeopleAgreement:
@@ -120,3 +121,37 @@ def test_another_family_is_refused() -> None:
     """With the families there are."""
     with pytest.raises(UsageError, match="family is 'retrieval'"):
         agreed("retrieval", [1], [1])
+
+
+ONE, TWO = [0, 1, 2, 3, 4, 5, 1, 2, 3, 4], [2, 0, 3, 1, 5, 4, 0, 4, 2, 5]
+
+
+def test_three_answers_of_a_third_do_not_turn_the_agreement_of_two() -> None:
+    """Two who finished agree as they did, whatever someone says who stopped after three of ten items."""
+    alone = agreed("sts", ONE, TWO)
+    third = [0, 2, 3, *[None] * 7]
+    assert agreed("sts", ONE, TWO, third).value == pytest.approx(alone.value)
+    by_item = [{f"{i}": v for i, v in enumerate(row) if v is not None} for row in (ONE, TWO, third)]
+    answers = dict(zip("abc", by_item, strict=True))
+    assert list(who_counts(answers)) == ["a", "b"]
+    assert list(who_counts(answers, 0.0)) == ["a", "b", "c"]
+    counted = people_agreement("sts", who_counts(answers))
+    assert (counted.value, counted.annotators, counted.annotations) == (alone.value, 2, 20)
+    assert counted.extras == alone.extras
+
+
+def test_too_few_shared_items_are_told() -> None:
+    """The minimum is ten or all: twelve items of which nobody shares ten have no mean over pairs, and say why."""
+    rows = [[*range(8), *[None] * 4], [None] * 4 + [*range(8)], [*range(4), *[None] * 4, *range(4)]]
+    found = agreed("sts", *rows)
+    assert math.isnan(found.value)
+    assert found.reason == "no two annotators share 10 items"
+    assert agreed("sts", [1, 2, 3], [1, 2, 3]).value == pytest.approx(1)
+
+
+def test_halves_are_kept_where_work_is_shared_out() -> None:
+    """Each item goes to two of four people: nobody answered half of all items, and all of them count."""
+    answers = {
+        name: dict.fromkeys(map(str, range(at * 10, at * 10 + 20)), 1) for at, name in enumerate("abcd")
+    }
+    assert list(who_counts(answers)) == list("abcd")

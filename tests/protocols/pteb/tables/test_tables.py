@@ -35,6 +35,7 @@ def rows_of(task, dataset, measure, *, lang="en", without=()):
         found += [
             row(*where, "original", system, measure, orig, lang=lang),
             row(*where, "", system, measure, None if missing else pteb, lang=lang, ends=(0.1, 0.9)),
+            row(*where, "", system, "original", None if missing else orig, lang=lang),
             row(*where, "", system, "delta", delta, lang=lang),
             row(*where, "", system, "sd", None if missing else 0.01, lang=lang),
         ]

@@ -31,6 +31,7 @@ from embassay.protocols.hume.beyond.resampling import (
     no_interval,
     resampled,
 )
+from embassay.protocols.hume.scoring.agreement import MIN_SHARED, least_shared
 from embassay.protocols.hume.study import Answers, Family
 
 COPIES = "resampled items inflate a V-measure: copies of an item are always together"
@@ -42,6 +43,8 @@ def agreement_intervals(
     family: Family,
     answers: Answers,
     draws: Draws = DRAWS,
+    *,
+    min_shared: int = MIN_SHARED,
 ) -> dict[str, Resampled]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 
@@ -62,13 +65,14 @@ def agreement_intervals(
     shared = [item for item in zip(*rows, strict=True) if sum(value is not None for value in item) > 1]
     if not shared:
         return {}
-    of: Mapping[Family, Callable[[Rows], dict[str, Drawn]]] = {
+    least = least_shared(taking_part, min_shared)
+    of: Mapping[Family, Callable[[Rows, int], dict[str, Drawn]]] = {
         "classification": _of_labels,
         "clustering": _of_groups,
         "reranking": _of_marks,
         "sts": _of_ratings,
     }
-    statistics = of[family](list(zip(*shared, strict=True)))
+    statistics = of[family](list(zip(*shared, strict=True)), least)
 
     def every(counts: Floats) -> Floats:
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
@@ -80,10 +84,11 @@ def agreement_intervals(
     return found
 
 
-def _of_labels(rows: Rows) -> dict[str, Drawn]:
+def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     given = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
     votes = np.sum(given, axis=0)
+    over = _Pairs(rows, least)
     kept = votes[:, :].sum(axis=1) == _modal(votes.sum(axis=1))
 
     def alpha(counts: Floats) -> Floats:
@@ -96,8 +101,8 @@ def _of_labels(rows: Rows) -> dict[str, Drawn]:
 
     return {
         "fleiss_kappa": lambda counts: drawn_fleiss(counts[:, kept], votes[kept]),
-        "cohen_kappa": _pairwise(given, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
-        "percent_agreement": _pairwise(given, equal),
+        "cohen_kappa": over.mean(given, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
+        "percent_agreement": over.mean(given, equal),
         "alpha": alpha,
     }
 
@@ -108,16 +113,16 @@ def _modal(sizes: Floats) -> float:
     return float(found[times == times.max()].max())
 
 
-def _of_groups(rows: Rows) -> dict[str, Drawn]:
-    given = [indicators(row) for row in rows]
+def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
+    given, over = [indicators(row) for row in rows], _Pairs(rows, least)
     return {
-        "ari": _pairwise(given, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
-        "v_measure": _pairwise(given, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
+        "ari": over.mean(given, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
+        "v_measure": over.mean(given, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
     }
 
 
-def _of_ratings(rows: Rows) -> dict[str, Drawn]:
-    given = [numbers(row) for row in rows]
+def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
+    given, over = [numbers(row) for row in rows], _Pairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
@@ -127,18 +132,18 @@ def _of_ratings(rows: Rows) -> dict[str, Drawn]:
         return np.asarray(krippendorff_alpha(rows, "interval", counts=counts))
 
     return {
-        "spearman": _pairwise(given, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
-        "pearson": _pairwise(given, pearson),
-        "absolute_difference": _pairwise(
+        "spearman": over.mean(given, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
+        "pearson": over.mean(given, pearson),
+        "absolute_difference": over.mean(
             given, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
         ),
         "alpha": alpha,
     }
 
 
-def _of_marks(rows: Rows) -> dict[str, Drawn]:
+def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
     """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
-    pairs = list(combinations(rows, 2))
+    pairs = [(rows[one], rows[other]) for one, other, _ in _Pairs(rows, least).shared]
 
     def over(measure: Callable[[Any, Any], Any]) -> Drawn:
         values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
@@ -154,16 +159,31 @@ def _or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
     return math.nan if one is None or other is None else float(measure(one, other))
 
 
-def _pairwise(given: Sequence[Floats], of: Callable[[Floats, Floats], Drawn]) -> Drawn:
-    """The mean over pairs of annotators of what is defined in a resample."""
-    each = [of(one, other) for one, other in combinations(given, 2)]
+class _Pairs:
+    """Pairs of annotators (rows) who share enough items, with a mask of those: what a mean over pairs is taken of."""
 
-    def mean(counts: Floats) -> Floats:
-        values = np.stack([statistic(counts) for statistic in each])
-        defined = ~np.isnan(values)
-        return _ratio(np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0).astype(np.float64))
+    def __init__(self, rows: Rows, least: int) -> None:
+        answered = np.array([[value is not None for value in row] for row in rows])
+        every = [
+            (one, other, (answered[one] & answered[other]).astype(np.float64))
+            for one, other in combinations(range(len(rows)), 2)
+        ]
+        self.shared = [pair for pair in every if pair[2].sum() >= least]
 
-    return mean
+    def mean(self, given: Sequence[Floats], of: Callable[[Floats, Floats], Drawn]) -> Drawn:
+        """The mean over pairs of what is defined in a resample, each weighed by the items of it that both answered."""
+        each = [(of(given[one], given[other]), both) for one, other, both in self.shared]
+
+        def mean(counts: Floats) -> Floats:
+            if not each:
+                return np.full(len(counts), np.nan)
+            values = np.stack([statistic(counts) for statistic, _ in each])
+            weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in each]))
+            return _ratio(
+                (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
+            )
+
+        return mean
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

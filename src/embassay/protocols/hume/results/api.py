@@ -32,8 +32,9 @@ def score(
 
     From the folder of a `study`, further arguments are those of `StudyRequest`: tasks, answers, aggregation ("paper"),
     human_ap_mode ("tie_aware"), one_annotator ("wilson"), samples_per_label, resamples (10,000), seed (1337),
-    tokenizer ("cl100k"), repeats (10), neighbours (10). Or from published results (`from_mteb`, files or folders, and
-    `llm_scores`), those of `PublishedRequest`. Resumes what is unfinished in `out`, and scores people anew.
+    tokenizer ("cl100k"), min_answered (0.5), min_shared (10), repeats (10), neighbours (10). Or from published results
+    (`from_mteb`, files or folders, and `llm_scores`), those of `PublishedRequest`. Resumes what is unfinished in `out`,
+    and scores people anew.
 
     UsageError when `out` holds a run of other arguments, DataError for a study or files that are not what they should
     be or that nobody annotated, BudgetExceeded at `max_usd`: what is finished is kept. `read_summary(run.path)` reads

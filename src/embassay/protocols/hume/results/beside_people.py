@@ -56,7 +56,7 @@ def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> S
 
 def _on_counted(counting: Counting, own: Contestant) -> Bar:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
-    if own.score.value is None or (own.kind != "llm" and not counting.left_out):
+    if own.score.value is None or (own.kind != "llm" and not counting.omits):
         return own.score
     items = [item for item in counting.counted.items if item in own.values]
     if not items:
@@ -74,7 +74,7 @@ def _on_counted(counting: Counting, own: Contestant) -> Bar:
         found = resampled(score, len(items), counting.draws, within=within)[0]
     said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), found.method)))
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
-    value = found.estimate if counting.left_out else own.score.value
+    value = found.estimate if counting.omits else own.score.value
     return Bar(
         value=known(value), low=known(found.low), high=known(found.high), n=len(items), method=said,
         reason="" if not math.isnan(value) else found.reason or "the value is undefined",

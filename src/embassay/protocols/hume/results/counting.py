@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,8 +12,8 @@ from embassay.protocols.hume.results.answered import Answered
 from embassay.protocols.hume.results.request import StudyRequest
 from embassay.protocols.hume.scoring.interval import human_interval
 from embassay.protocols.hume.scoring.marked import ApMode
-from embassay.protocols.hume.scoring.people import Aggregation, PeopleScores, score_people
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.scoring.people import Aggregation, PeopleScores, Scored, score_people, who_counts
+from embassay.protocols.hume.study import Answers, Family
 from embassay.stats import Estimate
 
 
@@ -34,10 +35,15 @@ class Counting:
         return Draws(n_resamples=self.request.resamples, seed=self.request.seed)
 
     @cached_property
+    def answers(self) -> Answers:
+        """The answers of those who answered enough: see `who_counts`."""
+        return who_counts(self.of.answers, self.request.min_answered)
+
+    @cached_property
     def everybody(self) -> People:
-        """All who answered."""
+        """All who answered enough."""
         of = self.of
-        return People(of.task.spec, of.gold, of.answers, self.rule, self.request.human_ap_mode)
+        return People(of.task.spec, of.gold, self.answers, self.rule, self.request.human_ap_mode)
 
     @cached_property
     def counted(self) -> People:
@@ -46,7 +52,7 @@ class Counting:
         return replace(self.everybody, answers=first) if self.rule == "first" else self.everybody
 
     @property
-    def left_out(self) -> bool:
+    def omits(self) -> bool:
         """Whether there are items that do not count in the human score, so that they must not in a system's."""
         return len(self.counted.items) < len(self.of.items)
 
@@ -64,8 +70,16 @@ class Counting:
 
     def by(self, mode: ApMode) -> PeopleScores:
         """What people score where ties of marks are read in this way."""
-        of = self.of
-        return score_people(of.task.spec, of.gold, of.answers, human_ap_mode=mode)
+        return self._scored(self.answers, mode)
+
+    @cached_property
+    def left_out(self) -> Mapping[str, Scored]:
+        """The scores of those who answered too few."""
+        few = {name: own for name, own in self.of.answers.items() if own and name not in self.answers}
+        return self._scored(few, self.request.human_ap_mode).annotators if few else {}
+
+    def _scored(self, answers: Answers, mode: ApMode) -> PeopleScores:
+        return score_people(self.of.task.spec, self.of.gold, answers, human_ap_mode=mode)
 
 
 def rule_of(family: Family, aggregation: Aggregation) -> Aggregation:

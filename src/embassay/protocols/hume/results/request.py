@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
+from embassay.protocols.hume.scoring.agreement import MIN_SHARED
 from embassay.protocols.hume.scoring.interval import OneAnnotator
 from embassay.protocols.hume.scoring.marked import AP_MODES, ApMode
-from embassay.protocols.hume.scoring.people import Aggregation
+from embassay.protocols.hume.scoring.people import HALF, Aggregation
 
 VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
@@ -51,7 +52,8 @@ class StudyRequest(_Request):
     """A study to score. `tasks` empty: all; `answers` empty: all that the study's folder holds.
 
     `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
-    draws of training texts, and `neighbours` those that classify for a system without vectors.
+    draws of training texts, and `neighbours` those that classify for a system without vectors. Annotators count from
+    the share `min_answered` of what the one with most answers gave, and two are compared from `min_shared` items on.
     """
 
     study: str
@@ -65,13 +67,17 @@ class StudyRequest(_Request):
     resamples: int = 10_000
     seed: int = 1337
     tokenizer: str = "cl100k"
+    min_answered: float = HALF
+    min_shared: int = MIN_SHARED
     repeats: int = 10
     neighbours: int = 10
 
     def __post_init__(self) -> None:
         _check(self)
         _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
-        for name in ("resamples", "samples_per_label", "repeats", "neighbours"):
+        if not 0 <= self.min_answered <= 1:
+            raise UsageError(f"min_answered is {self.min_answered}.", mend="Use a share from 0 to 1.")
+        for name in ("resamples", "samples_per_label", "repeats", "neighbours", "min_shared"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")

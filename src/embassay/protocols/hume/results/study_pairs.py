@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from embassay.protocols.hume.beyond.agreement_interval import agreement_intervals
 from embassay.protocols.hume.beyond.ceiling import human_ceiling
@@ -19,11 +19,13 @@ from embassay.protocols.hume.results.named import Named
 from embassay.protocols.hume.results.request import StudyRequest
 from embassay.protocols.hume.scoring.agreement import people_agreement
 from embassay.protocols.hume.scoring.marked import AP_MODES
-from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.scoring.people import MAIN, Scored, who_counts
+from embassay.protocols.hume.study import Answers
 from embassay.protocols.hume.summary.record import Agreement, Annotator, Bar, Need, PairRecord, SystemScore
 from embassay.stats import Estimate
 
 NOBODY = "nobody annotated it"
+TOO_FEW = ": too few, left out of the human score and the agreement"
 
 
 def study_pair(
@@ -33,7 +35,8 @@ def study_pair(
     task = of.task
     head = PairRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
-        group=name.group, n=len(of.items), human=no_bar(NOBODY), flags=_flags(of),
+        group=name.group, n=len(of.items), human=no_bar(NOBODY),
+        flags=_flags(of, who_counts(of.answers, request.min_answered)),
         models=tuple(alone(one) for one in contestants if one.kind != "llm"),
         llms=tuple(alone(one) for one in contestants if one.kind == "llm"),
     )  # fmt: skip
@@ -55,7 +58,8 @@ def _completed(
     return head.model_copy(
         update={
             "human": as_bar(human),
-            "annotators": _annotators(counting),
+            "annotators": _annotators(counting, counting.people.annotators),
+            "left_out": _annotators(counting, counting.left_out),
             "conventions": _conventions(counting),
             "agreement": agreement,
             "ceiling": as_bar(human_ceiling(counting.everybody, counting.draws).value),
@@ -70,7 +74,7 @@ def _completed(
     )
 
 
-def _annotators(counting: Counting) -> tuple[Annotator, ...]:
+def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annotator, ...]:
     main = MAIN[counting.of.task.family]
     workers = {one.id: one for one in counting.of.workers}
     return tuple(
@@ -78,7 +82,7 @@ def _annotators(counting: Counting) -> tuple[Annotator, ...]:
             id=name, kind=workers[name].kind, score=own.scores[main], items=own.items,
             seconds=workers[name].seconds, flagged=workers[name].flagged,
         )
-        for name, own in counting.people.annotators.items()
+        for name, own in scored.items()
     )  # fmt: skip
 
 
@@ -94,11 +98,11 @@ def _conventions(counting: Counting) -> dict[str, float | None]:
 
 
 def _agreement(counting: Counting) -> Agreement | None:
-    family, answers = counting.of.task.family, counting.of.answers
-    found = people_agreement(family, answers)
+    family, answers, least = counting.of.task.family, counting.answers, counting.request.min_shared
+    found = people_agreement(family, answers, min_shared=least)
     if found.annotators < 2:
         return None
-    intervals = agreement_intervals(family, answers, counting.draws)
+    intervals = agreement_intervals(family, answers, counting.draws, min_shared=least)
     own = intervals.pop(found.coefficient, None)
     value = Bar(
         value=known(found.value), low=known(own.low) if own else None, high=known(own.high) if own else None,
@@ -127,13 +131,13 @@ def _above(best: SystemScore, human: Estimate) -> bool:
     return not math.isnan(human.high) and (best.score.value or 0.0) > human.high
 
 
-def _flags(of: Answered) -> tuple[str, ...]:
+def _flags(of: Answered, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered)
     said = list(of.task.notes)
     if 0 < open_items < n:
         said.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
     said += [
-        f"{one.id} answered {one.answered} of {n} items"
+        f"{one.id} answered {one.answered} of {n} items" + ("" if one.id in counted else TOO_FEW)
         for one in of.workers
         if one.answered < n - open_items
     ]

@@ -18,6 +18,7 @@ from embassay.protocols.hume.results.counting import rule_of
 from embassay.protocols.hume.results.named import named
 from embassay.protocols.hume.results.plan import Plan
 from embassay.protocols.hume.results.study_pairs import study_pair
+from embassay.protocols.hume.scoring.people import who_counts
 from embassay.protocols.hume.summary.disputed import disputed
 from embassay.protocols.hume.summary.record import PairRecord, Summary, SystemKind
 from embassay.runs.cells import CellRecord
@@ -46,7 +47,12 @@ def study_summary(
     pairs = tuple(
         study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
             update={
-                "disputed": disputed(of.task.family, plan.folder.items_of(of.task.name), of.gold, of.answers)
+                "disputed": disputed(
+                    of.task.family,
+                    plan.folder.items_of(of.task.name),
+                    of.gold,
+                    who_counts(of.answers, plan.request.min_answered),
+                )
             }
         )
         for of in plan.answered

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
+from typing import Any, Literal
 
 from embassay.errors import UsageError
 from embassay.measures import (
@@ -33,6 +35,8 @@ COEFFICIENT: Mapping[Family, Coefficient] = {
     "sts": "spearman",
 }
 """The headline of each family."""
+MIN_SHARED = 10
+"""Two annotators are compared from this many items on, or where the task has fewer, from all of them."""
 BANDS: Mapping[Coefficient, Literal["kappa", "correlation", "ari"]] = {
     "fleiss_kappa": "kappa",
     "ari": "ari",
@@ -59,8 +63,22 @@ class PeopleAgreement:
     reason: str = ""
 
 
-def people_agreement(family: Family, answers: Answers) -> PeopleAgreement:
+def shared_items(answers: Answers) -> int:
+    """How many items two or more annotated."""
+    counts = Counter(item for own in answers.values() for item in own)
+    return sum(count > 1 for count in counts.values())
+
+
+def least_shared(answers: Answers, min_shared: int = MIN_SHARED) -> int:
+    """How many items two annotators must share to be compared: `min_shared`, or all where fewer are shared at all."""
+    return max(1, min(min_shared, shared_items(answers)))
+
+
+def people_agreement(family: Family, answers: Answers, *, min_shared: int = MIN_SHARED) -> PeopleAgreement:
     """The agreement of annotators on the items they share; `answers` as `answers_by_annotator` reads them.
+
+    A mean over pairs of annotators weighs each by the items it shares, and leaves out pairs that share fewer than
+    `min_shared`, or than all where the task has fewer. Fleiss' kappa and Krippendorff's alpha are over all answers.
 
     Extras, by family: `cohen_kappa` (mean over pairs), `percent_agreement` as a share, `alpha` (Krippendorff's) and
     `dropped` (items that Fleiss' kappa could not use); `v_measure`; `pearson`, `absolute_difference` and `alpha`; for
@@ -75,11 +93,12 @@ def people_agreement(family: Family, answers: Answers) -> PeopleAgreement:
     """
     if family not in COEFFICIENT:
         raise UsageError(f"The family is {family!r}.", mend=f"Use one of {', '.join(COEFFICIENT)}.")
-    counts = [sum(item in own for own in answers.values()) for item in align(answers).items]
-    shared = [count for count in counts if count > 1]
+    counts = Counter(item for own in answers.values() for item in own)
+    shared = [count for count in counts.values() if count > 1]
     taking_part = {name: own for name, own in answers.items() if own}
     coefficient = COEFFICIENT[family]
-    values = _values(family, taking_part) if len(taking_part) > 1 else {}
+    least = least_shared(answers, min_shared)
+    values = _values(family, taking_part, least) if len(taking_part) > 1 else {}
     value = values.pop(coefficient, math.nan)
     return PeopleAgreement(
         coefficient=coefficient,
@@ -89,37 +108,42 @@ def people_agreement(family: Family, answers: Answers) -> PeopleAgreement:
         items=len(shared),
         annotations=sum(shared),
         extras=values,
-        reason=_reason(family, len(taking_part), len(shared)) if math.isnan(value) else "",
+        reason=_reason(family, taking_part, least) if math.isnan(value) else "",
     )
 
 
-def _reason(family: Family, annotators: int, items: int) -> str:
-    if annotators < 2:
+def _reason(family: Family, answers: Answers, least: int) -> str:
+    if len(answers) < 2:
         return "fewer than two annotators"
-    if not items:
+    if not shared_items(answers):
         return "no item has two annotators"
+    most = max(len(one.keys() & other.keys()) for one, other in combinations(answers.values(), 2))
+    if most < least:
+        return f"no two annotators share {least} items"
     if family == "clustering":
         return "no two annotators share two items"
     return "all answers are the same" if family == "classification" else "answers do not vary"
 
 
-def _values(family: Family, answers: Answers) -> dict[str, float]:
+def _values(family: Family, answers: Answers, least: int) -> dict[str, float]:
     if family == "reranking":
-        return _of_marks(answers)
+        return _of_marks(answers, least)
     rows = align(answers).rows
+
+    def mean(of: Callable[[Any, Any], Any]) -> float:
+        return mean_pairwise(rows, of, min_shared=least).value
+
     if family == "clustering":
-        return {
-            name: mean_pairwise(rows, of).value for name, of in (("ari", _ari), ("v_measure", _v_measure))
-        }
+        return {"ari": mean(_ari), "v_measure": mean(_v_measure)}
     if family == "sts":
         pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
-        values = {name: mean_pairwise(rows, function).value for name, function in pairwise.items()}
+        values = {name: mean(function) for name, function in pairwise.items()}
         return {**values, "alpha": _alpha(rows, "interval")}
     found = fleiss(rows)
     return {
         "fleiss_kappa": found.value,
-        "cohen_kappa": mean_pairwise(rows, cohen_kappa).value,
-        "percent_agreement": percent_agreement(rows),
+        "cohen_kappa": mean(cohen_kappa),
+        "percent_agreement": percent_agreement(rows, min_shared=least),
         "alpha": _alpha(rows, "nominal"),
         "dropped": float(found.dropped),
     }
@@ -138,8 +162,8 @@ def _alpha(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "inte
     return float(krippendorff_alpha(rows, level))
 
 
-def _of_marks(answers: Answers) -> dict[str, float]:
-    found = marks_agreement(list(answers.values()))
+def _of_marks(answers: Answers, least: int) -> dict[str, float]:
+    found = marks_agreement(list(answers.values()), min_shared=least)
     return {
         "spearman": found.spearman,
         "kendall": found.kendall,

@@ -26,6 +26,8 @@ MAIN: Mapping[Family, str] = {
     "sts": "spearman",
 }
 """The measure of each family that the study reports."""
+HALF = 0.5
+"""Who answered less than this share of what the most diligent annotator did is left out."""
 POOLED_FIRST: frozenset[Family] = frozenset({"classification", "sts"})
 """Families whose answers the paper pools before they are scored; in the others it averages scores."""
 
@@ -75,6 +77,20 @@ class PeopleScores:
     def per_annotator(self) -> list[float]:
         """The main measure of each annotator."""
         return [one.scores[MAIN[self.family]] for one in self.annotators.values()]
+
+
+def who_counts(answers: Answers, min_answered: float = HALF) -> Answers:
+    """The annotators of `answers` who answered at least the share `min_answered` of what the one with most answers did.
+
+    It is a share of the most, not of the items: where each item goes to two of five people, all of them count, and so
+    they do half-way through a study. Someone who gave up after three of ten items would have as much of a say in a mean
+    over annotators as those who finished.
+
+    >>> sorted(who_counts({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1), "cy": {"a": 1}}))
+    ['ann', 'bob']
+    """
+    most = max((len(own) for own in answers.values()), default=0)
+    return {name: own for name, own in answers.items() if own and len(own) >= min_answered * most}
 
 
 def score_people(

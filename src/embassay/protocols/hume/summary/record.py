@@ -117,6 +117,8 @@ class PairRecord(_Frozen):
     n: int
     human: Bar
     annotators: tuple[Annotator, ...] = ()
+    left_out: tuple[Annotator, ...] = ()
+    """Who answered too few items to count in the human score and the agreement."""
     conventions: dict[str, float | None] = {}
     """Every way to make one human score: `paper`, `pooled`, `mean`, `first`, for reranking those of `human_ap_mode`."""
     agreement: Agreement | None = None

@@ -45,12 +45,17 @@ def annotators_table(summary: Summary) -> ColumnTable:
         *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
         Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
         *(Column(f"by_{name}", decimals=1) for name in names), Column("seconds_per_item", decimals=1),
-        Column("flagged", decimals=0),
+        Column("flagged", decimals=0), Column("counts", decimals=0),
     )  # fmt: skip
-    rows = tuple(_annotator_row(pair, one, names) for pair in summary.pairs for one in pair.annotators)
+    rows = tuple(
+        _annotator_row(pair, one, names)
+        for pair in summary.pairs
+        for one in (*pair.annotators, *pair.left_out)
+    )
     note = (
         "Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose another. "
-        "by_pooled scores the answers put together, by_mean averages the scores of annotators."
+        "by_pooled scores the answers put together, by_mean averages the scores of annotators. Who answered too "
+        "few items does not count (0)."
     )
     return ColumnTable("annotators", "HUME: annotators and conventions", columns, rows, note)
 
@@ -99,6 +104,7 @@ def _annotator_row(pair: PairRecord, one: Annotator, names: tuple[str, ...]) -> 
     return (
         pair.family, pair.dataset, pair.lang, pair.measure, one.id, answered_by([one]), one.items, 100 * one.score,
         points(pair.human.value), *(points(value) for value in conventions), one.seconds, one.flagged,
+        int(one in pair.annotators),
     )  # fmt: skip
 
 

@@ -19,11 +19,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Level:
-    """One system at one level. `score` is the PTEB score (mean over runs) and `delta` that less the original; `runs`
-    and `deltas` hold the same of every run, one array (runs,) per source."""
+    """One system at one level. `score` is the PTEB score (mean over runs), `original` the score of the same items as
+    they were written (those with a wording in the run) and `delta` the one less the other; `runs` and `deltas` hold
+    the score and the drop of every run, one array (runs,) per source."""
 
     system: str
     score: Headline
+    original: Headline
     delta: Headline
     runs: tuple[Floats, ...] = ()
     deltas: tuple[Floats, ...] = ()
@@ -37,16 +39,18 @@ class Level:
     def sd(self) -> float | None:
         """Sample standard deviation of the score over runs; over several sources the root of their mean variance. None
         where a source has one run."""
-        if not self.runs or min(map(len, self.runs)) < 2:
-            return None
-        # Equal runs have no variance; their mean may differ from them in the last bit.
-        return float(np.sqrt(np.mean([np.var(runs, ddof=1) if np.ptp(runs) else 0.0 for runs in self.runs])))
+        return _spread(self.runs)
+
+    @property
+    def delta_sd(self) -> float | None:
+        """That of the drop: the runs may have kept other items."""
+        return _spread(self.deltas)
 
     @classmethod
     def none(cls, system: str, reason: str) -> Level:
         """No score, and why."""
         missing = Headline.none(system, reason)
-        return cls(system, missing, missing)
+        return cls(system, missing, missing, missing)
 
 
 def on_dataset(dataset: str, system: str, sources: Sequence[Runs], *, seed: int, resamples: int) -> Level:
@@ -63,11 +67,13 @@ def on_dataset(dataset: str, system: str, sources: Sequence[Runs], *, seed: int,
     drawn = [_drawn_runs(dataset, runs, seed, resamples) for runs in sources]
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
     score = _over_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
+    original = _over_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
     delta = _over_sources([(runs.deltas, runs.delta_draws) for runs in sources], drawn, units)
     n, words = max(runs.n for runs in sources), _words(sources)
     return Level(
         system,
         Headline.of(system, score, words, n),
+        Headline.of(system, original, f"the items of every run as they were written; {words}", n),
         Headline.of(system, delta, f"paired by item; {words}", n),
         tuple(runs.scores for runs in sources),
         tuple(runs.deltas for runs in sources),
@@ -85,9 +91,11 @@ def over(levels: Sequence[tuple[str, Level]], system: str, *, noun: str) -> Leve
             return Level.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     score = over_headlines([level.score for level in parts], system, noun=noun)
+    original = over_headlines([level.original for level in parts], system, noun=noun)
     delta = over_headlines([level.delta for level in parts], system, noun=noun)
     return Level(
-        system, score, delta, _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts])
+        system, score, original, delta,
+        _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts]),
     )  # fmt: skip
 
 
@@ -158,6 +166,14 @@ def _words(sources: Sequence[Runs]) -> str:
         (False, False): "nothing to resample",
     }[resampled, items]
     return "; ".join(filter(None, (" ".join(words), ending, sources[0].method)))
+
+
+def _spread(sources: Sequence[Floats]) -> float | None:
+    """The root of the mean variance of each source's runs, (runs,); None where one has a single run."""
+    if not sources or min(map(len, sources)) < 2:
+        return None
+    # Equal runs have no variance; their mean may differ from them in the last bit.
+    return float(np.sqrt(np.mean([np.var(runs, ddof=1) if np.ptp(runs) else 0.0 for runs in sources])))
 
 
 def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:

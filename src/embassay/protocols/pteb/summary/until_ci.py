@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,20 @@ def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
         return np.full(systems, math.inf)
     spread = np.std(values, axis=1, ddof=1) / math.sqrt(runs)
     return np.asarray(t_quantile(0.5 + CONFIDENCE / 2, runs - 1) * spread)
+
+
+def over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
+    """Half the width of the 95% t interval of a drop that is the mean of several sources' means over runs, (runs,)
+    each; None where one has a single run. Of one source it is `half_widths`.
+
+    >>> round(over_runs([np.array([-0.010, -0.012, -0.014])]), 4)
+    0.005
+    """
+    if not sources or min(map(len, sources)) < 2:
+        return None
+    variance = sum(float(np.var(runs, ddof=1)) / len(runs) for runs in sources) / len(sources) ** 2
+    freedom = sum(len(runs) - 1 for runs in sources)
+    return float(t_quantile(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
 
 
 def more_runs_needed(deltas: ArrayLike, points: float) -> bool:

@@ -11,13 +11,15 @@ from embassay.protocols.tables import Column, Value, csv_text, markdown_text
 
 AVERAGE = "Average"
 ORIG, PTEB, DELTA, SD = Column("orig"), Column("pteb"), Column("delta", "signed"), Column("sd")
-VALUES = (ORIG, PTEB, DELTA, SD)
-Values = tuple[float | None, float | None, float | None, float | None]
+VALUES = (ORIG, PTEB, DELTA, SD, Column("delta_sd"), Column("orig_all"))
+Values = tuple[float | None, ...]
+"""Of `VALUES`, in points. The first three stand on the items that have a wording; `sd` is that of `pteb` over runs, as
+in the paper, `delta_sd` that of `delta`, and `orig_all` the original score of all items."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One system in one row of the grid: original, PTEB, difference and standard deviation, in points."""
+    """One system in one row of the grid: see `Values`."""
 
     label: tuple[str, ...]
     kind: Kind
@@ -42,7 +44,7 @@ class Grid:
         for label in self._rows:
             of_row = self._of(label)
             lines += [[*label, one.kind, one.system, *one.values] for one in of_row]
-            lines.append([*label, "", AVERAGE, None, None, average_delta(of_row), None])
+            lines.append([*label, "", AVERAGE, None, None, average_delta(of_row), None, None, None])
         return csv_text(lines)
 
     def as_markdown(self) -> str:
@@ -77,12 +79,12 @@ def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[En
     found = []
     for system in dict.fromkeys(one.system for one in entries):
         own = [one for one in entries if one.system == system]
-        orig, pteb, delta = (mean([one.values[place] for one in own]) for place in range(3))
-        found.append(Entry(label, own[0].kind, system, (orig, pteb, delta, None)))
+        orig, pteb, delta, whole = (mean([one.values[place] for one in own]) for place in (0, 1, 2, 5))
+        found.append(Entry(label, own[0].kind, system, (orig, pteb, delta, None, None, whole)))
     return found
 
 
 def _written(entry: Entry) -> str:
-    orig, pteb, delta, sd = entry.values
+    orig, pteb, delta, sd = entry.values[:4]
     spread = "" if sd is None else f" / ±{SD.written(sd)}"
     return f"{ORIG.written(orig)} | {PTEB.written(pteb)}<br>{DELTA.written(delta)}{spread}"

@@ -122,10 +122,12 @@ def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str 
 def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:
     where = (used.task, used.dataset, system)
     return (
-        given.points(*where, used.measure, ORIGINAL, lang=lang),
+        given.points(*where, "original", lang=lang),
         given.points(*where, used.measure, lang=lang),
         given.points(*where, "delta", lang=lang),
         given.points(*where, "sd", lang=lang),
+        given.points(*where, "delta_sd", lang=lang),
+        given.points(*where, used.measure, ORIGINAL, lang=lang),
     )
 
 
@@ -134,17 +136,18 @@ def _by_dataset(given: Given) -> ColumnTable:
     rows: list[tuple[Value, ...]] = []
     for one in given.datasets:
         for kind, system in given.systems():
-            orig, pteb, delta, sd = _values(given, one, system)
+            orig, pteb, delta, sd, delta_sd, whole = _values(given, one, system)
             score = given.find(one.task, one.dataset, system, one.measure)
             rows.append(
                 (one.task, one.dataset, kind, system, orig, pteb, *_ends(score), delta,
-                 *_ends(given.find(one.task, one.dataset, system, "delta")), sd,
+                 *_ends(given.find(one.task, one.dataset, system, "delta")), sd, delta_sd, whole,
                  score.method if score else "", score.reason if score else "")
             )  # fmt: skip
     columns = (
         *(Column(name, "text") for name in ("task", "dataset", "kind", "system")),
         Column("orig"), Column("pteb"), Column("pteb_low"), Column("pteb_high"), Column("delta", "signed"),
-        Column("delta_low", "signed"), Column("delta_high", "signed"), Column("sd"),
+        Column("delta_low", "signed"), Column("delta_high", "signed"), Column("sd"), Column("delta_sd"),
+        Column("orig_all"),
         Column("method", "text"), Column("reason", "text"),
     )  # fmt: skip
     return ColumnTable("scores_by_dataset", "Every dataset, x 100, with 95% intervals", columns, tuple(rows))

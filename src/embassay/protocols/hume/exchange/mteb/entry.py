@@ -9,7 +9,7 @@ from typing import Any
 from embassay.protocols.hume.folder.collected import annotation_of
 from embassay.protocols.hume.folder.formats import AnnotationRow, Task
 from embassay.protocols.hume.scoring.agreement import people_agreement
-from embassay.protocols.hume.scoring.people import MAIN, score_people
+from embassay.protocols.hume.scoring.people import MAIN, score_people, who_counts
 from embassay.protocols.hume.study import Answers, Family, Gold, answers_by_annotator
 from embassay.protocols.mteb.scripts import with_script
 
@@ -44,8 +44,9 @@ def entry_of(task: Task, gold: Gold, rows: Sequence[AnnotationRow], subset: str)
 
     Source: spec hume 4 ("result file shape"); the published files give the two lists only for a first language.
     """
-    answers = answers_by_annotator(task.spec, gold, map(annotation_of, rows))
-    if not any(answers.values()):
+    everybody = answers_by_annotator(task.spec, gold, map(annotation_of, rows))
+    answers = who_counts(everybody)
+    if not answers:
         return None
     people = score_people(task.spec, gold, answers)
     main = MAIN[task.family]
