@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from embassay.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared, mean_component
+from embassay.protocols.comparisons import (
+    ALPHA,
+    CORRECTION,
+    METHOD,
+    Headline,
+    compared,
+    known_by_nothing,
+    mean_component,
+)
 from embassay.protocols.estimates import UNVARIED, unvaried
 from embassay.protocols.sage.plan import Plan
 from embassay.protocols.sage.tasks import TASK_NAMES
@@ -57,18 +65,12 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
 
 
 def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
-    """The comparisons of a scope; none on retrieval where a reference row reaches the leader: to keep all of what was
-    found by knowing nothing is no merit."""
-    found = compared([scope[system] for system in ranked])
-    best = max((scope[name].value or 0.0 for name in ranked), default=0.0)
-    equal = [
-        one.name for one in plan.systems if one.kind == "reference" and (scope[one.name].value or 0.0) >= best
-    ]
-    if task != "retrieval" or not equal or not found["pairs"]:
+    """The comparisons of a scope; none where a reference row reaches the leader."""
+    own = [scope[system] for system in ranked]
+    found = compared(own)
+    reason = known_by_nothing(task, own, [scope[one.name] for one in plan.systems if one.kind == "reference"])
+    if not reason or not found["pairs"]:
         return found
-    reason = (
-        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
-    )
     return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
