@@ -64,7 +64,7 @@ class Headline:
     reason: str = ""
     strata: tuple[Stratum, ...] = ()
     bounds: tuple[float, float] = (-math.inf, math.inf)
-    """What values lie between: its interval does not leave them."""
+    """What values of the measure lie between: the interval does not leave it."""
 
     @classmethod
     def of(
@@ -101,7 +101,7 @@ class Headline:
         if low is None or high is None:
             return None, None
         least, most = self.bounds
-        return max(low, least), min(high, most)
+        return max(low, min(least, self.value or 0.0)), min(high, max(most, self.value or 0.0))
 
 
 def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:

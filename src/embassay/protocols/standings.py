@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,15 +83,24 @@ def _row(one: Standing) -> dict[str, Any]:
         "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
         "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
+        "least": _end(headline.bounds[0]), "most": _end(headline.bounds[1]),
     }  # fmt: skip
 
 
 def _standing(row: Mapping[str, Any]) -> Standing:
     headline = Headline(
         row["system"], row["value"], int(row["n"]), _array(json.loads(row["replicates"])), row["method"],
-        row["reason"], _strata(row.get("strata") or "[]"),
+        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("least"), row.get("most")),
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
+
+
+def _end(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None
+
+
+def _bounds(least: float | None, most: float | None) -> tuple[float, float]:
+    return -math.inf if least is None else least, math.inf if most is None else most
 
 
 def _strata_text(strata: Sequence[Stratum]) -> str:

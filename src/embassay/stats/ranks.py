@@ -16,6 +16,7 @@ from embassay.stats.bootstrap import DEFAULT_SEED, resample_means, stream
 from embassay.stats.estimate import Estimate, check_confidence
 from embassay.stats.freedom import KEPT, NORMAL, freedom_of_difference, shared_degrees
 from embassay.stats.multiple import holm
+from embassay.stats.power import ALPHA
 from embassay.stats.students import ROUNDING, t_quantile, t_test
 
 Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
@@ -27,7 +28,7 @@ class PairTest:
 
     `error` is its bootstrap standard error, `df` its degrees of freedom and `low` to `high` the difference within t
     errors; `p_adjusted` is corrected by Holm over all pairs of the comparison, but for two whose own intervals do not
-    meet (`disjoint`): these are tested alone.
+    meet (`disjoint`): where Holm does not tell them apart, p is of their own test.
     """
 
     a: int
@@ -105,14 +106,17 @@ def not_meeting(a: tuple[float | None, float | None], b: tuple[float | None, flo
 
 
 def corrected_pairs(p: Sequence[float], disjoint: Sequence[bool], tested: Sequence[bool]) -> list[float]:
-    """p of pairs, corrected by Holm over those that are `tested`; of those that are `disjoint`, as it is.
+    """p of pairs, corrected by Holm over those that are `tested`. Those that are `disjoint` and that Holm
+    does not tell apart at 5% keep their own.
 
-    >>> corrected_pairs([0.02, 0.02, 1.0], [False, True, False], [True, True, False])
-    [0.04, 0.02, 1.0]
+    >>> corrected_pairs([0.03, 0.03, 1.0], [False, True, False], [True, True, False])
+    [0.06, 0.03, 1.0]
     """
     family = iter(holm([own for own, counts in zip(p, tested, strict=True) if counts]))
     holms = [next(family) if counts else 1.0 for counts in tested]
-    return [min(own, one) if alone else one for own, one, alone in zip(p, holms, disjoint, strict=True)]
+    return [
+        own if alone and one >= ALPHA else one for own, one, alone in zip(p, holms, disjoint, strict=True)
+    ]
 
 
 def rank_ranges(

@@ -10,7 +10,7 @@ from embassay.protocols import request
 from embassay.protocols.pteb.options import PtebOptions
 from embassay.protocols.pteb.paraphrasing.generation import Generation
 
-VERSION = 3
+VERSION = 4
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

@@ -22,6 +22,9 @@ from embassay.protocols.standings import OVERALL, RANKED, REFERENCE, Standing
 from embassay.records import Component, Result
 from embassay.runs.cells import CellRecord
 
+BOUNDS = (0.0, 1.0)
+"""All of SAGE's headlines are shares or mapped to them."""
+
 
 def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
@@ -143,7 +146,7 @@ def _task_headline(
 
 def _joined(system: str, parts: list[Component], method: str) -> Headline:
     mean = mean_component(parts, harmonic=False)
-    return Headline.of(system, mean, method, max(part.n for part in parts))
+    return Headline.of(system, mean, method, max(part.n for part in parts), BOUNDS)
 
 
 def _method(task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
@@ -184,7 +187,7 @@ def _mean_of_tasks(headlines: list[Headline], system: str, method: str) -> Headl
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
     mean = mean_component(parts, harmonic=False)
-    return Headline.of(system, mean, method + note, len(parts))
+    return Headline.of(system, mean, method + note, len(parts), BOUNDS)
 
 
 def _row(plan: Plan, task: str, measure: str, headline: Headline, dataset: str = "") -> Result:
