@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.comparisons import Headline, compared, mean_component
+from embassay.protocols.standings import Standing, read_standings, write_standings
 from embassay.records import Component
 
 
@@ -48,7 +49,7 @@ def test_no_interval_no_ranks():
     assert "fewer than two" in compared([Headline("a", 0.5, 9, np.empty(0))])["reason"]
 
 
-def test_an_interval_does_not_leave_the_range_of_its_measure() -> None:
+def test_an_interval_does_not_leave_the_range_of_its_measure(tmp_path) -> None:
     """Three sets near 1: t errors reach beyond it. A value that is itself beyond keeps its own end."""
     draws = np.random.default_rng(0).normal(0.95, 0.05, 400)
     free = Headline("a", 0.95, 3, draws)
@@ -56,4 +57,8 @@ def test_an_interval_does_not_leave_the_range_of_its_measure() -> None:
     assert high is not None
     assert high > 1
     assert replace(free, bounds=(0.0, 1.0)).interval == (low, 1.0)
+    write_standings(
+        tmp_path, [Standing("t", "", "m", one) for one in (free, replace(free, bounds=(0.0, 1.0)))]
+    )
+    assert [one.headline.bounds[1] for one in read_standings(tmp_path)] == [np.inf, 1.0]
     assert replace(free, value=1.2, bounds=(0.0, 1.0)).interval[1] == 1.2

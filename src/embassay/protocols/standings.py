@@ -83,23 +83,20 @@ def _row(one: Standing) -> dict[str, Any]:
         "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
         "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
-        "least": _end(headline.bounds[0]), "most": _end(headline.bounds[1]),
+        "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds]),
     }  # fmt: skip
 
 
 def _standing(row: Mapping[str, Any]) -> Standing:
     headline = Headline(
         row["system"], row["value"], int(row["n"]), _array(json.loads(row["replicates"])), row["method"],
-        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("least"), row.get("most")),
+        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]"),
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
 
 
-def _end(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None
-
-
-def _bounds(least: float | None, most: float | None) -> tuple[float, float]:
+def _bounds(text: str) -> tuple[float, float]:
+    least, most = json.loads(text)
     return -math.inf if least is None else least, math.inf if most is None else most
 
 

@@ -157,5 +157,6 @@ def _outcome(
     n = sum(score.n for score in scores)
     return outcome(
         HEADLINE, replace(found, method=f"{how}, {found.method}"), items, n=n,
-        scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes, counts={"texts": n, "sets": len(scores)},
+        scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes,
+        counts={"texts": n, "sets": len(scores)},
     )  # fmt: skip
