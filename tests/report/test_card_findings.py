@@ -182,7 +182,8 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
         in (people.sentences[1])
     )
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
-    assert "is above the interval of simulated annotators on 1 of 4 pairs" in " ".join(
+    said = " ".join(plain(one.clause) for one in card.good)
+    assert "is above the interval of simulated annotators on 1 of 4 pairs" in said
         plain(one.clause) for one in card.good
     )
 
