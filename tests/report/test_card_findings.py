@@ -184,8 +184,6 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
     said = " ".join(plain(one.clause) for one in card.good)
     assert "is above the interval of simulated annotators on 1 of 4 pairs" in said
-        plain(one.clause) for one in card.good
-    )
 
 
 def verbs(found: tuple[Finding, ...], verb: str) -> str:

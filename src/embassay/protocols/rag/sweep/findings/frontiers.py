@@ -42,7 +42,9 @@ def _made(
     dominance: Dominance,
     slo_ms: float | None = None,
 ) -> Frontier:
-    found = frontier(decidable(ground, *measures), measures, axes=axes, dominance=dominance, slo_ms=slo_ms)
+    found = frontier(
+        decidable(ground, *measures), measures, axes=axes, dominance=dominance, slo_ms=slo_ms, **ground.equal
+    )
     ordered = sorted(found, key=lambda one: (one.latency, one.cost, one.id))
     return Frontier(
         name, " and ".join(measures), tuple(axes), dominance, tuple(one.id for one in ordered), slo_ms
