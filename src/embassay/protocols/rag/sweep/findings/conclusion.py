@@ -72,8 +72,9 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     jitter, measures_jitter = sweep.rules.jitter_ms, sweep.rules.jitter_ms is None
     if jitter is None:
         jitter = jitter_of([one.times.total for one in sweep.measured], sweep.rules.percentile)
+    counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
-    grounds = [Ground(sweep, names, resamples) for names in scopes]
+    grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
     rules = {one.name: getattr(sweep.rules, one.name) for one in fields(Rules)}
     asked = Asked(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,

@@ -43,7 +43,13 @@ def _made(
     slo_ms: float | None = None,
 ) -> Frontier:
     found = frontier(
-        decidable(ground, *measures), measures, axes=axes, dominance=dominance, slo_ms=slo_ms, **ground.equal
+        decidable(ground, *measures),
+        measures,
+        axes=axes,
+        dominance=dominance,
+        slo_ms=slo_ms,
+        cost_share=ground.rules.cost_share,
+        jitter_ms=ground.measured_jitter_ms,
     )
     ordered = sorted(found, key=lambda one: (one.latency, one.cost, one.id))
     return Frontier(

@@ -33,7 +33,11 @@ class Ground:
     `rows[dataset][i]` is stack i there. Columns are per query, (queries, stacks), NaN where they are undefined.
     """
 
-    def __init__(self, sweep: Sweep, datasets: Sequence[str], resamples: int) -> None:
+    def __init__(
+        self, sweep: Sweep, datasets: Sequence[str], resamples: int, *, measured_jitter_ms: float = 0.0
+    ) -> None:
+        # A jitter that was not measured decides ties and marks, never dominance (spec rag 7).
+        self.measured_jitter_ms = measured_jitter_ms
         by_dataset = {
             name: {m.configuration.id: m for m in sweep.measured if m.dataset == name} for name in datasets
         }
