@@ -173,6 +173,7 @@ def test_groups_are_those_of_the_source() -> None:
     for name, one in CONDITIONS.items():
         groups.setdefault(one.group, set()).add(name)
     assert groups["orthography"] == {
-        "initials_form", "name_order_inversion", "case_punct_perturb", "strip_diacritics", "unicode_normalization_stress",
+        "initials_form", "name_order_inversion", "case_punct_perturb", "strip_diacritics",
+        "unicode_normalization_stress",
     }  # fmt: skip
     assert groups["layout"] == {"remove_label", "author_position_shift"}
