@@ -25,7 +25,7 @@ prices: {date: 2025-11-30, rerank: {overlap: 0.05}}
 
 
 def test_a_dry_run_lists_what_is_left_out(embassay, tmp_path):
-    """Each reason with its combinations, all of them as JSON; nothing is sent to the server that has more dimensions."""
+    """Each reason with its combinations, all of them as JSON; nothing is sent to the server."""
     path = tmp_path / "sweep.yaml"
     path.write_text(
         "datasets: sample\nencoder: ['voyage:voyage-3-large', wordllama]\ndims: [256, 2048]\nk: 20\n",
