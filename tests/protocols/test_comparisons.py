@@ -1,9 +1,12 @@
 """Over datasets and tasks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from embassay.protocols.comparisons import Headline, compared, mean_component
+from embassay.protocols.standings import Standing, read_standings, write_standings
 from embassay.records import Component
 
 
@@ -44,3 +47,18 @@ def test_no_interval_no_ranks():
     assert scope["rank_low"] == []
     assert "no interval" in scope["reason"]
     assert "fewer than two" in compared([Headline("a", 0.5, 9, np.empty(0))])["reason"]
+
+
+def test_an_interval_does_not_leave_the_range_of_its_measure(tmp_path) -> None:
+    """Three sets near 1: t errors reach beyond it. A value that is itself beyond keeps its own end."""
+    draws = np.random.default_rng(0).normal(0.95, 0.05, 400)
+    free = Headline("a", 0.95, 3, draws)
+    low, high = free.interval
+    assert high is not None
+    assert high > 1
+    assert replace(free, bounds=(0.0, 1.0)).interval == (low, 1.0)
+    write_standings(
+        tmp_path, [Standing("t", "", "m", one) for one in (free, replace(free, bounds=(0.0, 1.0)))]
+    )
+    assert [one.headline.bounds[1] for one in read_standings(tmp_path)] == [np.inf, 1.0]
+    assert replace(free, value=1.2, bounds=(0.0, 1.0)).interval[1] == 1.2

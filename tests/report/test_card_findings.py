@@ -154,6 +154,21 @@ def test_every_number_against_people_is_in_the_record(plain_run: Path, tmp_path:
     assert ("simulated annotators" in said) == (kind == "simulated")
 
 
+@pytest.mark.parametrize("width", [0.01, 0.12])
+def test_a_wide_interval_is_no_merit(make_pteb: Callable[..., Path], width: float) -> None:
+    """What keeps its score for sure is good at it; what may as well lose twelve points is not known."""
+    path = make_pteb(lost={"bm25": 0.0}, items=False)
+    rows = [json.loads(line) for line in (path / "results.jsonl").read_text().splitlines()]
+    for row in rows:
+        if row["system"] == "bm25" and row["measure"] == "delta":
+            row["value"], row["ci_low"], row["ci_high"] = -0.001, -width, 0.01
+    (path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    card = cards(path)["bm25"]
+    said = " ".join(plain(one.clause) for one in card.good)
+    assert ("loses little or nothing" in said) == (width < 0.02)
+    assert any("is open" in one for one in card.unknown) == (width > 0.02)
+
+
 def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> None:
     """Above and below the interval of people exactly where the record says outside; agreement beside it."""
     made = study()
@@ -167,7 +182,8 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
         in (people.sentences[1])
     )
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
-    assert "is above simulated annotators on 1 of 4 pairs" in " ".join(plain(one.clause) for one in card.good)
+    said = " ".join(plain(one.clause) for one in card.good)
+    assert "is above the interval of simulated annotators on 1 of 4 pairs" in said
 
 
 def verbs(found: tuple[Finding, ...], verb: str) -> str:

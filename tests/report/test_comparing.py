@@ -21,7 +21,7 @@ OVER = replace(ON_SET, dataset="", df=12.4)
 def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
     """A run of few tasks has no overall score; that is said below, not in place of the finding."""
     pair = PairOfSystems((NONE, ON_SET, OVER), (), Pairing(True))
-    assert leading(pair) is OVER
+    assert leading(pair.contrasts) is OVER
     text = render_pair(pair, "sage").plain
     assert text.startswith("a beats b on sts by 0.100")
     assert "t test, 12 to 39 degrees of freedom" in " ".join(text.split())

@@ -97,7 +97,7 @@ def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
 def test_the_published_verdict_is_that_of_the_paper() -> None:
     """12 of the 14 stars are above people; place 4 of 14; five of the twelve on noise."""
     verdict = verdict_of(published())
-    assert verdict.heading == ("A model is above people on 12 of 26 pairs, 5 with low agreement",)
+    assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
     assert plain(verdict.lede[0]).startswith(
         "Over all 26 pairs people score 77.6, place 4 of 14 by the mean; jasper"
     )
@@ -121,14 +121,14 @@ def test_a_model_above_people_is_never_named_without_agreement(made: Summary) ->
 @pytest.mark.parametrize(
     ("trusts", "expected"),
     [
-        (("low",), "A model is above people on 1 of 2 pairs, agreement fair 0.30"),
-        ((None,), "A model is above people on 1 of 2 pairs, agreement unknown"),
-        (("high", "low"), "A model is above people on 2 of 2 pairs, 1 with low agreement"),
-        (("low", "low"), "A model is above people on 2 of 2 pairs, all with low agreement"),
-        (("high", "high"), "A model is above people on 2 of 2 pairs, none with low agreement"),
-        ((None, "high"), "A model is above people on 2 of 2 pairs, 1 with agreement unknown"),
-        ((None, None), "A model is above people on 2 of 2 pairs, all with agreement unknown"),
-        ((), "No model is above people on any of 2 pairs"),
+        (("low",), "A model is above people’s interval on 1 of 2 pairs, agreement fair 0.30"),
+        ((None,), "A model is above people’s interval on 1 of 2 pairs, agreement unknown"),
+        (("high", "low"), "A model is above people’s interval on 2 of 2 pairs, 1 with low agreement"),
+        (("low", "low"), "A model is above people’s interval on 2 of 2 pairs, all with low agreement"),
+        (("high", "high"), "A model is above people’s interval on 2 of 2 pairs, none with low agreement"),
+        ((None, "high"), "A model is above people’s interval on 2 of 2 pairs, agreement unknown on 1"),
+        ((None, None), "A model is above people’s interval on 2 of 2 pairs, agreement unknown"),
+        ((), "No model is above people’s interval on any of 2 pairs"),
     ],
 )
 def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None, ...], expected: str) -> None:

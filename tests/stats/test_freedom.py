@@ -20,7 +20,7 @@ from embassay.stats import (
     t_tail,
     t_test,
 )
-from embassay.stats.freedom import KEPT, freedom, scaled, strata_of
+from embassay.stats.freedom import KEPT, freedom, scaled, shared_freedom, strata_of
 
 
 def stratum(units: int, sd: float, seed: int = 0) -> Stratum:
@@ -64,6 +64,32 @@ def test_where_two_agree_a_stratum_counts_for_nothing() -> None:
     same, few, other = stratum(500, 1.0), stratum(3, 0.1, 1), stratum(3, 0.1, 2)
     assert freedom([same, few]).df > 100
     assert freedom_of_difference([same, few], [same, other]).df == pytest.approx(2)
+
+
+def test_all_pairs_know_a_share_better_than_one() -> None:
+    """Three sets with a tenth of the variance do not make all tests be of three sets; with all of it they do, also for
+    a pair whose three sets happen to agree."""
+    tenth = [[stratum(3, 0.33, 2 * i), stratum(40, 1.0, 2 * i + 1)] for i in range(6)]
+    shared = shared_freedom(tenth)
+    assert shared is not None
+    alone = freedom_of_difference(tenth[0], tenth[1])
+    beside = freedom_of_difference(tenth[0], tenth[1], most=shared.df)
+    assert alone.df < 25 < beside.df <= shared.df
+    assert alone.factor == beside.factor
+    mostly = [
+        [stratum(3, sd, 2 * i), stratum(40, 0.1, 2 * i + 1)] for i, sd in enumerate([1, 1, 1, 1, 1e-3, 1e-3])
+    ]
+    shared = shared_freedom(mostly)
+    assert shared is not None
+    assert freedom_of_difference(mostly[4], mostly[5]).df > 30
+    assert freedom_of_difference(mostly[4], mostly[5], most=shared.df).df < 3
+
+
+def test_two_systems_or_other_strata_share_nothing() -> None:
+    few, many = [stratum(3, 1.0)], [stratum(3, 1.0), stratum(9, 1.0)]
+    assert shared_freedom([few, few]) is None
+    assert shared_freedom([few, few, many]) is None
+    assert shared_freedom([few, few, few]) is None, "nothing differs"
 
 
 def test_nothing_that_varies_is_certain() -> None:

@@ -6,7 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.stats import bootstrap_ci, randomization_test, rank_intervals
+from embassay.records import Stratum
+from embassay.stats import (
+    bootstrap_ci,
+    compare_replicates,
+    corrected_interval,
+    randomization_test,
+    rank_intervals,
+    resample_means,
+)
+from embassay.stats.freedom import KEPT, freedom
 
 
 def sized(few: tuple[int, float, float], many: tuple[int, float, float]) -> pytest.MarkDecorator:
@@ -52,3 +61,64 @@ def test_rank_intervals_of_equal_systems_hold_all_ranks(worlds: int, least: floa
             (rank.low, rank.high) != (1, 5) for rank in rank_intervals(scores, n_resamples=400, seed=i)
         )
     assert least <= wrong / worlds <= most
+
+
+FEW = {
+    "three sets alone": ([3], [1.0]),
+    "three sets beside many items": ([3, 40, 40], [0.65, 1.0, 1.0]),
+    "mostly three sets": ([3, 40, 40], [1.0, 0.1, 0.1]),
+}
+
+
+def _few_units(world: str, systems: int, alike: float, seed: int) -> tuple[bool, bool, bool]:
+    """Equal systems, whose items correlate by `alike`: does an interval of the first miss the truth, do tests tell any
+    two apart by Holm alone, and is the first told from any, intervals that do not meet counting too?"""
+    rng = np.random.default_rng([7, seed])
+    draws, strata = np.zeros((systems, 300)), [[] for _ in range(systems)]
+    values = np.zeros(systems)
+    for units, sd in zip(*FEW[world], strict=True):
+        shape = units, systems
+        items = np.sqrt(alike) * rng.normal(size=(units, 1)) + np.sqrt(1 - alike) * rng.normal(size=shape)
+        items *= sd * np.sqrt(units)
+        part = resample_means(items, n_resamples=300, rng=rng).T
+        draws, values = draws + part, values + items.mean(axis=0)
+        for own, row in zip(strata, part, strict=True):
+            own.append(Stratum(units, row[:KEPT]))
+    intervals = [
+        corrected_interval(row, value, freedom(own))
+        for row, value, own in zip(draws, values, strata, strict=True)
+    ]
+    holms = compare_replicates(draws, values, strata=strata)
+    both = compare_replicates(draws, values, strata=strata, intervals=intervals)
+    missed = not intervals[0][0] <= 0 <= intervals[0][1]
+    return missed, any(pair.apart() for pair in holms), any(pair.apart() for pair in both if pair.a == 0)
+
+
+@sized(few=(60, 0.0, 0.17), many=(1000, 0.0, 0.06))
+@pytest.mark.parametrize("alike", [0.0, 0.6])
+@pytest.mark.parametrize("world", FEW)
+def test_few_units_keep_what_ranks_and_intervals_promise(
+    world: str, alike: float, worlds: int, least: float, most: float
+) -> None:
+    """Six equal systems, some parts of three units: an interval misses in at most 6% of 1,000 worlds (5%, and what
+    chance makes of it), Holm tells any two apart in no more, and so is one system told from any other. With degrees by
+    each pair for itself, Holm erred in 9% of the worlds that are mostly three sets."""
+    found = np.mean([_few_units(world, 6, alike, seed) for seed in range(worlds)], axis=0)
+    assert (found >= least).all()
+    assert (found <= most).all(), found
+
+
+@sized(few=(100, 0.7, 1.0), many=(2000, 0.78, 0.9))
+def test_what_is_detectable_in_a_family_is_detected(worlds: int, least: float, most: float) -> None:
+    """Five tests, one of which has an effect as large as is called detectable by Holm's hardest step."""
+    from embassay.stats import holm, smallest_difference, t_tail
+
+    rng, error, df = np.random.default_rng(5), 0.02, 30
+    effect = smallest_difference(error, alpha=0.05 / 5, df=df)
+    seen = 0
+    for _ in range(worlds):
+        means = rng.normal([effect, 0, 0, 0, 0], error)
+        errors = error * np.sqrt(rng.chisquare(df, 5) / df)
+        p = [2 * t_tail(abs(score), df) for score in (means / errors).tolist()]
+        seen += holm(p)[0] < 0.05
+    assert least <= seen / worlds <= most

@@ -37,8 +37,8 @@ def compare(
 ) -> None:
     """Compare two systems of a run, one system in two runs, or all systems of a run.
 
-    Paired differences with intervals, p corrected by Holm, effect sizes and the smallest difference that the data could
-    have shown; of all systems the ranks they may hold, the probability of being best and who cannot be told apart.
+    Paired differences with intervals, p corrected by Holm, effect sizes and the difference that is detectable with 80%
+    power; of all systems the ranks they may hold, the probability of being best and who cannot be told apart.
     """
     from embassay.errors import UsageError
     from embassay.protocols.compare import compare_systems, read_values
@@ -68,7 +68,14 @@ def _show_pair(found: PairOfSystems, protocol: str, *, json: bool, wide: bool) -
     from embassay.report.comparing import render_pair
 
     if json:
-        _print({"contrasts": found.contrasts, "across": found.across, "pairing": found.pairing})
+        _print(
+            {
+                "contrasts": found.contrasts,
+                "across": found.across,
+                "pairing": found.pairing,
+                "among": found.among,
+            }
+        )
         return
     here = screen()
     show(render_pair(found, protocol, width=here.width, wide=wide, unicode=here.unicode))

@@ -58,7 +58,10 @@ def gate(
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Hold a run against bars: exit code 0 where all are met, 1 with a table where one is missed.
+    """Hold a run against bars: exit code 0 where none is missed, 1 with a table where one is.
+
+    A score without a value, or without the interval that a test needs, is not tested: neither met nor missed. The exit
+    code is 1 for it where a bar names it, where it had a value before, or where it fell.
 
     A bar is on a score, or with @lower or @upper on an end of its 95% interval. --no-worse-than compares with an
     earlier run by paired tests, corrected by Holm over all of them.
@@ -81,7 +84,7 @@ def gate(
         if path is not None:
             write_atomic(path, made(verdicts))
     _show(verdicts, json=json, wide=wide)
-    if not all(one.met for one in verdicts):
+    if any(one.stops for one in verdicts):
         raise typer.Exit(1)
 
 
@@ -108,7 +111,10 @@ def _show(verdicts: list[Verdict], *, json: bool, wide: bool) -> None:
 
     if json:
         met = all(one.met for one in verdicts)
-        typer.echo(to_json({"met": met, "bars": [asdict(one) for one in verdicts]}, indent=1))
+        passed = not any(one.stops for one in verdicts)
+        typer.echo(
+            to_json({"passed": passed, "met": met, "bars": [asdict(one) for one in verdicts]}, indent=1)
+        )
         return
     here = screen()
     show(render_gate(verdicts, width=here.width, wide=wide, unicode=here.unicode))

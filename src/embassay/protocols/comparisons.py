@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.estimates import DEFINED, interval
+from embassay.protocols.numbers import p_value
 from embassay.records import Component, Stratum
 from embassay.stats import compare_replicates, rank_ranges
 from embassay.stats.freedom import freedom, scaled, strata_of
@@ -18,18 +20,35 @@ ALPHA = 0.05
 CORRECTION = "holm"
 METHOD = (
     "paired bootstrap: two-sided t test of the difference with its bootstrap standard error, Satterthwaite's degrees "
-    "of freedom over what was resampled"
+    "of freedom over what was resampled, shared by all pairs; two whose own intervals do not meet are tested alone"
 )
 
 
-def untold(low: float, high: float) -> str:
-    """What is said of two systems that no test tells apart, after the interval (low, high) of their difference. One
-    without 0 in it seems to say otherwise: it is of one pair, the test is corrected for all.
+def untold(p: float, p_adjusted: float, systems: int) -> str:
+    """What is said of two systems that no test tells apart when all pairs of so many systems are tested. Alone the pair
+    may be: then the families are named.
 
-    >>> untold(-0.1, 0.2), untold(0.1, 0.2)
-    ('cannot be told apart', 'cannot be told apart when all pairs are tested (Holm)')
+    >>> untold(0.2, 0.6, 3), untold(0.02, 0.18, 6)
+    ('cannot be told apart', 'cannot be told apart among 15 pairs (p 0.180 by Holm; alone p 0.020)')
     """
-    return "cannot be told apart" + (" when all pairs are tested (Holm)" if low * high > 0 else "")
+    if p >= ALPHA:
+        return "cannot be told apart"
+    pairs = systems * (systems - 1) // 2
+    return f"cannot be told apart among {pairs} pairs (p {p_value(p_adjusted)} by Holm; alone p {p_value(p)})"
+
+
+def known_by_nothing(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+    """Why there is no verdict on a task: on retrieval where a reference row reaches the leader. Retention is the share
+    that is kept of what was found, and to keep all of what was found by knowing nothing is no merit. Else empty."""
+    best = max((one.value for one in ranked if one.value is not None), default=None)
+    if task != "retrieval" or best is None:
+        return ""
+    equal = [one.system for one in references if one.value is not None and one.value >= best]
+    if not equal:
+        return ""
+    return (
+        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
+    )
 
 
 @dataclass(frozen=True)
@@ -44,12 +63,21 @@ class Headline:
     method: str = ""
     reason: str = ""
     strata: tuple[Stratum, ...] = ()
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    """What values of the measure lie between: the interval does not leave it."""
 
     @classmethod
-    def of(cls, system: str, part: Component, method: str, n: int | None = None) -> Headline:
+    def of(
+        cls,
+        system: str,
+        part: Component,
+        method: str,
+        n: int | None = None,
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Headline:
         """The value of a component, of `n` items where these are counted otherwise."""
         many = part.n if n is None else n
-        return cls(system, part.value, many, part.replicates, method, part.reason, strata_of(part))
+        return cls(system, part.value, many, part.replicates, method, part.reason, strata_of(part), bounds)
 
     @classmethod
     def none(cls, system: str, reason: str) -> Headline:
@@ -69,7 +97,11 @@ class Headline:
     @property
     def interval(self) -> tuple[float | None, float | None]:
         """The 95% interval, (None, None) where there is none."""
-        return interval(self.replicates, self.value, freedom(self.resampled))
+        low, high = interval(self.replicates, self.value, freedom(self.resampled))
+        if low is None or high is None:
+            return None, None
+        least, most = self.bounds
+        return max(low, min(least, self.value or 0.0)), min(high, max(most, self.value or 0.0))
 
 
 def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
@@ -122,8 +154,9 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     replicates = replicates[:, defined]
     values = np.array([one.value for one in complete], dtype=np.float64)
     strata = [one.resampled for one in complete]
-    pairs = compare_replicates(replicates, values, strata=strata)
-    ranges = rank_ranges(replicates, values, strata=strata, alpha=ALPHA)
+    own = [one.interval for one in complete]
+    pairs = compare_replicates(replicates, values, strata=strata, intervals=own)
+    ranges = rank_ranges(replicates, values, strata=strata, intervals=own, alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {
         "systems": names,

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.measures.clusters import v_measure_of
 from embassay.protocols.context import Columns, Context, lost_rows
 from embassay.records import Component, Score
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
+from embassay.stats.bootstrap import resampled_rows
 
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""
@@ -90,6 +92,32 @@ def estimate(
     units = len(set(groups[~lost].tolist()))
     replicates = statistic(context.bootstrap(columns, purpose, groups)) if units > 1 else np.empty(0)
     return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, units=units)
+
+
+def over_texts_of_a_set(
+    labels: Sequence[str], clusters: NDArray[np.int64], context: Context, found: str
+) -> Estimate:
+    """The V-measure of one set, resampled over its texts (n,) with their `clusters` (n,) held, below 0 where a text was
+    not clustered; `found` says in words what the clusters are.
+
+    All texts of the set are drawn, those without a cluster not counting, so that differences between systems are
+    paired. A resample has fewer distinct texts, which raises any V-measure: replicates are moved back by what they lie
+    above the value on average.
+    """
+    gold = np.unique(labels, return_inverse=True)[1]
+    kept = clusters >= 0
+    k = int(clusters.max()) + 1
+    cells = np.where(kept, gold * k + clusters, -1) + 1
+    rng, shape, n = context.stream("texts of a set"), (int(gold.max()) + 1, k), len(clusters)
+    tables = [
+        np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
+        for block in resampled_rows(n, context.resamples, rng, most=1 + 10**6 // n)
+        for drawn in block
+    ]
+    draws = np.array([v_measure_of(table) for table in tables])
+    value = v_measure_of(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
+    method = f"bootstrap over {int(kept.sum()):,} texts of the one set, {found} held"
+    return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
 
 def combine(estimates: Sequence[Estimate], method: str) -> Estimate:

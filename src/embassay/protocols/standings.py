@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,15 +83,21 @@ def _row(one: Standing) -> dict[str, Any]:
         "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
         "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
+        "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds]),
     }  # fmt: skip
 
 
 def _standing(row: Mapping[str, Any]) -> Standing:
     headline = Headline(
         row["system"], row["value"], int(row["n"]), _array(json.loads(row["replicates"])), row["method"],
-        row["reason"], _strata(row.get("strata") or "[]"),
+        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]"),
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    least, most = json.loads(text)
+    return -math.inf if least is None else least, math.inf if most is None else most
 
 
 def _strata_text(strata: Sequence[Stratum]) -> str:

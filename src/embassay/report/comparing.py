@@ -7,8 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from embassay.protocols import numbers
-from embassay.protocols.compare import Across, Contrast, Entrant, Field, PairOfSystems, higher_is_better
+from embassay.protocols.compare import (
+    Across,
+    Among,
+    Contrast,
+    Entrant,
+    Field,
+    PairOfSystems,
+    higher_is_better,
+    leading,
+)
 from embassay.protocols.comparisons import ALPHA
+from embassay.protocols.standings import OVERALL
 from embassay.report.textual import Column, folded, render_table
 
 if TYPE_CHECKING:
@@ -25,45 +35,59 @@ def render_pair(
     from rich.text import Text
 
     unit = numbers.unit_of(protocol)
-    parts = [Text("\n").join(folded(verdict(leading(pair), unit), width, unicode, "bold"))]
+    said = verdict(leading(pair.contrasts), unit, pair.among)
+    parts = [Text("\n").join(folded(said, width, unicode, "bold"))]
     parts.append(render_table(*_pair_table(pair.contrasts, unit), width=width, wide=wide, unicode=unicode))
     lines = [line for note in _notes(pair, unit) for line in folded(f"- {note}", width, unicode)]
     return Text("\n\n").join([*parts, Text("\n").join(lines)])
 
 
-def leading(pair: PairOfSystems) -> Contrast:
-    """What the verdict is on: the first difference over datasets that has a value."""
-    known = [one for one in pair.contrasts if one.difference is not None]
-    return next((one for one in known if not one.dataset), (known or pair.contrasts)[0])
-
-
-def verdict(one: Contrast, unit: numbers.Unit) -> str:
-    """The finding in a sentence: *beats* is an adjusted p below 0.05.
+def verdict(one: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
+    """The finding in a sentence: *beats* is an adjusted p below 0.05. Where the run's ranks answer otherwise, it names
+    their family.
 
     >>> made = Contrast("a", "b", "sts", "", "spearman", 0.8, 0.7, 0.1, 0.05, 0.15, 0.02, 1e-6, 1e-6)
     >>> verdict(made, numbers.SCORE)
-    'a beats b on sts by 0.100 (0.050–0.150).'
+    'a beats b on sts by 0.100 (0.050–0.150), p <0.001.'
     """
     what = one.measure if one.task == "score" else one.task
     where = "overall" if what == "overall" else f"on {what}{f' of {one.dataset}' if one.dataset else ''}"
     if one.difference is None:
         return f"{one.a} and {one.b} cannot be compared {where}: {one.reason}."
-    if math.isnan(one.error):
-        return (
-            f"{one.a} less {one.b} {where}: {unit.change(one.difference)}, with no interval ({one.reason})."
-        )
+    if math.isnan(one.p):
+        return f"{one.a} less {one.b} {where}: {unit.change(one.difference)}; {one.reason}."
     ahead, behind, by = one.a, one.b, one.difference
     low, high = one.low, one.high
     if (one.difference > 0) != higher_is_better(one.measure):
         ahead, behind = behind, ahead
     if one.difference < 0:
         by, low, high = -by, -high, -low
-    if one.p_adjusted < ALPHA:
-        return f"{ahead} beats {behind} {where} by {unit.text(by)} ({unit.interval(low, high)})."
+    told = one.p_adjusted < ALPHA
+    other = _other_answer(told, among)
+    if told:
+        size = f"{unit.text(by)} ({unit.interval(low, high)}), {_p_in_words(one)}"
+        return f"{ahead} beats {behind} {where} by {size}{other}."
     return (
         f"{one.a} cannot be told apart from {one.b} {where}: the difference is {unit.change(one.difference)} "
-        f"({unit.interval(one.low, one.high)}); less than {unit.text(one.smallest)} would not have been seen."
+        f"({unit.interval(one.low, one.high)}), {_p_in_words(one)}{other}; detectable with 80% power: "
+        f"{unit.text(one.smallest)}."
     )
+
+
+def _p_in_words(one: Contrast) -> str:
+    """p with its family, and alone where that says otherwise."""
+    corrected = f"p {numbers.p_value(one.p_adjusted)}"
+    if one.tests == 1:
+        return corrected
+    alone = f"; alone p {numbers.p_value(one.p)}" if one.p < ALPHA <= one.p_adjusted else ""
+    return f"{corrected} among {one.tests} (Holm){alone}"
+
+
+def _other_answer(told: bool, among: Among | None) -> str:
+    if among is None or among.apart == told:
+        return ""
+    answer = "yes" if among.apart else "no"
+    return f"; among all {among.pairs} pairs of the run {answer} (p {numbers.p_value(among.p_adjusted)})"
 
 
 def render_fields(
@@ -82,9 +106,9 @@ def render_fields(
         lines = [line for note in _field_notes(one) for line in folded(f"- {note}", width, unicode)]
         parts += [Text("\n").join(lines)] if lines else []
     last = (
-        "Ranks and groups are by paired bootstrap t tests, Holm within a table, alpha 0.05. In one group: no test "
-        "tells them apart, which is not being equal. Best: how likely a system is ahead of all, by resamples and "
-        "by how many items these are of."
+        "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05; two whose "
+        "intervals do not meet are told apart. In one group: no test does, which is not being equal. Best: how "
+        "likely a system is ahead of all, by resamples and by how many items these are of."
     )
     parts.append(Text("\n").join(folded(last, width, unicode)))
     return Text("\n\n").join(parts)
@@ -97,7 +121,7 @@ def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     first = contrasts[0]
     columns = [
         Column("Where"), Column("Difference, 95%", right=True), Column("p, Holm", right=True),
-        Column(first.a, right=True), Column(first.b, right=True), Column("Seen from", right=True),
+        Column(first.a, right=True), Column(first.b, right=True), Column("Detectable", right=True),
         Column("n", right=True), Column("d_z", right=True), Column("p, swaps", right=True),
         Column("p, ranks", right=True),
     ]  # fmt: skip
@@ -109,7 +133,7 @@ def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str | Text]:
     if one.difference is None:
         yield from ("n/a", "n/a", _value(one.value_a, unit), _value(one.value_b, unit), "n/a", str(one.n))
     else:
-        certain = not math.isnan(one.error)
+        certain = not math.isnan(one.p)
         change = unit.change(one.difference)
         yield f"{change} {unit.interval(one.low, one.high)}" if certain else change
         yield _p(one.p_adjusted)
@@ -128,8 +152,14 @@ def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str | Text]:
 def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     how = next(filter(None, (one.method for one in pair.contrasts)), "")
     test = f"{how}{_degrees(pair)}" if how else "no test"
-    yield f"Differences are first less second; {test}. p is corrected by Holm over the rows."
-    yield "Seen from: the least true difference that this data shows with 80% power at 5%."
+    yield f"Differences are first less second; {test}. {_families(pair)}"
+    yield "Detectable: the least true difference that this test, so corrected, finds with 80% power at 5%."
+    if pair.among is not None:
+        apart = "tell" if pair.among.apart else "do not tell"
+        yield (
+            f"The run's ranks test all {pair.among.pairs} pairs (Holm): they {apart} the two apart, "
+            f"p {numbers.p_value(pair.among.p_adjusted)}."
+        )
     if any(one.by_item for one in pair.contrasts):
         yield (
             "Where a headline is a mean over items: d_z is their mean difference in standard deviations, p by random "
@@ -144,9 +174,21 @@ def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         yield _said(several, unit)
 
 
+def _families(pair: PairOfSystems) -> str:
+    """Which rows are corrected together."""
+    tested = [one for one in pair.contrasts if not math.isnan(one.p)]
+    parts = {bool(one.dataset): one.tests for one in tested if one.task != OVERALL}
+    said = ["overall is tested alone"] if any(one.task == OVERALL for one in tested) else []
+    for of_dataset, noun in ((False, "part"), (True, "dataset")):
+        many = parts.get(of_dataset, 0)
+        said += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
+
+
 def _degrees(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
-    known = [one.df for one in pair.contrasts if math.isfinite(one.df)]
+    known = [one.df for one in pair.contrasts if math.isfinite(one.df) and not math.isnan(one.p)]
     if not known:
         return ""
     low, high = (f"{end:.0f}" for end in (min(known), max(known)))

@@ -1,4 +1,4 @@
-"""A gate on a terminal: how it went, a row per bar, and why those that were missed were."""
+"""A gate on a terminal: how it went, a row per bar, and why those that were missed or not tested were."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from embassay.protocols import numbers
 from embassay.protocols.gate.files import UNPAIRED, value_text, word
-from embassay.protocols.gate.verdict import Verdict
+from embassay.protocols.gate.verdict import Verdict, summary
 from embassay.report.textual import Column, folded, render_table
 
 if TYPE_CHECKING:
@@ -20,23 +20,19 @@ def render_gate(
     """The verdicts as text within `width` columns unless `wide`."""
     from rich.text import Text
 
-    missed = [one for one in verdicts if not one.met]
-    bars = numbers.counted(len(verdicts), "bar")
-    met = "The bar is met." if len(verdicts) == 1 else f"All {bars} are met."
-    title = met if not missed else f"{len(missed)} of {bars} missed."
     columns = [Column("Bar"), Column("Verdict"), Column("Value, 95%", right=True), Column("n", right=True)]
     rows: list[list[str | Text]] = [
-        [one.bar, Text(word(one), style="" if one.met else "red"), value_text(one), numbers.count(one.n)]
+        [one.bar, Text(word(one), style="red" if one.stops else ""), value_text(one), numbers.count(one.n)]
         for one in verdicts
     ]
-    notes = [f"{one.bar}: {one.reason}." for one in missed]
+    notes = [f"{one.bar}: {one.reason}." for one in verdicts if one.reason]
     if any(one.near for one in verdicts):
         notes.append("Near: the bar lies inside the interval, so another sample could have said otherwise.")
     reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
     notes += [f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons]
     lines = [line for note in notes for line in folded(f"- {note}", width, unicode)]
     parts = [
-        Text("\n").join(folded(title, width, unicode, "bold")),
+        Text("\n").join(folded(f"{summary(verdicts)}.", width, unicode, "bold")),
         render_table(columns, rows, width=width, wide=wide, unicode=unicode),
     ]
     return Text("\n\n").join([*parts, *([Text("\n").join(lines)] if lines else [])])

@@ -128,7 +128,7 @@ def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Se
     more: Sentence = (" ", *_names(others), " may also be first.") if others else ()
     if told:
         return (*values[0], " beats ", *values[1], f", the next, by {gap}.", *more)
-    apart = untold(pair.ci_low, pair.ci_high)
+    apart = untold(pair.p, pair.p_adjusted, len(scope.ranges))
     return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)
 
 

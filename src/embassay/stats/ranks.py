@@ -14,9 +14,10 @@ from embassay.errors import UsageError
 from embassay.records import Stratum
 from embassay.stats.bootstrap import DEFAULT_SEED, resample_means, stream
 from embassay.stats.estimate import Estimate, check_confidence
-from embassay.stats.freedom import KEPT, NORMAL, freedom_of_difference
+from embassay.stats.freedom import KEPT, NORMAL, freedom_of_difference, shared_degrees
 from embassay.stats.multiple import holm
-from embassay.stats.students import t_quantile, t_test
+from embassay.stats.power import ALPHA
+from embassay.stats.students import ROUNDING, t_quantile, t_test
 
 Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
 
@@ -26,7 +27,8 @@ class PairTest:
     """The difference of system `a` to system `b` (positions), and a two-sided t test that it is 0.
 
     `error` is its bootstrap standard error, `df` its degrees of freedom and `low` to `high` the difference within t
-    errors; `p_adjusted` is corrected by Holm over all pairs of the comparison.
+    errors; `p_adjusted` is corrected by Holm over all pairs of the comparison, but for two whose own intervals do not
+    meet (`disjoint`): where Holm does not tell them apart, p is of their own test.
     """
 
     a: int
@@ -39,6 +41,14 @@ class PairTest:
     p: float
     p_adjusted: float
     df: float = math.inf
+    disjoint: bool = False
+
+    def apart(self, alpha: float = 0.05) -> bool:
+        """Whether the two are told apart."""
+        return self.disjoint or self.p_adjusted < alpha
+
+
+Intervals = Sequence[tuple[float | None, float | None]]
 
 
 def compare_replicates(
@@ -46,15 +56,17 @@ def compare_replicates(
     estimates: ArrayLike,
     *,
     strata: Sequence[Sequence[Stratum]] = (),
+    intervals: Intervals = (),
     confidence: float = 0.95,
 ) -> tuple[PairTest, ...]:
     """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
 
     Replicate j of all systems must come from one resample of the same items; the standard error of a
     difference is the standard deviation of its replicates, mended by what was resampled: the `strata` of every
-    system, without which it is taken as known and the test is a z test. Pairs are ordered (0, 1), (0, 2) ...
-    Where it is 0, the difference is certain and p is 0; a difference in the last bits of a float is none, and
-    p is 1. Fewer than two systems give no pairs.
+    system, without which it is taken as known and the test is a z test. `intervals` are the systems' own: what is read
+    as apart is told apart. Pairs are ordered (0, 1), (0, 2) ... Where the error is 0, the difference is certain and p
+    is 0; two that do not differ on any item are no test of the family, and p is 1. Fewer than two systems give no
+    pairs.
     Raises UsageError for shapes that do not fit, fewer than two resamples, or values that are not finite.
 
     >>> rng = np.random.default_rng(0)
@@ -65,18 +77,46 @@ def compare_replicates(
     draws, values = _checked(replicates, estimates)
     check_confidence(confidence)
     scale = float(np.abs(values).max(initial=0))
-    found = []
+    most, found = shared_degrees(strata), []
     for a, b in combinations(range(len(values)), 2):
-        free = freedom_of_difference(strata[a], strata[b]) if strata else NORMAL
+        free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         difference, error = float(values[a] - values[b]), free.error(draws[a] - draws[b])
         reach = t_quantile((1 + confidence) / 2, free.df) * error
         score, p = t_test(difference, error, scale, free.df)
-        found.append(
-            PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
-        )
-    return tuple(
-        replace(one, p_adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)
-    )
+        low, high = difference - reach, difference + reach
+        apart = bool(intervals) and not_meeting(intervals[a], intervals[b])
+        found.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
+    adjusted = corrected_pairs(
+        [one.p for one in found], [one.disjoint for one in found],
+        [one.error > ROUNDING * scale or one.statistic != 0 for one in found],
+    )  # fmt: skip
+    return tuple(replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True))
+
+
+def not_meeting(a: tuple[float | None, float | None], b: tuple[float | None, float | None]) -> bool:
+    """Whether two intervals have nothing in common; not where one of them has no ends.
+
+    >>> not_meeting((0.1, 0.2), (0.3, 0.4)), not_meeting((0.1, 0.3), (0.3, 0.4)), not_meeting((None, None), (0, 1))
+    (True, False, False)
+    """
+    (low, high), (least, most) = a, b
+    if low is None or high is None or least is None or most is None:
+        return False
+    return high < least or most < low
+
+
+def corrected_pairs(p: Sequence[float], disjoint: Sequence[bool], tested: Sequence[bool]) -> list[float]:
+    """p of pairs, corrected by Holm over those that are `tested`. Those that are `disjoint` and that Holm
+    does not tell apart at 5% keep their own.
+
+    >>> corrected_pairs([0.03, 0.03, 1.0], [False, True, False], [True, True, False])
+    [0.06, 0.03, 1.0]
+    """
+    family = iter(holm([own for own, counts in zip(p, tested, strict=True) if counts]))
+    holms = [next(family) if counts else 1.0 for counts in tested]
+    return [
+        own if alone and one >= ALPHA else one for own, one, alone in zip(p, holms, disjoint, strict=True)
+    ]
 
 
 def rank_ranges(
@@ -84,13 +124,15 @@ def rank_ranges(
     estimates: ArrayLike,
     *,
     strata: Sequence[Sequence[Stratum]] = (),
+    intervals: Intervals = (),
     alpha: float = 0.05,
 ) -> tuple[tuple[int, int], ...]:
     """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
 
     From 1 + the number of systems that beat it to their number less those that it beats; one beats another
-    when its estimate is higher (higher is better) and their adjusted p is below `alpha`. With equal systems,
-    the chance that any range excludes a rank it should not is at most about `alpha`.
+    when its estimate is higher (higher is better) and their adjusted p is below `alpha`, or their own `intervals` do
+    not meet. With equal systems, the chance that any range excludes a rank it should not is at most about `alpha`
+    without `intervals`; with them that is so of each system's range (docs/how_sure.md).
 
     >>> rng = np.random.default_rng(0)
     >>> rank_ranges(rng.normal([[0.7], [0.5], [0.51]], 0.02, size=(3, 500)), [0.7, 0.5, 0.51])
@@ -98,8 +140,8 @@ def rank_ranges(
     """
     systems = len(np.atleast_1d(np.asarray(estimates)))
     beaten_by, beats = [0] * systems, [0] * systems
-    for pair in compare_replicates(replicates, estimates, strata=strata):
-        if pair.p_adjusted < alpha:
+    for pair in compare_replicates(replicates, estimates, strata=strata, intervals=intervals):
+        if pair.apart(alpha):
             winner, loser = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
             beats[winner] += 1
             beaten_by[loser] += 1

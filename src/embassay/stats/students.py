@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 # Relative to the largest estimate: what two orders of summation may differ by.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 
 def t_test(difference: float, error: float, scale: float, df: float = math.inf) -> tuple[float, float]:
@@ -17,7 +17,7 @@ def t_test(difference: float, error: float, scale: float, df: float = math.inf) 
     >>> t_test(0.1, 0.05, 1.0, 4)[1].__round__(4)
     0.1161
     """
-    score = _standardised(difference, error, _ROUNDING * scale)
+    score = _standardised(difference, error, ROUNDING * scale)
     return score, min(1.0, 2 * t_tail(abs(score), df))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -175,6 +176,9 @@ def open_system(
     """
     spec = SYSTEMS.parse(text)
     model, transform = SYSTEMS.split(spec, Transform)
+    own = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))
+    if own != model:
+        model, transform = own, replace(transform, dims=None)
     made = _made_elsewhere(model, elsewhere) or _made(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus
     )
@@ -191,6 +195,29 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     return made
+
+
+def sized(text: str, dims: int | None) -> str:
+    """The spec string with the model's own parameter for vectors of `dims`, where it has one and the vendor says that
+    the model was trained for this size; else as it is, and its usual vectors are cut.
+
+    >>> sized("voyage:voyage-3-large", 2048), sized("voyage:voyage-3-large", 300), sized("minilm", 128)
+    ('voyage:voyage-3-large?dimensions=2048', 'voyage:voyage-3-large', 'minilm')
+    """
+    from embassay.systems.models import known_model
+
+    spec = SYSTEMS.parse(text)
+    known = known_model(spec.target) or known_model(spec.target.partition(":")[0])
+    if (
+        dims is None
+        or known is None
+        or dims not in known.dimensions
+        or {"dims", "dimensions"} & set(spec.params)
+    ):
+        return text
+    if "dimensions" not in SYSTEMS.parameters(spec.name):
+        return text
+    return SYSTEMS.format(replace(spec, params={**spec.params, "dimensions": dims}))
 
 
 def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:

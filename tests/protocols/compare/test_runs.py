@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import compare_systems, fields, pairing, read_values
-from embassay.protocols.comparisons import Headline
-from embassay.protocols.standings import Standing, read_standings, write_standings
-from embassay.stats import hodges_lehmann, wilcoxon
+from embassay.protocols.compare.many import field_of
+from embassay.protocols.comparisons import Headline, compared
+from embassay.protocols.numbers import SCORE
+from embassay.protocols.standings import REFERENCE, Standing, read_standings, write_standings
+from embassay.report.comparing import verdict
+from embassay.stats import hodges_lehmann, resample_means, wilcoxon
 from written_runs import MEASURE, TASK, write_run
 
 RNG = np.random.default_rng(11)
@@ -45,6 +51,92 @@ def test_all_systems(tmp_path: Path) -> None:
     assert found.groups == ((0, 1),)
     assert sum(one.best or 0 for one in found.entrants) == pytest.approx(1)
     assert next(iter(fields(run, measures=[MEASURE]))).measure == MEASURE
+
+
+def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: Path) -> None:
+    """Datasets are a third family. What did not differ on any item is no test of any."""
+    path = write_run(tmp_path / "run", VALUES)
+    [over] = [one for one in read_standings(path) if one.task == "overall" and one.system == "good"]
+    [other] = [one for one in read_standings(path) if one.task == "overall" and one.system == "twin"]
+    tasks = ("preference", "robustness", "sensitivity")
+    both = over.headline, other.headline
+    standings = [Standing("overall", "", "overall", one) for one in both]
+    standings += [Standing(task, name, "m", one) for task in tasks for name in ("", "x", "y") for one in both]
+    same = replace(both[0], system="twin")
+    standings += [Standing("clustering", "", "m", one) for one in (both[0], same)]
+    write_standings(path, standings)
+    found = {
+        (one.task, one.dataset): one for one in compare_systems(read_values(path), "good", "twin").contrasts
+    }
+    assert found["overall", ""].p_adjusted == found["overall", ""].p
+    assert [found[key].tests for key in (("overall", ""), ("preference", ""), ("robustness", "x"))] == [
+        1,
+        3,
+        6,
+    ]
+    assert found["preference", ""].p_adjusted == pytest.approx(min(1, 3 * found["preference", ""].p))
+    assert found["preference", ""].smallest > found["overall", ""].smallest
+    still = found["clustering", ""]
+    assert still.reason.startswith("no test")
+    assert math.isnan(still.p_adjusted)
+    assert math.isnan(still.smallest)
+
+
+def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None:
+    """The pair's p is that of the run's ranks; where Holm over all pairs says otherwise, the verdict says so."""
+    rng = np.random.default_rng(3)
+    values = {f"s{i}": ITEMS + rng.normal(0, 0.3, 200) for i in range(6)}
+    noise = rng.normal(0, 0.3, 200)
+    values["s1"] = values["s0"] - 0.055 + noise - noise.mean()
+    run = read_values(write_run(tmp_path / "run", values))
+    found = compare_systems(run, "s0", "s1")
+    pairs = compared([one.headline for one in run.at(("overall", "", "overall"))])["pairs"]
+    [same] = [one for one in pairs if {one["a"], one["b"]} == {"s0", "s1"}]
+    assert found.among is not None
+    assert found.among.pairs == 15
+    assert found.contrasts[0].p == pytest.approx(same["p"])
+    assert found.among.p_adjusted == pytest.approx(same["p_adjusted"])
+    assert found.contrasts[0].p_adjusted < 0.05 < found.among.p_adjusted
+    said = verdict(found.contrasts[0], SCORE, found.among)
+    assert "beats" in said
+    assert "15 pairs of the run no" in said
+
+
+@given(st.integers(0, 10**6))
+def test_intervals_that_do_not_meet_are_never_tied(seed: int) -> None:
+    """Whatever the systems, ranks, groups and chances agree with the intervals beside them."""
+    rng = np.random.default_rng(seed)
+    sets = rng.uniform(0.2, 0.6, rng.integers(2, 7)) + rng.normal(0, 0.03, (rng.integers(3, 6), 1))
+    draws = resample_means(sets, n_resamples=400, rng=rng).T
+    known = [
+        Standing(TASK, "", MEASURE, Headline(f"s{i}", float(column.mean()), len(sets), own))
+        for i, (column, own) in enumerate(zip(sets.T, draws, strict=True))
+    ]
+    found = field_of((TASK, "", MEASURE), "", known)
+    for i, above in enumerate(found.entrants):
+        for j, below in enumerate(found.entrants):
+            if above.low is not None and below.high is not None and above.low > below.high:
+                assert (above.rank_low or 0) < (below.rank_low or 0)
+                assert not any(low <= i <= high and low <= j <= high for low, high in found.groups)
+
+
+def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None:
+    """To keep all of what was found by knowing nothing is no merit; other tasks are as they were."""
+    path = write_run(tmp_path / "run", VALUES)
+    own = {one.system: one.headline for one in read_standings(path) if one.task == TASK}
+    constant = replace(own["good"], system="constant")
+    for task, tested in (("retrieval", False), (TASK, True)):
+        standings = [Standing(task, "", MEASURE, own[name]) for name in ("good", "poor")]
+        write_standings(path, [*standings, Standing(task, "", MEASURE, constant, REFERENCE)])
+        run = read_values(path)
+        [field] = fields(run)
+        [pair] = compare_systems(run, "good", "poor").contrasts
+        assert (field.entrants[0].rank_low is not None) == tested
+        assert math.isnan(pair.p) != tested
+        if not tested:
+            assert "constant" in field.reason
+            assert "nDCG@10 on the clean corpus" in field.reason
+            assert field.reason in pair.reason
 
 
 def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:

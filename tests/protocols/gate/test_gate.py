@@ -41,7 +41,7 @@ def test_values_and_ends(tmp_path: Path) -> None:
     assert not verdict(run, "sage.overall[a]>=0.9").near
 
 
-def test_a_score_that_is_missing_misses(tmp_path: Path) -> None:
+def test_a_score_without_a_value_or_interval_is_not_tested(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"a": ITEMS})
     folder = RunFolder(run)
     rows = folder.read_results()
@@ -50,7 +50,43 @@ def test_a_score_that_is_missing_misses(tmp_path: Path) -> None:
     )
     folder.write_results([*rows, empty])
     found = verdict(run, "sage.overall[b]>=0.1")
-    assert (found.met, found.reason) == (False, "retrieval failed")
+    assert (found.met, found.stops, found.reason) == (None, True, "retrieval failed")
+    bare = Result("sage", "overall", "", "", "", "", "c", "overall", 0.5, 9, None, None, "", 1, "")
+    folder.write_results([*rows, bare])
+    assert verdict(run, "sage.overall[c]>=0.1").met
+    end = verdict(run, "sage.overall[c]>=0.1@lower")
+    assert (end.met, end.stops, end.reason) == (None, True, "the score has no interval")
+
+
+def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -> None:
+    """Nothing varies in `still`: neither met nor missed, and no reason to stop unless it fell. What is the same on
+    every item is no worse, and no test that others are corrected for."""
+    same = {"a": ITEMS, "still": np.full(300, 0.5)}
+    base = read_values(write_run(tmp_path / "base", same))
+    now = read_values(write_run(tmp_path / "now", same))
+    found = judged_against(now, base)
+    assert {one.bar: (one.met, one.stops) for one in found} == {
+        "sage.overall[a] no worse": (True, False), f"sage.{TASK}[a] no worse": (True, False),
+        "sage.overall[still] no worse": (None, False), f"sage.{TASK}[still] no worse": (None, False),
+    }  # fmt: skip
+    assert str(render_gate(found)).startswith("2 of 4 bars are met; 2 are not tested.")
+    assert as_markdown(found).startswith("### Embassay gate: 2 of 4 bars are met; 2 are not tested")
+    suite = ElementTree.fromstring(as_junit(found))
+    assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
+    fallen = read_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
+    worse = {one.bar: (one.met, one.stops) for one in judged_against(fallen, base, tasks=["overall"])}
+    assert worse["sage.overall[still] no worse"] == (None, True)
+
+
+def test_items_that_did_not_change_correct_nothing(tmp_path: Path) -> None:
+    """A fall is found at the same p whether or not another system stayed as it was."""
+    noise = np.random.default_rng(6).normal(0, 0.05, 300)
+    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_values(write_run(tmp_path / "now", {"a": ITEMS - 0.01 + noise, "b": ITEMS}))
+    alone = judged_against(now, base, systems=["a"], tasks=["overall"])
+    beside = judged_against(now, base, tasks=["overall"])
+    assert alone[0].reason
+    assert alone[0].reason == beside[0].reason
 
 
 def test_several_runs_of_a_folder(tmp_path: Path) -> None:
@@ -85,12 +121,13 @@ def test_no_worse(tmp_path: Path) -> None:
     assert len(judged_against(now, base, systems=["b"], tasks=[TASK])) == 1
 
 
-def test_what_is_gone_is_a_miss(tmp_path: Path) -> None:
+def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
     now = read_values(write_run(tmp_path / "now", {"a": ITEMS}))
     found = {one.bar: one for one in judged_against(now, base)}
     assert found["sage.overall[b] no worse"].reason == "no value now: not in this run"
-    assert not found["sage.overall[b] no worse"].met
+    assert found["sage.overall[b] no worse"].met is None
+    assert found["sage.overall[b] no worse"].stops
 
 
 def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
@@ -118,7 +155,7 @@ def test_junit_and_markdown() -> None:
     hostile = "sage.overall[<script>alert('x')</script>|`b`\x00]>=1"
     verdicts = [
         Verdict("sage.overall[a]>=0.1", True, 0.5, 0.4, 0.6, 50),
-        Verdict(hostile, False, None, reason="why & how"),
+        Verdict(hostile, False, None, reason="why & how", stops=True),
     ]
     suite = ElementTree.fromstring(as_junit(verdicts))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")

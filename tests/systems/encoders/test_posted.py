@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
-from embassay.systems import SYSTEMS
+from embassay.systems import SYSTEMS, open_system
 from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
 from stub import Faults, StubServer
 from stub.strict import WRONG_KEY
 from stub.vectors import vector
@@ -161,6 +162,17 @@ def test_a_model_that_cannot_do_it_is_no_fault_of_the_texts(stub, spec, said):
     with pytest.raises(ModelError, match=said) as caught:
         SYSTEMS.build(spec.format(stub.url), ledger=Ledger()).encode(["a", "b"])
     assert not isinstance(caught.value, TextRefused)
+
+
+@pytest.mark.parametrize(("dims", "sent", "made"), [(2048, 2048, 2048), (512, 512, 512), (300, None, 300)])
+def test_dims_is_the_models_own_parameter_where_it_has_one(stub, dims, sent, made):
+    """More than its usual vectors have is had no other way; a size that it was not trained for is cut."""
+    system = open_system(
+        f"voyage:voyage-3-large?dims={dims}&base_url={stub.url}/voyage/v1", tokenizer=open_tokenizer("words")
+    )
+    inner = system.encoder.encoder if dims == 300 else system.encoder
+    assert inner.dimensions == sent
+    assert system.vectors(["a", "b"]).shape == (2, made)
 
 
 @with_keys

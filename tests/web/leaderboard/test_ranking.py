@@ -56,6 +56,18 @@ def test_tests_from_before_are_not_made_again(levels, first) -> None:
     assert again == told_apart([changed, *standings[1:]], higher=True)
 
 
+def test_no_verdict_on_retrieval_that_knowing_nothing_reaches() -> None:
+    known = [
+        Standing("retrieval", "", "retention", one.headline, one.group) for one in _standings([0.5, 0.6])
+    ]
+    nothing = Standing("retrieval", "", "retention", Headline("constant", 0.6, 50, np.empty(0)), REFERENCE)
+    assert told_apart(known, higher=True).ranks
+    found = told_apart([*known, nothing], higher=True)
+    assert not found.ranks
+    assert not found.best
+    assert "constant" in found.reason
+
+
 def test_groups_are_ranked_apart_and_references_not_at_all() -> None:
     """Another method stands behind the score of a group."""
     standings = [
@@ -74,7 +86,7 @@ def test_lower_may_be_better() -> None:
     found = told_apart(_standings([0.5, 0.6], "Harm@10"), higher=False)
     assert found.ranks == {"s0": (1, 1), "s1": (2, 2)}
     assert found.gap is not None
-    assert found.gap[0] == pytest.approx(0.1)
+    assert found.gap.difference == pytest.approx(0.1)
 
 
 def test_two_runs_joined_are_ranked_as_one(tmp_path) -> None:

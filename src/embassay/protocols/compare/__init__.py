@@ -4,11 +4,12 @@ from embassay.protocols.compare.contrast import ByItem, Contrast, contrast, one_
 from embassay.protocols.compare.direction import higher_is_better
 from embassay.protocols.compare.many import Entrant, Field, fields
 from embassay.protocols.compare.pairing import Pairing, pairing
-from embassay.protocols.compare.pairs import Across, PairOfSystems, adjusted, compare_systems
+from embassay.protocols.compare.pairs import Across, Among, PairOfSystems, adjusted, compare_systems, leading
 from embassay.protocols.compare.values import Place, RunValues, Side, read_values
 
 __all__ = [
     "Across",
+    "Among",
     "ByItem",
     "Contrast",
     "Entrant",
@@ -23,6 +24,7 @@ __all__ = [
     "contrast",
     "fields",
     "higher_is_better",
+    "leading",
     "one_sided",
     "pairing",
     "read_values",

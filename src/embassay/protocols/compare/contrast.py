@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.compare.items import PerItem
 from embassay.protocols.compare.values import Side
+from embassay.protocols.comparisons import ALPHA
 from embassay.protocols.estimates import DEFINED
 from embassay.stats import (
     Freedom,
@@ -21,6 +22,8 @@ from embassay.stats import (
     t_test,
     wilcoxon,
 )
+from embassay.stats.ranks import not_meeting
+from embassay.stats.students import ROUNDING
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
 UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
@@ -44,11 +47,12 @@ class ByItem:
 @dataclass(frozen=True)
 class Contrast:
     """Value of `a` less value of `b`, in the measure's unit, with a 95% interval, the standard error behind it with its
-    degrees of freedom `df`, and a two-sided p. `smallest` is the least true difference that this data would have shown
-    with 80% power at 5%.
+    degrees of freedom `df`, and a two-sided p. `smallest` is the least true difference that the very test finds with
+    80% power at 5%, with the correction for its `tests`.
 
-    `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. `n` is
-    the smaller number of items. `p_adjusted` is filled over a table by `adjusted`.
+    `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
+    every resample gives the same difference there is no test either: `error` is 0. `n` is the smaller number of items.
+    `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjusted`.
     """
 
     a: str
@@ -70,10 +74,16 @@ class Contrast:
     by_item: ByItem | None = None
     reason: str = ""
     df: float = math.inf
+    tests: int = 1
+    disjoint: bool = False
+    """Whether the two sides' own intervals do not meet."""
 
 
-def contrast(a: Side, b: Side, *, paired: bool = True, seed: int = 1337) -> Contrast:
-    """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared."""
+def contrast(
+    a: Side, b: Side, *, paired: bool = True, most: float | None = None, seed: int = 1337
+) -> Contrast:
+    """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
+    the degrees of freedom of all systems of the place together (`stats.shared_freedom`)."""
     first, second = a.standing.headline, b.standing.headline
     task, dataset, measure = a.standing.place
     made = Contrast(
@@ -85,15 +95,20 @@ def contrast(a: Side, b: Side, *, paired: bool = True, seed: int = 1337) -> Cont
     if a.standing.group != b.standing.group:
         return replace(made, reason="the two were scored by different methods")
     difference = float(first.value or 0.0) - float(second.value or 0.0)
-    free = freedom_of_difference(first.resampled, second.resampled, paired=paired)
+    free = freedom_of_difference(first.resampled, second.resampled, paired=paired, most=most)
     error = _error(first.replicates, second.replicates, free, paired)
     made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
+    if error <= ROUNDING * _scale(made):
+        same = abs(difference) <= ROUNDING * _scale(made)
+        why = "the two do not differ on any item" if same else "every resample gives the same difference"
+        return replace(made, difference=0.0 if same else difference, error=0.0, reason=f"no test: {why}")
     half = t_quantile(0.975, free.df) * error
     p = t_test(difference, error, _scale(made), free.df)[1]
     return replace(
-        made, low=difference - half, high=difference + half, error=error, df=free.df, p=p,
+        made, low=difference - half, high=difference + half, error=error, df=free.df, p=p, p_adjusted=p,
+        disjoint=not_meeting(first.interval, second.interval),
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
     )  # fmt: skip
 
@@ -111,6 +126,23 @@ def one_sided(found: Contrast) -> float:
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
     return t_tail(-score, found.df)
+
+
+def without_test(found: Contrast, reason: str) -> Contrast:
+    """The contrast without its test, and why."""
+    return replace(found, p=_NONE, p_adjusted=_NONE, smallest=_NONE, low=_NONE, high=_NONE, reason=reason)
+
+
+def corrected(found: Contrast, p_adjusted: float, tests: int) -> Contrast:
+    """The contrast as one of so many tests, each of which must hold at 5% over all of them: what it detects is what the
+    hardest step of Holm's lets through.
+
+    >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
+    >>> [round(corrected(made, 0.1, tests).smallest, 3) for tests in (1, 5)]
+    [0.14, 0.171]
+    """
+    smallest = smallest_difference(found.error, alpha=ALPHA / tests, df=found.df)
+    return replace(found, p_adjusted=p_adjusted, tests=tests, smallest=smallest)
 
 
 def _scale(found: Contrast) -> float:

@@ -13,8 +13,8 @@ from embassay.protocols.compare.values import Place, RunValues, check_names, wan
 from embassay.protocols.comparisons import ALPHA
 from embassay.protocols.estimates import DEFINED
 from embassay.protocols.standings import Standing
-from embassay.records import Stratum
-from embassay.stats import best_shares, compare_replicates, freedom_of_difference, rank_ranges
+from embassay.stats import PairTest, best_shares, compare_replicates, freedom_of_difference, rank_ranges
+from embassay.stats.freedom import shared_degrees, shared_freedom
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,13 @@ def fields(
             continue
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
-            yield field_of(place, group, [one for one in every if one.group == group])
+            own = [one for one in every if one.group == group]
+            yield field_of(place, group, own, run.no_verdict(place))
 
 
-def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
-    """One field. Ranks are by paired bootstrap t tests, Holm over its pairs, alpha 0.05."""
+def field_of(place: Place, group: str, standings: Sequence[Standing], no_verdict: str = "") -> Field:
+    """One field. Ranks are by paired bootstrap t tests, Holm over its pairs, alpha 0.05; two whose own intervals do not
+    meet are told apart. There are none where `no_verdict` says why."""
     task, dataset, measure = place
     sign = 1.0 if higher_is_better(measure) else -1.0
     known = [one for one in standings if one.headline.value is not None]
@@ -70,23 +72,44 @@ def field_of(place: Place, group: str, standings: Sequence[Standing]) -> Field:
     missing = tuple((one.system, one.headline.reason) for one in standings if one.headline.value is None)
     entrants = tuple(_entrant(one) for one in known)
     draws, reason = shared_draws(known)
+    reason = reason or no_verdict
     if reason:
         return Field(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
     strata = [one.headline.resampled for one in known]
-    ranges = rank_ranges(sign * draws, sign * values, strata=strata, alpha=ALPHA)
-    free = freedom_of_difference(strata[0], strata[1])
+    intervals = [(one.low, one.high) for one in entrants]
+    ranges = rank_ranges(sign * draws, sign * values, strata=strata, intervals=intervals, alpha=ALPHA)
+    free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
     best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
         Entrant(one.system, one.value, one.low, one.high, one.n, low, high, share)
         for one, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
-    return Field(task, dataset, measure, group, entrants, _groups(draws, values, strata), missing)
+    return Field(task, dataset, measure, group, entrants, _groups(pair_tests(known), len(known)), missing)
 
 
 def _entrant(one: Standing) -> Entrant:
     low, high = one.headline.interval
     return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
+
+
+def pair_tests(known: Sequence[Standing]) -> tuple[PairTest, ...]:
+    """The tests of every pair of systems with values at one place, first less second; none where they cannot be
+    tested."""
+    draws, reason = shared_draws(known)
+    if reason:
+        return ()
+    values = [one.headline.value or 0.0 for one in known]
+    return compare_replicates(
+        draws, values, strata=[one.headline.resampled for one in known],
+        intervals=[one.headline.interval for one in known],
+    )  # fmt: skip
+
+
+def most_degrees(standings: Sequence[Standing], group: str) -> float | None:
+    """The degrees of freedom that the differences of a group's systems have together, where they have."""
+    known = [one for one in standings if one.group == group and one.headline.value is not None]
+    return shared_degrees([one.headline.resampled for one in known])
 
 
 def shared_draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
@@ -101,15 +124,12 @@ def shared_draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
     return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
 
 
-def _groups(
-    draws: NDArray[np.float64], values: NDArray[np.float64], strata: Sequence[Sequence[Stratum]]
-) -> tuple[tuple[int, int], ...]:
-    pairs = compare_replicates(draws, values, strata=strata)
-    apart = {(pair.a, pair.b) for pair in pairs if pair.p_adjusted < ALPHA}
+def _groups(pairs: Sequence[PairTest], systems: int) -> tuple[tuple[int, int], ...]:
+    apart = {(pair.a, pair.b) for pair in pairs if pair.apart(ALPHA)}
     found: list[tuple[int, int]] = []
-    for first in range(len(values)):
+    for first in range(systems):
         last = first
-        while last + 1 < len(values) and not any((i, last + 1) in apart for i in range(first, last + 1)):
+        while last + 1 < systems and not any((i, last + 1) in apart for i in range(first, last + 1)):
             last += 1
         if last > first and (not found or last > found[-1][1]):
             found.append((first, last))

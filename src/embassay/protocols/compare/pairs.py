@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.compare.contrast import Contrast, contrast
+from embassay.protocols.compare.contrast import Contrast, contrast, corrected, without_test
+from embassay.protocols.compare.many import most_degrees, pair_tests
 from embassay.protocols.compare.pairing import Pairing, pairing
 from embassay.protocols.compare.values import RunValues, check_names, wanted
+from embassay.protocols.standings import OVERALL
 from embassay.runs.tails import tails
-from embassay.stats import Estimate, Significance, hodges_lehmann, holm, mixed_mean, wilcoxon
+from embassay.stats import Estimate, Significance, hodges_lehmann, mixed_mean, wilcoxon
+from embassay.stats.ranks import corrected_pairs
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,23 @@ class Across:
 
 @dataclass(frozen=True)
 class PairOfSystems:
-    """All contrasts of `a` and `b`, p corrected by Holm over them, and what datasets say together."""
+    """All contrasts of `a` and `b`, p corrected by Holm within each family, and what datasets say together. `among` is
+    the same question as the run's ranks ask it, where these are of more than the two."""
 
     contrasts: tuple[Contrast, ...]
     across: tuple[Across, ...]
     pairing: Pairing
+    among: Among | None = None
+
+
+@dataclass(frozen=True)
+class Among:
+    """The test of the first contrast among all pairs of the systems that a run ranks there: p corrected by Holm over so
+    many `pairs`, and whether the ranks tell the two `apart`."""
+
+    pairs: int
+    p_adjusted: float
+    apart: bool
 
 
 def compare_systems(
@@ -64,13 +79,36 @@ def compare_systems(
     for place in first.places:
         sides = first.side(place, a), other.side(place, b)
         if sides[0] is not None and sides[1] is not None and wanted(place, tasks, measures):
-            found.append(contrast(sides[0], sides[1], paired=how.paired, seed=seed))
+            why = first.no_verdict(place) or other.no_verdict(place)
+            most = None if second else most_degrees(first.at(place), sides[0].standing.group)
+            made = contrast(sides[0], sides[1], paired=how.paired, most=most, seed=seed)
+            found.append(without_test(made, f"no verdict: {why}") if why else made)
     if not found:
         raise UsageError(
             f"{a} and {b} share nothing of that.", mend="Give two systems or runs of one protocol."
         )
     contrasts = adjusted(_named(found, first, other))
-    return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how)
+    among = None if second else _among(first, leading(contrasts), a, b)
+    return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
+
+
+def leading(contrasts: Sequence[Contrast]) -> Contrast:
+    """What the verdict is on: the first difference over datasets that has a value."""
+    known = [one for one in contrasts if one.difference is not None]
+    return next((one for one in known if not one.dataset), (known or contrasts)[0])
+
+
+def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
+    """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
+    place = (one.task, one.dataset, one.measure)
+    groups = {own.group for own in run.at(place) if own.system in (a, b)}
+    known = [own for own in run.at(place) if own.headline.value is not None and {own.group} == groups]
+    names = [own.system for own in known]
+    if len(names) < 3 or a not in names or b not in names or math.isnan(one.p):
+        return None
+    found = pair_tests(known)
+    here = next((pair for pair in found if {names[pair.a], names[pair.b]} == {a, b}), None)
+    return None if here is None else Among(len(found), here.p_adjusted, here.apart())
 
 
 def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
@@ -82,11 +120,18 @@ def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Ite
 
 
 def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
-    """The same with p corrected by Holm over those that have one."""
+    """The same with p corrected by Holm within each family, over those that have one: the overall score alone, the
+    parts that it is made of, and the datasets of these. Two whose own intervals do not meet are tested alone."""
     every = list(contrasts)
-    tested = [i for i, one in enumerate(every) if not math.isnan(one.p)]
-    for i, p in zip(tested, holm([every[i].p for i in tested]) if tested else (), strict=True):
-        every[i] = replace(every[i], p_adjusted=p)
+    families: dict[tuple[bool, bool], list[int]] = {}
+    for i, one in enumerate(every):
+        if not math.isnan(one.p):
+            families.setdefault((one.task == OVERALL, bool(one.dataset)), []).append(i)
+    for family in families.values():
+        p = [every[i].p for i in family]
+        known = corrected_pairs(p, [every[i].disjoint for i in family], [True] * len(p))
+        for i, p_adjusted in zip(family, known, strict=True):
+            every[i] = corrected(every[i], p_adjusted, len(family))
     return tuple(every)
 
 

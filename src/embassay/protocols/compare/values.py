@@ -10,6 +10,7 @@ from typing import Any
 from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare.items import ItemValues, PerItem, from_items
+from embassay.protocols.comparisons import known_by_nothing
 from embassay.protocols.standings import OVERALL, REFERENCE, Standing, by_place, read_standings
 from embassay.runs.folder import RunFolder
 
@@ -56,6 +57,11 @@ class RunValues:
     def at(self, place: Place) -> tuple[Standing, ...]:
         """The ranked systems at a place."""
         return tuple(one for one in self.standings if one.place == place and one.group != REFERENCE)
+
+    def no_verdict(self, place: Place) -> str:
+        """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""
+        references = [one.headline for one in self.standings if one.place == place and one.group == REFERENCE]
+        return known_by_nothing(place[0], [one.headline for one in self.at(place)], references)
 
     def standing(self, place: Place, system: str) -> Standing | None:
         """A system at a place; None where it is not there."""

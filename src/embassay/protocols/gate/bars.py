@@ -12,13 +12,16 @@ from embassay.records import Result
 
 
 def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:
-    """The verdict on every bar. A score that is missing misses its bar. UsageError for a bar that means no row."""
+    """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
+    stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
         yield _judged(bar, rows.find(bar))
 
 
 def _judged(bar: Bar, row: Result) -> Verdict:
-    verdict = Verdict(bar.text, False, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol)
+    verdict = Verdict(
+        bar.text, None, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol, stops=True
+    )
     held = {"value": row.value, "lower": row.ci_low, "upper": row.ci_high}[bar.end]
     if held is None:
         why = row.reason or "no value"
@@ -26,5 +29,7 @@ def _judged(bar: Bar, row: Result) -> Verdict:
     low, high = row.ci_low, row.ci_high
     near = low is not None and high is not None and low <= bar.number <= high
     if bar.met(held):
-        return replace(verdict, met=True, near=near)
-    return replace(verdict, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}")
+        return replace(verdict, met=True, near=near, stops=False)
+    return replace(
+        verdict, met=False, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}"
+    )

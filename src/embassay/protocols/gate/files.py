@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from embassay.protocols import numbers
-from embassay.protocols.gate.verdict import Verdict
+from embassay.protocols.gate.verdict import Verdict, summary
 
 
 def value_text(one: Verdict) -> str:
@@ -24,32 +24,37 @@ UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
 
 
 def word(one: Verdict) -> str:
-    """Met or missed, whether it was near, and whether its test was weaker than it could be."""
-    return ("met" if one.met else "MISSED") + ", near" * one.near + ", unpaired" * bool(one.unpaired)
+    """Met, missed or not tested, whether it was near, and whether its test was weaker than it could be."""
+    return (
+        {True: "met", False: "MISSED", None: "not tested"}[one.met]
+        + ", near" * one.near
+        + ", unpaired" * bool(one.unpaired)
+    )
 
 
 def why(one: Verdict) -> str:
-    """Why it was missed, and why it was not paired."""
+    """Why it was missed or not tested, and why it was not paired."""
     return "; ".join(filter(None, (one.reason, f"not paired: {one.unpaired}" if one.unpaired else "")))
 
 
 def as_junit(verdicts: Sequence[Verdict]) -> str:
-    """A test suite of one case per bar, XML."""
-    missed = [one for one in verdicts if not one.met]
+    """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
+    skipped."""
+    kinds = [_kind(one) for one in verdicts]
     suite = ElementTree.Element(
         "testsuite",
         name="embassay gate",
         tests=str(len(verdicts)),
-        failures=str(len(missed)),
-        errors="0",
-        skipped="0",
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
     )
-    for one in verdicts:
+    for one, kind in zip(verdicts, kinds, strict=True):
         name = _clean(one.bar + " (unpaired)" * bool(one.unpaired))
         case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
-        if not one.met:
-            failure = ElementTree.SubElement(case, "failure", message=_clean(why(one)), type="bar")
-            failure.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {why(one)}")
+        if kind:
+            told = ElementTree.SubElement(case, kind, message=_clean(why(one)), type="bar")
+            told.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {why(one)}")
         if one.unpaired:
             said = ElementTree.SubElement(case, "system-out")
             said.text = _clean(f"Not paired ({one.unpaired}): {UNPAIRED}.")
@@ -57,12 +62,16 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
+def _kind(one: Verdict) -> str:
+    if one.met is None:
+        return "error" if one.stops else "skipped"
+    return "" if one.met else "failure"
+
+
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
     """A heading that says how it went, and a table."""
-    missed = sum(not one.met for one in verdicts)
-    title = "all bars met" if not missed else f"{missed} of {numbers.counted(len(verdicts), 'bar')} missed"
     lines = [
-        f"### Embassay gate: {title}",
+        f"### Embassay gate: {summary(verdicts)}",
         "",
         "| Bar | Value, 95% | n | Verdict | Why |",
         "|---|---:|---:|---|---|",

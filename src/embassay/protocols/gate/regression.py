@@ -27,8 +27,10 @@ class _Test:
     place: Place
     system: str
     found: Contrast | None
-    p: float
+    p: float = math.nan
     reason: str = ""
+    """Why it is no test; empty where it is one."""
+    stops: bool = False
 
 
 def judged_against(
@@ -46,8 +48,9 @@ def judged_against(
     A test says worse where the difference is below -`margin` (above, where lower is better) with a one-sided p, by Holm
     over all tests of the call, below `alpha`: with nothing changed, the chance of any false alarm is at most about
     alpha. Runs whose items differ are tested unpaired, which every verdict says: such a test needs a larger fall. What
-    has no value any more is a miss; where nothing can be resampled, any fall is. Raises UsageError for runs
-    of two protocols, or where nothing is left to compare.
+    has no value in one of the runs, no interval, or did not change on any item is not tested; the gate stops for a
+    value that is gone, and for a fall without an interval. Raises UsageError for runs of two protocols, or where
+    nothing is left to compare.
     """
     if now.protocol != base.protocol:
         raise UsageError(
@@ -78,25 +81,27 @@ def _tested(
 ) -> _Test:
     before, after = base.standing(place, system), now.standing(place, system)
     if before is None or before.headline.value is None:
-        return _Test(place, system, None, math.nan, "it had no value before")
+        return _Test(place, system, None, reason="it had no value before")
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else "not in this run"
-        return _Test(place, system, None, math.nan, f"no value now: {why}")
+        return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
     found = contrast(Side(after), Side(before), paired=paired)
     sign = 1.0 if higher_is_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
-    if math.isnan(found.error):
+    if math.isnan(found.p):
+        same = found.error == 0 and found.difference == 0
+        if same and None not in (*after.headline.interval, *before.headline.interval):
+            return _Test(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
-        return _Test(
-            place, system, found, math.nan, "it fell, and no interval says by chance" if fell else ""
-        )
+        why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
+        return _Test(place, system, found, reason=why, stops=fell)
     return _Test(place, system, found, one_sided(shifted))
 
 
 def _verdicts(
     tests: Sequence[_Test], alpha: float, margin: float, protocol: str, unpaired: str
 ) -> Iterator[Verdict]:
-    tested = [one.p for one in tests if not math.isnan(one.p)]
+    tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
     measures: dict[str, set[str]] = {}
     for one in tests:
@@ -106,21 +111,19 @@ def _verdicts(
         what = f"{task}.{measure}" if len(measures[task]) > 1 else task
         inside = f"{one.system},dataset={dataset}" if dataset else one.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
-        p = math.nan if math.isnan(one.p) else next(corrected)
+        p = next(corrected) if one.p < 1 else one.p
         yield _verdict(one, bar, p, alpha, protocol, unpaired)
 
 
 def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
-    if one.found is None:
-        # Nothing was there before: nothing can have become worse.
-        return Verdict(
-            bar, one.reason.startswith("it had"), None, reason=one.reason, scale=protocol, is_change=True
-        )
     found = one.found
+    made = Verdict(bar, None, None, reason=one.reason, scale=protocol, is_change=True, stops=one.stops)
+    if found is None:
+        return made
     low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
-    worse = bool(one.reason) if math.isnan(p) else p < alpha
-    reason = one.reason or (f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else "")
-    return Verdict(
-        bar, not worse, found.difference, low, high, found.n, reason=reason, scale=protocol, is_change=True,
-        unpaired=unpaired,
-    )  # fmt: skip
+    made = replace(made, value=found.difference, low=low, high=high, n=found.n)
+    if one.reason:
+        return made
+    worse = p < alpha
+    reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""
+    return replace(made, met=not worse, reason=reason, unpaired=unpaired, stops=worse)

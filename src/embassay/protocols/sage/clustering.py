@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import v_measure_of
 from embassay.measures.linkage import complete_linkage
-from embassay.protocols.estimates import Estimate, Items, estimate, undefined
+from embassay.protocols.estimates import Estimate, Items, estimate, over_texts_of_a_set, undefined
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
-from embassay.stats.bootstrap import resampled_rows
 
 HEADLINE = "v_measure"
 
@@ -44,7 +42,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         left = [drawn[i] for i in np.flatnonzero(~lost.mask)]
         scores.append(_score(distances, data, left, name, items))
         if name == alone:
-            whole = _over_texts(items, data, rows, left, scores[0], context)
+            whole = _over_texts(items, data, rows, left, context)
     if alone and scores:
         return _outcome(whole, scores, items, _summed(skipped), tuple(warnings))
     return _outcome(_over_sets(scores, context), scores, items, _summed(skipped), tuple(warnings))
@@ -109,29 +107,12 @@ def _over_sets(scores: list[Score], context: Context) -> Estimate | None:
 
 
 def _over_texts(
-    items: Items, data: LabelledTexts, rows: list[int], left: list[int], score: Score, context: Context
+    items: Items, data: LabelledTexts, rows: list[int], left: list[int], context: Context
 ) -> Estimate:
-    """The V-measure of the one set, resampled over its texts with their clusters held.
-
-    All texts of the set are drawn, those that a system did not cluster (a cap, a lost vector) not counting, so that
-    differences between systems are paired. A resample has fewer distinct texts, which raises any V-measure: replicates
-    are moved back by what they lie above the value on average.
-    """
+    """The V-measure of the one set, resampled over its texts, of which those `left` were clustered."""
     clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
-    labels = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
     found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
-    k = int(found.max()) + 1
-    cells = np.where(found >= 0, labels * k + found, -1) + 1
-    rng, shape = context.stream("texts of a set"), (int(labels.max()) + 1, k)
-    counts = [
-        np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
-        for block in resampled_rows(len(rows), context.resamples, rng, most=1 + 10**6 // len(rows))
-        for drawn in block
-    ]
-    draws = np.array([v_measure_of(table) for table in counts])
-    value = float(score.value or 0.0)
-    method = f"bootstrap over {len(left):,} texts of the one set, clusters held"
-    return Estimate(value, len(left), draws - (np.nanmean(draws) - value), method)
+    return over_texts_of_a_set([data.labels[row] for row in rows], found, context, "clusters")
 
 
 def _outcome(

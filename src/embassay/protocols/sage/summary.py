@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from embassay.protocols.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared, mean_component
+from embassay.protocols.comparisons import (
+    ALPHA,
+    CORRECTION,
+    METHOD,
+    Headline,
+    compared,
+    known_by_nothing,
+    mean_component,
+)
 from embassay.protocols.estimates import UNVARIED, unvaried
 from embassay.protocols.sage.plan import Plan
 from embassay.protocols.sage.tasks import TASK_NAMES
@@ -13,6 +21,9 @@ from embassay.protocols.sage.work import task as task_called
 from embassay.protocols.standings import OVERALL, RANKED, REFERENCE, Standing
 from embassay.records import Component, Result
 from embassay.runs.cells import CellRecord
+
+BOUNDS = (0.0, 1.0)
+"""All of SAGE's headlines are shares or mapped to them."""
 
 
 def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
@@ -57,18 +68,12 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
 
 
 def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
-    """The comparisons of a scope; none on retrieval where a reference row reaches the leader: to keep all of what was
-    found by knowing nothing is no merit."""
-    found = compared([scope[system] for system in ranked])
-    best = max((scope[name].value or 0.0 for name in ranked), default=0.0)
-    equal = [
-        one.name for one in plan.systems if one.kind == "reference" and (scope[one.name].value or 0.0) >= best
-    ]
-    if task != "retrieval" or not equal or not found["pairs"]:
+    """The comparisons of a scope; none where a reference row reaches the leader."""
+    own = [scope[system] for system in ranked]
+    found = compared(own)
+    reason = known_by_nothing(task, own, [scope[one.name] for one in plan.systems if one.kind == "reference"])
+    if not reason or not found["pairs"]:
         return found
-    reason = (
-        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
-    )
     return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
@@ -141,7 +146,7 @@ def _task_headline(
 
 def _joined(system: str, parts: list[Component], method: str) -> Headline:
     mean = mean_component(parts, harmonic=False)
-    return Headline.of(system, mean, method, max(part.n for part in parts))
+    return Headline.of(system, mean, method, max(part.n for part in parts), BOUNDS)
 
 
 def _method(task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
@@ -182,7 +187,7 @@ def _mean_of_tasks(headlines: list[Headline], system: str, method: str) -> Headl
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
     mean = mean_component(parts, harmonic=False)
-    return Headline.of(system, mean, method + note, len(parts))
+    return Headline.of(system, mean, method + note, len(parts), BOUNDS)
 
 
 def _row(plan: Plan, task: str, measure: str, headline: Headline, dataset: str = "") -> Result:

@@ -1,6 +1,6 @@
 // The frontier of a sweep: two limits choose again, by the rule of the record. Rows stand in the order that decides ties.
 $$(".sweep").forEach((box, place) => {
-  const { rows, scale: [low, high, left, wide], target, jitter, limits, measure } = JSON.parse(box.dataset.rows);
+  const { rows, scale: [low, high, left, wide], target, jitter, share, limits, measure } = JSON.parse(box.dataset.rows);
   const said = el("p", { role: "status" }), points = $$(".pt", box);
   const choose = (save) => {
     const [ms, usd] = inputs.map((one) => (one.value === "" ? Infinity : Number(one.value)));
@@ -12,8 +12,15 @@ $$(".sweep").forEach((box, place) => {
       best = rows;
       const over = (value, limit) => (limit < Infinity ? (value - limit) / (limit || 1) : 0);
       least(([, cost, time, quality]) => Math.max(0, over(time, ms), over(cost, usd), target === null ? 0 : (target - quality) / (target || 1)), 0);
-    } else if (target === null) least((row) => -row[3], 1e-9);
-    else { least((row) => row[2], jitter); least((row) => row[1], 1e-9); }
+    } else {
+      const cheapest = () => least((row) => row[1], 1e-9 + share * Math.min(...best.map((row) => row[1])));
+      if (target === null) least((row) => -row[3], 1e-9);
+      else { least((row) => row[2], jitter); cheapest(); }
+      least((row) => row[7], 0);
+      cheapest();
+      least((row) => -row[3], 0);
+      least((row) => row[2], 0);
+    }
     const [id, cost, time, quality, x, y] = best[0];
     said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(quality)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${cost ? fixed(cost, cost < 0.00995 ? 4 : 2) : 0} per 1,000 queries.`);
     rows.forEach((row) => points[row[6]].classList.toggle("over", row[1] > usd));

@@ -13,13 +13,16 @@ from embassay.report.pteb.losses import Loss, Losses, only_control
 from embassay.report.pteb.verdict import TEXTS
 from embassay.report.verdict import listed, plain
 
+LITTLE = 0.02
+"""Two points: a larger loss must lie outside the interval for a system to be good at keeping its score."""
+
 
 def good(run: Run, row: Row) -> Iterator[Finding]:
-    """That no loss can be told from 0, over all or on some tasks."""
+    """That little can be lost, over all or on some tasks: the interval says so, not only that 0 lies in it."""
     losses = Losses(run.record, run.board)
-    change = losses.leading(row).delta
-    if change is not None and change.value is not None and change.ci_high is not None and change.ci_high >= 0:
-        clause = f"loses nothing {_when(run)} that can be told from 0: {_changed(change)}"
+    every = losses.leading(row)
+    if _held(every):
+        clause = f"loses little or nothing {_when(run)}: {_changed(every.delta)}"
         yield finding(run, clause, weight=2, place="pteb-drops")
         return
     held = [
@@ -28,8 +31,15 @@ def good(run: Run, row: Row) -> Iterator[Finding]:
         if (loss := losses.on_task(row, task)).delta is not None and _held(loss)
     ]
     if held:
-        clause = f"loses nothing {_when(run)} that can be told from 0 on {plain(listed(held[:4]))}"
+        clause = f"loses little or nothing {_when(run)} on {plain(listed(held[:4]))}"
         yield finding(run, clause, weight=1, place="pteb-drops")
+
+
+def unknown(run: Run, row: Row) -> Iterator[str]:
+    """That nobody knows whether it loses much or nothing: an interval over both."""
+    every = Losses(run.record, run.board).leading(row)
+    if every.delta is not None and every.delta.ci_low is not None and not _held(every) and not _lost(every):
+        yield f"Whether it loses points {_when(run)} is open: {_changed(every.delta)}."
 
 
 def bad(run: Run, row: Row) -> Iterator[Finding]:
@@ -58,9 +68,13 @@ def _when(run: Run) -> str:
 
 
 def _held(loss: Loss) -> bool:
+    """Whether its interval leaves out all but a little loss."""
     change = loss.delta
     return (
-        change is not None and change.value is not None and change.ci_high is not None and change.ci_high >= 0
+        change is not None
+        and change.value is not None
+        and change.ci_low is not None
+        and change.ci_low >= -LITTLE
     )
 
 

@@ -89,7 +89,7 @@ def _found(run: Run, system: str, *, above: bool) -> Iterator[Finding]:
         return
     pair, score = max(own, key=lambda one: abs(_gap(*one)))
     where = "above" if above else "below"
-    clause = f"is {where} {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
+    clause = f"is {where} the interval of {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
     clause += f", most on {pair.name}: {points(score.score)} beside {scored(pair.human)}"
     clause += f", agreement {agreed(pair)}" if above else ""
     yield finding(run, clause, weight=3, place="hume-pairs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from embassay.report.board import Row
-from embassay.report.cards import ranks
+from embassay.report.cards import of_pteb, ranks
 from embassay.report.cards.findings import task_word
 from embassay.report.cards.price import price_of
 from embassay.report.gathered import Run
@@ -37,10 +37,9 @@ def unknown(runs: Sequence[Run], own: Sequence[Run], row: Row) -> Iterator[str]:
         yield f"Not asked of it here: {plain(listed(not_asked))}."
     for run in own:
         yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
-    for run in own:
-        nothing = [task_word(task) for task in ranks.untold(run, run.board.row(row.system.name))]
-        if nothing:
-            yield f"{run.title}: no test tells it from any other on {plain(listed(nothing))}."
+    yield from _untold(own, row)
+    for run in (one for one in own if one.record.kind == "pteb"):
+        yield from of_pteb.unknown(run, run.board.row(row.system.name))
     yield from _identities(own, row)
     yield from _languages(own)
     if row.system.kind == "embedding":
@@ -48,6 +47,13 @@ def unknown(runs: Sequence[Run], own: Sequence[Run], row: Row) -> Iterator[str]:
         if source == "server" and price is None:
             yield "Its price is not known: give price= in its name."
         yield "Whether it was trained on this data is not known."
+
+
+def _untold(own: Sequence[Run], row: Row) -> Iterator[str]:
+    for run in own:
+        nothing = [task_word(task) for task in ranks.untold(run, run.board.row(row.system.name))]
+        if nothing:
+            yield f"{run.title}: no test tells it from any other on {plain(listed(nothing))}."
 
 
 def _missing(record: Record, row: Row) -> Iterator[str]:

@@ -42,33 +42,36 @@ def verdict_of(summary: Summary) -> Verdict:
         *_overall(summary, who, label),
         *_disagreed(every),
         *_extremes(every, who, label),
-        *_wins(summary, who),
+        *_wins(summary, every, who),
     )
     return Verdict((heading(every, who),), sentences[:4])
 
 
 def heading(every: Sequence[Standing], who: str) -> str:
-    """On how many pairs a model is above people, with what is known of their agreement there.
+    """On how many pairs a model is above the interval of people, with what is known of their agreement there.
 
-    `A model is above people on 12 of 26 pairs, 5 with low agreement`
+    `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
+    ends = "people’s interval" if who == "people" else f"{who}’ interval"
     known, above = [one for one in every if one.side], of_side(every, "above")
     if not known:
         return f"No interval for {who}: models cannot be set against it"
     where = f" on {known[0].pair.name}"
     if len(known) == 1:
         clause = f", {_trusted([known[0]])}"
-        subject = f"A model is above {who}" if above else f"No model is above {who}"
+        subject = f"A model is above {ends}" if above else f"No model is above {ends}"
         fits = len(subject) + len(where) + len(clause) <= MOST
         return subject + (where if fits else "") + clause
     below = of_side(every, "below")
     if not above and below:
-        said = f"{who.capitalize()} are above every model on {len(below)} of {len(known)} pairs"
+        said = f"Every model is below {ends} on {len(below)} of {len(known)} pairs"
         clause = f", {_trusted(below)}"
         return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above:
-        return f"No model is above {who} on any of {len(known)} pairs"
-    return f"A model is above {who} on {len(above)} of {len(known)} pairs, {_trusted(above)}"
+        return f"No model is above {ends} on any of {len(known)} pairs"
+    said = f"{ends} on {len(above)} of {len(known)} pairs, {_trusted(above)}"
+    long = f"A model is above {said}"
+    return long if len(long) <= MOST else f"Models pass {said}"
 
 
 def _trusted(above: Sequence[Standing]) -> str:
@@ -79,7 +82,7 @@ def _trusted(above: Sequence[Standing]) -> str:
     unknown = sum(one.pair.trust is None for one in above)
     if low or not unknown:
         return f"{'all' if low == len(above) else low or 'none'} with low agreement"
-    return f"{'all' if unknown == len(above) else unknown} with agreement unknown"
+    return "agreement unknown" + (f" on {unknown}" if unknown < len(above) else "")
 
 
 def _alone(summary: Summary, who: str) -> Verdict:
@@ -149,12 +152,14 @@ def _extremes(every: Sequence[Standing], who: str, label: Mapping[str, str]) -> 
         )  # fmt: skip
 
 
-def _wins(summary: Summary, who: str) -> Iterator[Sentence]:
+def _wins(summary: Summary, every: Sequence[Standing], who: str) -> Iterator[Sentence]:
+    """The same by scores alone, which count otherwise than the interval in the heading."""
+    ahead = sum(gap < 0 for one in every if (gap := one.gap()) is not None)
     won = {one.reference: one for one in summary.wins if one.by == "all"}
     if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
         yield (
-            f"{who.capitalize()} score above the best model on {won['best'].wins} of {won['best'].pairs} pairs and "
-            f"above the median model on {won['median'].wins}.",
+            f"By the scores alone the best model is above {who} on {ahead} of {won['best'].pairs} pairs and {who} "
+            f"above it on {won['best'].wins}, above the median model on {won['median'].wins}.",
         )
 
 

@@ -50,12 +50,15 @@ def _heading(found: Sequence[Loss], when: str) -> Sentence:
         every = "Both systems lose" if lost == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
         return (f"{every} points {when}: {span}",)
-    if not lost:
-        gained = kinds.count("gains")
-        more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
-        return (f"No system is sure to lose points {when}{more}",)
-    verb = "loses" if lost == 1 else "lose"
-    return (f"{lost} of {len(found)} systems {verb} points {when}",)
+    fall, gained = sum((one.drop or 0.0) < 0 for one in found), kinds.count("gains")
+    if not fall:
+        return (f"No score falls {when}",)
+    subject = (
+        f"All {numbers.in_words(fall)} scores" if fall == len(found) else f"{fall} of {len(found)} scores"
+    )
+    sure = f"for {numbers.in_words(lost)} it is certain" if lost else "for none is it certain"
+    more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
+    return (f"{subject} fall{'s' if fall == 1 else ''} {when}; {sure}{more}",)
 
 
 def _one(loss: Loss, end: str = "") -> Sentence:

@@ -67,11 +67,11 @@ def log_scale(values: Iterable[float]) -> LogScale:
 @dataclass(frozen=True)
 class FrontierPlot:
     """The drawing, what it says, and what the script needs: of each stack (as ties are decided) its id, price, time,
-    quality, place and number among the points; the scale."""
+    quality, place, number among the points and prompt; the scale."""
 
     svg: Markup
     summary: str
-    rows: tuple[tuple[str, float, float, float, float, float, int], ...]
+    rows: tuple[tuple[str, float, float, float, float, float, int, float], ...]
     scale: tuple[float, float, float, float]
 
 
@@ -89,7 +89,7 @@ def frontier_plot(part: Part, asked: Asked, order: Sequence[str]) -> FrontierPlo
         *(_point(one, part, asked, x, y) for one in drawn), _numbers(part, asked, order, x, y),
         _pick(part, asked, x, y),
     ]  # fmt: skip
-    rows = tuple((*_row(one, asked, x, y), drawn.index(one)) for one in ties)
+    rows = tuple((*_row(one, asked, x, y), drawn.index(one), one.tie_tokens) for one in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
     return FrontierPlot(svg, _summary(part, asked, order), rows, (x.low, x.high, LEFT, WIDE))
 

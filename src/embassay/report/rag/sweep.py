@@ -159,6 +159,7 @@ def _data(plot: FrontierPlot, asked: Asked) -> str:
     """What the script chooses from again, as JSON."""
     found = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
+        "share": asked.cost_share,
         "limits": [asked.sla_ms, asked.budget], "measure": asked.measure,
     }  # fmt: skip
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -260,8 +260,9 @@ class Changes:
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """Value of a less value of b in a column (raw), with its 95% interval and p corrected by Holm over all rows.
-    `smallest` is the least difference that this data would have shown. Null with a reason."""
+    """Value of a less value of b in a column (raw), with its 95% interval and p, corrected by Holm within its
+    family (overall alone, parts, datasets). `smallest` is the least true difference that this test finds with 80%
+    power. Null with a reason."""
 
     key: str
     title: str

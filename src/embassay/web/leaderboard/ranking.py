@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.compare.many import shared_draws
-from embassay.protocols.comparisons import ALPHA
+from embassay.protocols.comparisons import ALPHA, known_by_nothing
 from embassay.protocols.standings import REFERENCE, Standing
-from embassay.stats import best_shares, compare_replicates, freedom_of_difference, holm
-from embassay.stats.ranks import PairTest
+from embassay.records import Stratum
+from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
+from embassay.stats.freedom import shared_degrees, shared_freedom
+from embassay.stats.ranks import corrected_pairs, not_meeting
+from embassay.stats.students import ROUNDING
 
 METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
-    "all pairs of the column, alpha 0.05."
+    "all pairs of the column, alpha 0.05, or where the two intervals do not meet."
 )
 UNKNOWN = "nothing is kept of the items behind it"
 UNTESTED = {
@@ -25,6 +28,19 @@ UNTESTED = {
     "sweep": "a sweep compares its stacks itself, in the report of its run",
 }
 """By kind of board, why nothing is tested."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the first of the ranked group is ahead of the second: the difference with its interval, p alone and
+    adjusted over the pairs of so many `systems`."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+    systems: int
 
 
 @dataclass(frozen=True)
@@ -37,17 +53,18 @@ class Tested:
     best: Mapping[str, float] = field(default_factory=dict)
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     top: tuple[str, ...] = ()
-    gap: tuple[float, float, float, float] | None = None
-    """How far the first of the ranked group is ahead of the second: difference, low, high, adjusted p."""
+    gap: Gap | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """p of every pair of the systems `who` (each with what its replicates came from), not adjusted, (n, n)."""
+    """Every pair of the systems `who` (each with what its replicates came from): `tests` (n, n, 3) hold the
+    statistic of the difference (NaN where the two do not differ on any item) with its degrees of freedom, by the pair
+    alone and at most."""
 
     who: tuple[Hashable, ...] = ()
-    p: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    tests: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 3)))
 
 
 def told_apart(
@@ -66,6 +83,8 @@ def told_apart(
     for one in standings:
         if one.group != REFERENCE and one.headline.value is not None:
             groups.setdefault(one.group, []).append(one)
+    if why := _no_verdict(standings):
+        return Tested(reason=why)
     found = [_group(own, higher, origins or {}, known, group) for group, own in sorted(groups.items())]
     return Tested(
         {name: rank for one in found for name, rank in one.ranks.items()},
@@ -75,6 +94,16 @@ def told_apart(
         found[0].gap if found else None,
         found[0].reason if found else UNKNOWN,
     )
+
+
+def _no_verdict(standings: Sequence[Standing]) -> str:
+    if not standings:
+        return ""
+    sides = [
+        [one.headline for one in standings if (one.group == REFERENCE) is of_reference]
+        for of_reference in (False, True)
+    ]
+    return known_by_nothing(standings[0].task, sides[0], sides[1])
 
 
 def _group(
@@ -89,56 +118,70 @@ def _group(
     draws, reason = shared_draws(ordered)
     if reason:
         return Tested(reason=reason)
-    those = _Field(
-        ordered, sign * draws, sign * np.array([one.headline.value for one in ordered], dtype=np.float64)
-    )
+    values = np.array([one.headline.value for one in ordered], dtype=np.float64)
+    those = _Field(ordered, sign * draws, sign * values, [one.headline.resampled for one in ordered])
     before = known.get(group, Pairs()) if known is not None else Pairs()
     who = tuple((one.system, origins.get(one.system), draws.shape[1]) for one in ordered)
-    pairs = Pairs(who, _p_values(those, who, before))
+    pairs = Pairs(who, _tests(those, who, before))
     if known is not None:
         known[group] = pairs
-    return _said(those, pairs.p)
+    return _said(those, pairs.tests)
 
 
 @dataclass(frozen=True)
 class _Field:
-    """Systems best first, with their replicates and values turned so that more is better."""
+    """Systems best first, with their replicates and values turned so that more is better, and what was resampled."""
 
     standings: Sequence[Standing]
     draws: NDArray[np.float64]
     values: NDArray[np.float64]
+    strata: Sequence[Sequence[Stratum]]
 
-    def tests(self, places: Sequence[int]) -> tuple[PairTest, ...]:
-        """The tests of the systems at these places among themselves."""
-        strata = [self.standings[i].headline.resampled for i in places]
-        return compare_replicates(self.draws[list(places)], self.values[list(places)], strata=strata)
+    def test(self, a: int, b: int) -> tuple[float, float, float]:
+        """Statistic and degrees of one pair, as `Pairs` keeps them."""
+        alone, most = (
+            freedom_of_difference(self.strata[a], self.strata[b], most=most) for most in (None, np.inf)
+        )
+        difference, scale = self.values[a] - self.values[b], float(np.abs(self.values).max(initial=0))
+        error = alone.error(self.draws[a] - self.draws[b])
+        score = t_test(difference, error, scale)[0]
+        return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _p_values(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
-    count = len(who)
+def _tests(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
     place = {one: i for i, one in enumerate(before.who)}
     old = [place.get(one, -1) for one in who]
-    p = np.ones((count, count))
-    kept = [i for i in range(count) if old[i] >= 0]
-    if len(kept) < 2:
-        for pair in those.tests(range(count)):
-            p[pair.a, pair.b] = p[pair.b, pair.a] = pair.p
-        return p
-    p[np.ix_(kept, kept)] = before.p[np.ix_([old[i] for i in kept], [old[i] for i in kept])]
-    for a, b in combinations(range(count), 2):
-        if old[a] < 0 or old[b] < 0:
-            p[a, b] = p[b, a] = those.tests((a, b))[0].p
-    return p
+    found = np.full((len(who), len(who), 3), np.nan)
+    for a, b in combinations(range(len(who)), 2):
+        known = old[a] >= 0 and old[b] >= 0
+        found[a, b] = before.tests[old[a], old[b]] if known else those.test(a, b)
+        found[b, a] = found[a, b]
+    return found
 
 
-def _said(those: _Field, p: NDArray[np.float64]) -> Tested:
+def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """p of every pair, alone and adjusted: as `compare_replicates` has them."""
+    count = len(those.standings)
+    upper = np.triu_indices(count, 1)
+    shared = shared_degrees(those.strata)
+    scores, alone, most = tests[upper].T
+    degrees = alone if shared is None else np.minimum(most, shared)
+    own = [one.headline.interval for one in those.standings]
+    tested = ~np.isnan(scores)
+    sizes = np.where(tested, np.abs(scores), 0.0)
+    p = [min(1.0, 2 * t_tail(*one)) for one in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    disjoint = [not_meeting(own[a], own[b]) for a, b in zip(*upper, strict=True)]
+    made = np.ones((2, count, count))
+    made[:, *upper] = p, corrected_pairs(p, disjoint, tested.tolist())
+    made = np.minimum(made, made.transpose(0, 2, 1))
+    return made[0], made[1]
+
+
+def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [one.system for one in those.standings]
     count = len(names)
-    upper = np.triu_indices(count, 1)
-    adjusted = np.ones((count, count))
-    adjusted[upper] = holm(p[upper])
-    adjusted = np.minimum(adjusted, adjusted.T)
+    p, adjusted = _p_values(those, tests)
     apart = adjusted < ALPHA
     better = apart & (those.values[:, None] > those.values[None, :])
     ranks = {
@@ -148,9 +191,13 @@ def _said(those: _Field, p: NDArray[np.float64]) -> Tested:
         name: tuple(names[j] for j in range(count) if j != i and not apart[i, j])
         for i, name in enumerate(names)
     }
-    first = those.tests((0, 1))[0]
-    gap = (first.difference, first.low, first.high, float(adjusted[0, 1]))
-    strata = [one.headline.resampled for one in those.standings[:2]]
-    shares = best_shares(those.draws, those.values, freedom_of_difference(strata[0], strata[1]))
+    shared = shared_freedom(those.strata)
+    free = freedom_of_difference(those.strata[0], those.strata[1], most=shared_degrees(those.strata))
+    difference = float(those.values[0] - those.values[1])
+    reach = t_quantile(0.975, free.df) * free.error(those.draws[0] - those.draws[1])
+    gap = Gap(
+        difference, difference - reach, difference + reach, float(p[0, 1]), float(adjusted[0, 1]), count
+    )
+    shares = best_shares(those.draws, those.values, shared or free)
     best = dict(zip(names, shares.tolist(), strict=True))
     return Tested(ranks, best, alike, (names[0], *alike[names[0]]), gap)

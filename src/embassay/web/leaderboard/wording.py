@@ -70,11 +70,12 @@ def _title(first: Sequence[str], ranked: int, on: str) -> str:
 def _lede(names: Sequence[str], values: Sequence[str], tests: Tested, unit: Unit) -> str:
     if tests.gap is None:
         return ""
-    difference, low, high, p = tests.gap
-    gap = f"{unit.said(difference)} (95% interval {unit.said_interval(low, high)})"
-    if p < ALPHA:
+    one = tests.gap
+    gap = f"{unit.said(one.difference)} (95% interval {unit.said_interval(one.low, one.high)})"
+    if one.p_adjusted < ALPHA:
         return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {gap}."
-    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {gap} and {untold(low, high)}."
+    apart = untold(one.p, one.p_adjusted, one.systems)
+    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {gap} and {apart}."
 
 
 def _unfinished(board: Joined) -> Verdict:

@@ -55,8 +55,8 @@ def test_complete_linkage_without_vectors(sample, context):
     assert outcome.scores[0].method == "complete linkage, bootstrap over 3 sets"
 
 
-def test_a_single_set_has_no_interval(sample, context):
-    """And says so; one of a single label does not count."""
+def test_a_single_set_is_resampled_over_its_texts(sample, context):
+    """Clusters held, as in SAGE, and says so; one of a single label does not count."""
     data = sample("clustering")
     rows = of_set(data, "1")
     extra = LabelledTexts(
@@ -68,9 +68,11 @@ def test_a_single_set_has_no_interval(sample, context):
     system = open_system("wordllama", tokenizer=open_tokenizer("words"))
     outcome = clustering.evaluate(system, extra, context())
     (row,) = outcome.scores
-    assert (row.ci_low, row.ci_high, row.n) == (None, None, 40)
-    assert row.method == "k-means, single set: no interval"
-    assert not len(outcome.components["v_measure"].replicates)
+    assert row.n == 40
+    assert 0 <= row.ci_low < row.value < row.ci_high <= 1
+    assert row.method == "k-means, bootstrap over 40 texts of the one set, clusters held"
+    again = clustering.evaluate(system, extra, context()).components["v_measure"]
+    assert (outcome.components["v_measure"].replicates == again.replicates).all()
     assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [
         ("sets with a single label", 1, ("alone",))
     ]

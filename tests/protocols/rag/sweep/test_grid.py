@@ -10,6 +10,7 @@ from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.sweep.grid import grid
 from embassay.protocols.rag.sweep.request import SweepRequest
+from embassay.systems import sized
 
 DIMS = {"a": 256, "b": 384}
 
@@ -51,6 +52,14 @@ def test_dimensions_that_an_encoder_has_not():
     found = grid(SweepRequest((), ("a", "b"), dims=(256, 384, None)), DIMS)
     assert [(one.encoder, one.dims) for one in found.wanted] == [("a", None), ("b", 256), ("b", None)]
     assert list(found.senseless.values()) == ["a has 256 dimensions"]
+
+
+def test_more_dimensions_are_had_from_a_model_that_has_a_parameter_for_them():
+    """Not cut from its usual vectors, which have fewer; a size that it was not trained for is left out."""
+    request = SweepRequest((), ("voyage:voyage-3-large",), dims=(512, 1024, 2048, 3000))
+    found = grid(request, {"voyage:voyage-3-large": 1024}, sized)
+    assert [one.dims for one in found.wanted] == [512, None, 2048]
+    assert list(found.senseless.values()) == ["voyage:voyage-3-large has 1024 dimensions"]
 
 
 def test_a_boost_needs_a_reranker():

@@ -66,3 +66,16 @@ def test_several_in_flight_overlap(tmp_path):
     samples = watch.read(watch.together({"stage": "total"}, range(6), lambda _: met.wait(timeout=60)))
     assert samples.shape == (1, 6)
     assert not met.broken
+
+
+def test_how_busy_the_machine_was_is_kept_with_the_times(tmp_path, monkeypatch):
+    """The highest by cores; nothing where no file says it, or the system does not."""
+    watch = Stopwatch(tmp_path, LATENCY)
+    assert watch.load() == (None, 0)
+    loads = iter([0.5, 7.25, 1.0, 2.0])
+    monkeypatch.setattr(stopwatch.os, "getloadavg", lambda: (next(loads), 0.0, 0.0))
+    monkeypatch.setattr(stopwatch.os, "cpu_count", lambda: 2)
+    watch.alone({"stage": "a"}, [0, 1], lambda _: None)
+    watch.alone({"stage": "b"}, [0, 1], lambda _: None)
+    (tmp_path / "old.json").write_text('{"samples": [[1.0]]}')
+    assert watch.load() == (7.25, 2)

@@ -113,3 +113,16 @@ def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
 def test_what_cannot_be_meant_is_a_usage_error(wrong: object) -> None:
     with pytest.raises(UsageError):
         wrong()  # type: ignore[operator]
+
+
+def test_what_costs_and_takes_as_much_is_decided_by_quality() -> None:
+    """A two-hundredth of a cent less is no reason for a third of the quality, nor a place on the frontier."""
+    flat = Stack("flat", 1.2502, 40.0, {"Q": 0.81}, 500)
+    pq = Stack("pq", 1.2500, 39.0, {"Q": 0.648}, 500)
+    half = Stack("half", 0.62, 39.5, {"Q": 0.60}, 500)
+    assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5).stack is flat
+    assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5, cost_share=0.0).stack is pq
+    assert choose([flat, pq, half], "Q", Limits(target=0.6), jitter_ms=5).stack is half
+    assert frontier([flat, pq], ["Q"]) == [flat, pq]
+    assert frontier([flat, pq], ["Q"], cost_share=0.01, jitter_ms=5) == [flat]
+    assert frontier([flat, half], ["Q"], cost_share=0.01, jitter_ms=5) == [flat, half]

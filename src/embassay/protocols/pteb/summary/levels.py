@@ -53,8 +53,16 @@ class Level:
         return cls(system, missing, missing, missing)
 
 
-def on_dataset(dataset: str, system: str, sources: Sequence[Runs], *, seed: int, resamples: int) -> Level:
-    """Mean over the runs of each source, and over the sources.
+def on_dataset(
+    dataset: str,
+    system: str,
+    sources: Sequence[Runs],
+    *,
+    seed: int,
+    resamples: int,
+    bounds: tuple[float, float] = (-1.0, 1.0),
+) -> Level:
+    """Mean over the runs of each source, and over the sources. Scores lie within `bounds`.
 
     Two-level bootstrap: a replicate takes the tasks' replicate of the items, the same in all runs and for all systems,
     and draws as many runs as there are, again the same for all systems (and tasks of the dataset, as these share its
@@ -72,8 +80,8 @@ def on_dataset(dataset: str, system: str, sources: Sequence[Runs], *, seed: int,
     n, words = max(runs.n for runs in sources), _words(sources)
     return Level(
         system,
-        Headline.of(system, score, words, n),
-        Headline.of(system, original, f"the items of every run as they were written; {words}", n),
+        Headline.of(system, score, words, n, bounds),
+        Headline.of(system, original, f"the items of every run as they were written; {words}", n, bounds),
         Headline.of(system, delta, f"paired by item; {words}", n),
         tuple(runs.scores for runs in sources),
         tuple(runs.deltas for runs in sources),
@@ -108,7 +116,8 @@ def over_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> Head
         words += f"; {fixed} without an interval held fixed"
     if not len(mean.replicates):
         words = f"mean over {len(parts)} {noun}{'s' if len(parts) > 1 else ''}; nothing to resample"
-    return Headline.of(system, mean, words)
+    ends = np.mean([part.bounds for part in parts], axis=0)
+    return Headline.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
 
 
 def _over_sources(

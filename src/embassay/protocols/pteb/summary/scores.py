@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from embassay.protocols.comparisons import Headline
@@ -49,7 +50,13 @@ class Scores:
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
             datasets = [dataset.name for _, dataset in self.parts(scope)]
-            parts, noun = [(name, self.cells.original(scope, name, system)) for name in datasets], "dataset"
+            parts, noun = (
+                [
+                    (name, replace(self.cells.original(scope, name, system), bounds=self._bounds(scope)))
+                    for name in datasets
+                ],
+                "dataset",
+            )
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
@@ -59,7 +66,14 @@ class Scores:
         sources = [
             self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
         ]
-        return on_dataset(dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples)
+        return on_dataset(
+            dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples, bounds=self._bounds(task)
+        )  # fmt: skip
+
+    def _bounds(self, task: str) -> tuple[float, float]:
+        """What scores of a task lie between: correlations from -1, shares from 0."""
+        measure = next(one.headline for one in self.layout.tasks if one.name == task)
+        return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
 
     def _in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
         if scope == OVERALL:

@@ -1,13 +1,14 @@
 """PTEB task 3: V-measure of k-means clusters against gold labels, the mean over sets (PTEB section 5).
 
-All texts are paraphrased. Every set is a problem of its own with as many clusters as it has labels. A dataset of one
-set has no interval: what would have to be resampled is the set. A system without vectors clusters by complete linkage
-of its distances, a set larger than `clustering_cap` by a draw of it.
+All texts are paraphrased. Every set is a problem of its own with as many clusters as it has labels. Sets are what is
+resampled; of a dataset of one set its texts are, their clusters held, as in SAGE. A system without
+vectors clusters by complete linkage of its distances, a set larger than `clustering_cap` by a draw of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.linkage import complete_linkage
-from embassay.protocols.estimates import Items, estimate
+from embassay.protocols.estimates import Estimate, Items, estimate, over_texts_of_a_set
 from embassay.protocols.lost import Lost
 from embassay.protocols.pteb.context import Context
 from embassay.protocols.pteb.tasks.comparison import Embedding
@@ -45,6 +46,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
     scores: list[Score] = []
+    alone: Estimate | None = None
     skipped, notes = [*lost.skipped], []
     for name, kept in sorted(_sets(data, ~lost.mask).items()):
         if len({data.labels[row] for row in kept}) < 2:
@@ -59,7 +61,29 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         scores.append(
             Score(HEADLINE, value, len(drawn), variant="set", subset=name, method=f"{how}, one set")
         )
-    return _outcome(how, scores, items, skipped, notes, context)
+        if len(scores) == 1:
+            alone = _over_texts(data, name, drawn, clusters, context)
+    found = alone if len(scores) == 1 else _over_sets(scores, context)
+    return _outcome(how, found, scores, items, skipped, notes)
+
+
+def _over_texts(
+    data: LabelledTexts, name: str, drawn: list[int], clusters: Clusters, context: Context
+) -> Estimate:
+    """Of one set, for a dataset that has no other."""
+    rows = [row for row, of_set in enumerate(data.sets) if of_set == name]
+    known = dict(zip(drawn, clusters.tolist(), strict=True))
+    found = np.array([known.get(row, -1) for row in rows], dtype=np.int64)
+    return over_texts_of_a_set([data.labels[row] for row in rows], found, context, "clusters")
+
+
+def _over_sets(scores: list[Score], context: Context) -> Estimate | None:
+    """The mean over two sets or more, resampled over the sets."""
+    if not scores:
+        return None
+    values = np.array([[score.value] for score in scores], dtype=np.float64)
+    method = f"bootstrap over {len(scores)} sets"
+    return estimate(values, lambda means: means[..., 0], context, "sets", method)
 
 
 def texts(data: LabelledTexts) -> Iterator[Place]:
@@ -121,21 +145,18 @@ def _sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
 
 def _outcome(
     how: str,
+    found: Estimate | None,
     scores: list[Score],
     items: Items,
     skipped: list[Skipped],
     notes: list[str],
-    context: Context,
 ) -> TaskOutcome:
     """The mean over the sets."""
-    if not scores:
+    if found is None:
         return outcome(HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={})
-    alone = len(scores) == 1
-    method = f"{how}, {'single set: no interval' if alone else f'bootstrap over {len(scores)} sets'}"
-    values = np.array([[score.value] for score in scores], dtype=np.float64)
-    found = estimate(values, lambda means: means[..., 0], context, "sets", method)
     n = sum(score.n for score in scores)
     return outcome(
-        HEADLINE, found, items, n=n, scores=() if alone else scores, skipped=skipped, warnings=notes,
+        HEADLINE, replace(found, method=f"{how}, {found.method}"), items, n=n,
+        scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes,
         counts={"texts": n, "sets": len(scores)},
     )  # fmt: skip

@@ -13,8 +13,8 @@ from embassay.protocols.rag.scoring.record import Comparison, Pair
 from embassay.protocols.rag.scoring.resampled import Quantity, Resampled
 from embassay.protocols.rag.scoring.valued import interval
 from embassay.randomness import generator
-from embassay.stats import holm
 from embassay.stats.masked import sign_flip_p
+from embassay.stats.ranks import corrected_pairs, not_meeting
 
 ALPHA = 0.05
 TESTS = {
@@ -22,7 +22,7 @@ TESTS = {
     "randomization": "paired randomisation test: random signs of the queries' differences",
 }
 """What `p` is of."""
-
+Ends = tuple[float | None, float | None]
 
 Tests = Mapping[tuple[str, str, str], float]
 
@@ -50,7 +50,8 @@ def compared(
     pairs = [_pair(resampled, asked.name, *two, tests) for two in combinations(ranked, 2)]
     if any(pair is None for pair in pairs):
         return Comparison(asked.name, tuple(ranked), reason="too few queries where both are defined")
-    tested = _adjusted([pair for pair in pairs if pair is not None], lower)
+    own = {run: interval(resampled.quantity(asked.name, run)) or (None, None) for run in ranked}
+    tested = _adjusted([pair for pair in pairs if pair is not None], lower, own)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
@@ -91,9 +92,12 @@ def _pair(resampled: Resampled, measure: str, a: str, b: str, tests: Tests | Non
     return Pair(a, b, difference.value, *ends, p, p, difference.n)
 
 
-def _adjusted(pairs: Sequence[Pair], lower: bool) -> tuple[Pair, ...]:
+def _adjusted(pairs: Sequence[Pair], lower: bool, own: Mapping[str, Ends]) -> tuple[Pair, ...]:
+    """Corrected by Holm over those that differ on some query; two whose own intervals do not meet are tested alone."""
     made = []
-    for pair, p in zip(pairs, holm([pair.p for pair in pairs]), strict=True):
+    disjoint = [not_meeting(own[pair.a], own[pair.b]) for pair in pairs]
+    differ = [pair.difference != 0 or pair.low != pair.high for pair in pairs]
+    for pair, p in zip(pairs, corrected_pairs([pair.p for pair in pairs], disjoint, differ), strict=True):
         first = (pair.difference < 0) == lower
         better = (pair.a if first else pair.b) if p < ALPHA and pair.difference else ""
         made.append(replace(pair, p_adjusted=p, better=better))

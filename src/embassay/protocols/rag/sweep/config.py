@@ -14,6 +14,7 @@ from embassay.data.yaml12 import line_of, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.sweep.request import CUTOFFS, MEASURES, SEED, SweepRequest
 from embassay.protocols.rag.tradeoffs.efficiency import WEIGHTS
+from embassay.protocols.rag.tradeoffs.stack import COST_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +95,8 @@ class RulesFile(_Strict):
     percentile: Annotated[float, Field(strict=True, gt=0, lt=100)] = 50.0
     passages: Positive = 10
     slos_ms: Annotated[list[Milliseconds], BeforeValidator(_listed)] = [350.0, 500.0]
-    jitter_ms: Weight = 75.0
+    jitter_ms: Weight | None = None
+    cost_share: Share = COST_SHARE
     efficiency: dict[str, Weight] = dict(WEIGHTS)
 
 

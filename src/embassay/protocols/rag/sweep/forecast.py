@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -23,10 +23,13 @@ from embassay.protocols.rag.sweep.prices import PriceList, asks_a_server, price_
 from embassay.protocols.rag.sweep.request import SweepRequest
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.runs.promise import Footprint
+from embassay.systems import sized
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
 
 _SAMPLE = 16
+_NAMED = 6
+"""So many combinations are named for each reason that leaves some out."""
 _LISTED_BYTES = 20
 """Of a document in a ranking on disk, and of a value per query, compressed."""
 
@@ -40,6 +43,8 @@ class SweepForecast:
     indexes: int
     work: Forecasts
     disk_bytes: int
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The reason why a combination makes no sense, by its id."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -51,6 +56,12 @@ class SweepForecast:
             f"{self.combinations:,} combinations on {self.indexes:,} indexes ({self.senseless:,} make no sense and are "
             f"left out), at most {self.disk_bytes / 1e6:,.0f} MB of results."
         )
+        by_reason: dict[str, list[str]] = {}
+        for id, reason in self.left_out.items():
+            by_reason.setdefault(reason, []).append(id)
+        for reason, ids in by_reason.items():
+            more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
+            yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
         yield (
             "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
             "Pairs are an estimate: how many of them stacks share is known when they are found."
@@ -69,12 +80,16 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     queries = max(len(one.query_ids) for one in plan.collections)
     senseless = len(plan.grid.senseless) * len(plan.collections)
     disk = (listed + values) * queries * _LISTED_BYTES
-    return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk)
+    return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
+        {one.id: why for one, why in plan.grid.senseless.items()},
+    )  # fmt: skip
 
 
 def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
-    encoders = [one for one in plan.systems if one.name in plan.request.encoder]
+    heads = [cell.job.head for cell in plan.cells]
+    asked = {sized(head.encoder, head.dims) for head in heads}
+    encoders = [one for one in plan.systems if one.name in asked]
     made = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
     room = Room(parts.tokenizer)
     for one in plan.collections:
@@ -87,7 +102,7 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
 
         def held(system: Similarity, one: Collection = one) -> Footprint:
             jobs = [cell.job for cell in plan.cells if cell.job.collection is one]
-            own = [job for job in jobs if job.head.encoder == system.name] or jobs
+            own = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
             return largest(room.needed(one, job.configurations, system) for job in own)
 
         yield from made.cells(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -19,15 +19,19 @@ class Grid:
     senseless: Mapping[Configuration, str]
 
 
-def grid(request: SweepRequest, dims: Mapping[str, int | None]) -> Grid:
-    """All combinations of the request's axes; `dims` are those of each encoder, None where nobody knows yet.
+Sized = Callable[[str, int | None], str]
+
+
+def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = lambda name, _: name) -> Grid:
+    """All combinations of the request's axes; `dims` are those of each encoder, None where nobody knows yet. More of
+    them are had from a model that has a parameter for it, of which `sized` then gives another spec string.
 
     Where a mode ends in `+rerank`, a mode that does not takes no reranker; else every reranker goes with every mode.
     UsageError where no combination is left. Source: spec rag 3.4.
     """
     wanted: dict[Configuration, None] = {}
     senseless: dict[Configuration, str] = {}
-    for one, reason in _all(request, dims):
+    for one, reason in _all(request, dims, sized):
         if reason:
             senseless.setdefault(one, reason)
         else:
@@ -41,7 +45,9 @@ def grid(request: SweepRequest, dims: Mapping[str, int | None]) -> Grid:
     return Grid(tuple(wanted), {one: why for one, why in senseless.items() if one not in wanted})
 
 
-def _all(request: SweepRequest, dims: Mapping[str, int | None]) -> Iterator[tuple[Configuration, str]]:
+def _all(
+    request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
+) -> Iterator[tuple[Configuration, str]]:
     heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
     tails = list(_tails(request))
     for chunk, rewrite, encoder, size, index in heads:
@@ -49,7 +55,7 @@ def _all(request: SweepRequest, dims: Mapping[str, int | None]) -> Iterator[tupl
         kept = None if size == whole else size
         too_many = (
             f"{encoder} has {whole} dimensions"
-            if kept is not None and whole is not None and kept > whole
+            if kept is not None and whole is not None and kept > whole and sized(encoder, kept) == encoder
             else ""
         )
         for k, mode, reranker, deduplicate, boost, reason in tails:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.tradeoffs.efficiency import WEIGHTS
+from embassay.protocols.rag.tradeoffs.stack import COST_SHARE
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +79,8 @@ class Skipped:
 class Rules:
     """What the operator asks for: milliseconds (of `percentile`), dollars per 1,000 queries, a least quality, the
     measure that decides, the K passages that the generator gets, and the weights of measures in the average that
-    efficiency is made of."""
+    efficiency is made of. Times within `jitter_ms` are equal (None: as measured between sessions), and so are costs
+    within `cost_share` of each other."""
 
     measure: str = "RA-nWG@10"
     sla_ms: float | None = None
@@ -87,8 +89,9 @@ class Rules:
     percentile: float = 50.0
     passages: int = 10
     slos_ms: tuple[float, ...] = (350.0, 500.0)
-    jitter_ms: float = 75.0
+    jitter_ms: float | None = None
     efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
+    cost_share: float = COST_SHARE
 
 
 @dataclass(frozen=True)
@@ -117,3 +120,6 @@ class Sweep:
     """US dollars per million tokens, by reranker, encoder or generator."""
     seed: int = 1337
     counts: Counts = Counts()
+    load: float | None = None
+    """The highest load average while times were taken, of a machine with so many `cores`."""
+    cores: int = 0

@@ -23,7 +23,7 @@ from embassay.registry import Registry
 from embassay.runs.cached_reranker import CachedReranker
 from embassay.runs.many_calls import Failure, all_of
 from embassay.runs.pair_cache import PairCache
-from embassay.systems import SYSTEMS
+from embassay.systems import SYSTEMS, sized
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.home import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
@@ -36,10 +36,16 @@ class SweepEncoder:
     """An encoder of the sweep: vectors through the cache, and without it where time is taken."""
 
     def __init__(
-        self, name: str, request: SweepRequest, ledger: Ledger, advance: Callable[[int], None]
+        self,
+        name: str,
+        dims: int | None,
+        request: SweepRequest,
+        ledger: Ledger,
+        advance: Callable[[int], None],
     ) -> None:
-        self.name = name
-        text = _priced(request.located(name, SYSTEMS), SYSTEMS, request.prices.embed.get(name))
+        self.name = sized(name, dims)
+        located = sized(request.located(name, SYSTEMS), dims)
+        text = _priced(located, SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.CachedSystem(
             text,
             tokenizer=open_tokenizer("words"),
@@ -97,10 +103,11 @@ class Parts:
         """Counts the tokens of candidates and chunks."""
         return open_tokenizer(self.request.tokenizer)
 
-    def encoder(self, name: str) -> SweepEncoder:
-        """The encoder of this name. UsageError for a spec that is none, ModelError for one that cannot be had."""
-        made = partial(SweepEncoder, name, self.request, self.ledger, self.listener.advanced_by)
-        found: SweepEncoder = self._once("encoder", name, made)
+    def encoder(self, name: str, dims: int | None = None) -> SweepEncoder:
+        """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
+        that is none, ModelError for one that cannot be had."""
+        made = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
+        found: SweepEncoder = self._once("encoder", sized(name, dims), made)
         return found
 
     def reranker(self, name: str) -> CachedReranker:

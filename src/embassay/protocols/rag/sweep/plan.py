@@ -11,13 +11,13 @@ from embassay.protocols.planning import PlannedDataset, PlannedSystem, PlannedTa
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.configuration import NONE, Configuration
 from embassay.protocols.rag.sweep.grid import Grid, grid
-from embassay.protocols.rag.sweep.parts import Parts
+from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder
 from embassay.protocols.rag.sweep.request import SweepRequest
 from embassay.protocols.rag.sweep.stacks import TASK
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
 from embassay.runs.forecast import served
-from embassay.systems import SYSTEMS
+from embassay.systems import SYSTEMS, sized
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
 
@@ -57,7 +57,13 @@ def plan_of(parts: Parts) -> SweepPlan:
     check_names(one.name for one in collections)
     systems = {name: _encoder(parts, name) for name in request.encoder}
     dims = {name: one.facts.get("dims") for name, one in systems.items()}
-    whole = grid(request, dims)
+    whole = grid(request, dims, sized)
+    systems |= {
+        name: _encoder(parts, one.encoder, one.dims)
+        for one in whole.wanted if (name := sized(one.encoder, one.dims)) not in systems
+    }  # fmt: skip
+    used = {sized(one.encoder, one.dims) for one in whole.wanted}
+    systems = {name: one for name, one in systems.items() if name in used}
     cells = tuple(
         cell
         for one in collections
@@ -94,18 +100,27 @@ def _cells(
     for one in wanted:
         by_label.setdefault(label(one), []).append(one)
     for name, own in by_label.items():
-        key = digest([TASK, collection.name, collection.fingerprint, name, identities[own[0].encoder]])
+        key = digest(
+            [
+                TASK,
+                collection.name,
+                collection.fingerprint,
+                name,
+                identities[sized(own[0].encoder, own[0].dims)],
+            ]
+        )
         job = CellJob(collection, tuple(own))
         yield Cell(TASK, collection.name, name, key, len(own) * len(collection.query_ids), job)
 
 
-def _encoder(parts: Parts, name: str) -> PlannedSystem:
+def _encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSystem:
+    name = sized(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse(name).name).facts)
     facts["summary"] = "encodes queries and passages"
     try:
         with parts.charged(name):
-            encoder = parts.encoder(name)
-            facts["dims"] = _dims(parts, name)
+            encoder = parts.encoder(base, size)
+            facts["dims"] = _dims(parts, encoder)
     except ModelError as error:
         return PlannedSystem(name, name, f"failed: {error.message}", "embedding", {**facts, "dims": None})
     facts["max_tokens"] = encoder.system.encoder.max_tokens
@@ -115,9 +130,9 @@ def _encoder(parts: Parts, name: str) -> PlannedSystem:
     return PlannedSystem(name, name, encoder.identity, "embedding", facts, remote)
 
 
-def _dims(parts: Parts, name: str) -> int | None:
+def _dims(parts: Parts, encoder: SweepEncoder) -> int | None:
     try:
-        return parts.encoder(name).dim
+        return encoder.dim
     except ModelError:
         if isinstance(parts.ledger, NoCalls):
             return None

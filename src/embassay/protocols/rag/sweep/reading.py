@@ -62,7 +62,7 @@ def read_sweep(folder: str | Path) -> Sweep:
                 measured.append(_measured(stack, cell.dataset, times, prices, rules))
     return Sweep(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
-        manifest["arguments"]["seed"], _counts(manifest["cells"]),
+        manifest["arguments"]["seed"], _counts(manifest["cells"]), *watch.load(),
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from embassay.runs.memory import PeakMemory
 from embassay.runs.promise import check
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES
+from embassay.systems import sized
 
 
 @dataclass
@@ -79,14 +80,15 @@ class SweepSession:
             except Exception as error:
                 self._all_failed(cells, error)
                 continue
-            for name, some in groupby(cells, key=lambda cell: cell.job.head.encoder):
-                self._encoder(bench, name, list(some))
+            for _, some in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
+                self._encoder(bench, list(some))
 
-    def _encoder(self, bench: Bench, name: str, cells: Sequence[Cell]) -> None:
+    def _encoder(self, bench: Bench, cells: Sequence[Cell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
         counting = Counting(self.parts)
         try:
-            encoder = self.parts.encoder(name)
+            head = cells[0].job.head
+            encoder = self.parts.encoder(head.encoder, head.dims)
             cells = [cell for cell in cells if self._fits(cell, bench, encoder)]
             if not cells:
                 return
@@ -230,6 +232,11 @@ class SweepSession:
 
 class _Unfit(Exception):
     """An index cannot be made of these vectors."""
+
+
+def _source_of(one: Configuration) -> str:
+    """Whose vectors a combination takes: an encoder has others of its own for some dimensions."""
+    return sized(one.encoder, one.dims)
 
 
 def _bench_of(job: CellJob) -> tuple[str, str, str]:

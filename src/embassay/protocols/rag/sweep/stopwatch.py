@@ -9,6 +9,7 @@ are taken: a run that resumes has those of its finished parts. Source: spec rag 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -51,11 +52,34 @@ class Stopwatch:
             return None
         return samples if samples.ndim == 2 else None
 
+    def load(self) -> tuple[float | None, int]:
+        """The highest load average while any of the samples were taken, by cores, and the cores of that machine; (None,
+        0) where it is not known."""
+        found: list[tuple[float, float, int]] = []
+        for path in self.folder.glob("*.json"):
+            try:
+                content = json.loads(path.read_text("utf-8"))
+                load, cores = float(content["load"]), int(content["cores"])
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+                continue
+            if load >= 0 and cores > 0:
+                found.append((load / cores, load, cores))
+        return max(found)[1:] if found else (None, 0)
+
     def _kept(self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]) -> str:
         name = digest(dict(what))
         there = self.read(name)
         if there is None or there.shape != shape:
-            content = {"what": dict(what), "unit": "ms", "samples": take().tolist()}
+            before = _load()
+            samples = take().tolist()
+            load = max(before, _load())
+            content = {
+                "what": dict(what),
+                "unit": "ms",
+                "samples": samples,
+                "load": load,
+                "cores": os.cpu_count() or 1,
+            }
             write_atomic(self._path(name), to_json(content) + "\n")
         return name
 
@@ -76,6 +100,11 @@ class Stopwatch:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
+
+
+def _load() -> float:
+    """The load average of the last minute; below 0 where the system has none."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
 
 
 def _milliseconds(do: Do, query: int) -> float:

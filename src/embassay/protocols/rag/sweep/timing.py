@@ -37,7 +37,7 @@ class Timing:
         """The names of the samples of each stage that the configuration has."""
         bench, watch, timed = self.bench, self.watch, self.bench.collection.timed
         what, rows = bench.what, self.queries
-        encoder = {**what, "encoder": one.encoder}
+        encoder = {**what, "encoder": self.encoded.encoder.name}
         with self.bench.parts.charged(self.encoded.encoder.name):
             embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
         names = {

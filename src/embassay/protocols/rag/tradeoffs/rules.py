@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.tradeoffs.stack import JITTER_MS, ROUNDING, Stack
+from embassay.protocols.rag.tradeoffs.stack import COST_SHARE, JITTER_MS, ROUNDING, Stack
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,19 @@ class Choice:
 
 
 def choose(
-    stacks: Sequence[Stack], measure: str, limits: Limits = Limits(), *, jitter_ms: float = JITTER_MS
+    stacks: Sequence[Stack],
+    measure: str,
+    limits: Limits = Limits(),
+    *,
+    jitter_ms: float = JITTER_MS,
+    cost_share: float = COST_SHARE,
 ) -> Choice:
     """The best of the stacks that keep the limits.
 
     Without a target that is the one of highest quality. With one it is the fastest, latencies within `jitter_ms` of
-    the smallest being equal, and of those the cheapest. What is equal then goes to the smaller prompt, the lower cost,
-    the lower latency, the id. UsageError for no stacks. Source: spec rag 3.5.
+    the smallest being equal, and of those the cheapest, costs within `cost_share` of the lowest being equal. What is
+    equal then goes to the smaller prompt, the lower cost (equal as before), the higher quality, the lower latency, the
+    id. UsageError for no stacks. Source: spec rag 3.5.
     """
     if not stacks:
         raise UsageError("There is no stack to choose from.", mend="Measure one at least.")
@@ -58,14 +64,21 @@ def choose(
     if limits.target is None:
         tied = _lowest(feasible, lambda one: -one.reaches(measure), ROUNDING)
     else:
-        tied = _lowest(_lowest(feasible, lambda one: one.latency, jitter_ms), lambda one: one.cost, ROUNDING)
-    chosen = min(tied, key=_order)
+        tied = _lowest(_lowest(feasible, lambda one: one.latency, jitter_ms), _cost, ROUNDING, cost_share)
+    left = _lowest(_lowest(tied, lambda one: one.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
+    chosen = min(left, key=lambda one: (-one.reaches(measure), one.latency, one.id))
     return Choice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
-def _lowest(stacks: Sequence[Stack], value: Callable[[Stack], float], within: float) -> list[Stack]:
+def _cost(stack: Stack) -> float:
+    return stack.cost
+
+
+def _lowest(
+    stacks: Sequence[Stack], value: Callable[[Stack], float], within: float, share: float = 0.0
+) -> list[Stack]:
     least = min(map(value, stacks))
-    return [one for one in stacks if value(one) <= least + within]
+    return [one for one in stacks if value(one) <= least + within + share * abs(least)]
 
 
 def _order(stack: Stack) -> tuple[float, float, float, str]:

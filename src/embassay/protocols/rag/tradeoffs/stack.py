@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from embassay.errors import UsageError
 
 JITTER_MS = 75.0
-"""Latencies that differ by less are not told apart (spec rag 3.2)."""
+"""Latencies that differ by less are not told apart, where the jitter was not measured (spec rag 3.2)."""
+COST_SHARE = 0.01
+"""Costs that differ by less of the larger are equal: the mean length of what was reranked moves them by as much."""
 ROUNDING = 1e-9
 """Qualities that differ by less are equal: sums of floats in another order (spec rag, trap 8)."""
 

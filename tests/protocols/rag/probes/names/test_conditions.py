@@ -165,3 +165,15 @@ def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:
 def test_names_that_look_like_forms_are_left_alone() -> None:
     odd = Bundle(0, "en", Person("{T}", "{A}"), OTHERS, "{A} and {T}", "z", QUERIES["en"][0], TITLES["en"][0])
     assert write(odd).query == "Which works by {T} {A} on {A} and {T}?"
+
+
+def test_groups_are_those_of_the_source() -> None:
+    """Another order of the names is light orthography (spec rag 7), not layout."""
+    groups: dict[str, set[str]] = {}
+    for name, one in CONDITIONS.items():
+        groups.setdefault(one.group, set()).add(name)
+    assert groups["orthography"] == {
+        "initials_form", "name_order_inversion", "case_punct_perturb", "strip_diacritics",
+        "unicode_normalization_stress",
+    }  # fmt: skip
+    assert groups["layout"] == {"remove_label", "author_position_shift"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,27 @@ def _printed(value: Any) -> set[str]:
         ms(size), usd(size), f"{size:g}", f"{size:,}",
     ]  # fmt: skip
     return {number for form in forms for number in re.findall(r"\d[\d,]*(?:\.\d+)?", form)}
+
+
+def test_the_jitter_is_what_sessions_differ_by() -> None:
+    """Unless the config names one; a single session says nothing, and the source's stands."""
+    sweep = drawn({"sea": 20})
+    found = findings_of(sweep, resamples=5)
+    levels = [np.median(one.times.total, axis=1) for one in sweep.measured]
+    gaps = [abs(a - b) for own in levels for a, b in combinations(own.tolist(), 2)]
+    assert found.asked.jitter_measured
+    assert found.asked.jitter_ms == pytest.approx(np.percentile(gaps, 95))
+    assert 0 < found.asked.jitter_ms < 75
+    named = findings_of(replace(sweep, rules=Rules(jitter_ms=20.0)), resamples=5)
+    assert (named.asked.jitter_ms, named.asked.jitter_measured) == (20.0, False)
+    once = findings_of(drawn({"sea": 20}, sessions=1), resamples=5)
+    assert (once.asked.jitter_ms, once.asked.jitter_measured) == (75.0, False)
+
+
+@pytest.mark.parametrize(("load", "busy"), [(5.1, True), (1.2, False), (None, False)])
+def test_times_of_a_busy_machine_say_so(load: float | None, busy: bool) -> None:
+    """Beside the time in the verdict, and in a note with the load average."""
+    part = findings_of(replace(drawn({"sea": 20}), load=load, cores=2), resamples=5).parts[0]
+    assert any("busy machine" in one for one in part.lede) == busy
+    assert any("busy while times" in one and "5.1 on 2 cores" in one for one in part.notes) == busy
+    assert any("not known" in one for one in part.notes) == (load is None)

@@ -78,7 +78,7 @@ CONDITIONS: Mapping[str, Condition] = {
             lambda bundle, _: write(bundle, lambda person: person.with_initials),
         ),
         Condition(
-            "name_order_inversion", "layout", "family name first in the passages",
+            "name_order_inversion", "orthography", "family name first in the passages",
             lambda bundle, _: write(bundle, in_passage=lambda person: person.inverted),
         ),
         Condition(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.sweep.findings.record import Share
 from embassay.protocols.rag.tradeoffs.rules import Limits
-from embassay.protocols.rag.tradeoffs.stack import ROUNDING, Stack
+from embassay.protocols.rag.tradeoffs.stack import COST_SHARE, ROUNDING, Stack
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,12 @@ class Winners:
 
 
 def choose_each(
-    stacks: Sequence[Stack], quality: Floats, latency: Floats, limits: Limits, jitter_ms: float
+    stacks: Sequence[Stack],
+    quality: Floats,
+    latency: Floats,
+    limits: Limits,
+    jitter_ms: float,
+    cost_share: float = COST_SHARE,
 ) -> Winners:
     """`choose` of the tradeoffs for every row of `quality` and `latency`, both (B, stacks); costs and prompts stay.
 
@@ -56,19 +61,27 @@ def choose_each(
     if limits.target is None:
         tied = _lowest(-known, running, ROUNDING)
     else:
-        tied = _lowest(np.broadcast_to(cost, known.shape), _lowest(latency, running, jitter_ms), ROUNDING)
-    left = tied
-    for key in (np.broadcast_to(prompt, known.shape), np.broadcast_to(cost, known.shape), latency):
+        tied = _lowest(
+            np.broadcast_to(cost, known.shape), _lowest(latency, running, jitter_ms), ROUNDING, cost_share
+        )
+    left = _lowest(np.broadcast_to(prompt, known.shape), tied, 0.0)
+    left = _lowest(np.broadcast_to(cost, known.shape), left, ROUNDING, cost_share)
+    for key in (-known, latency):
         left = _lowest(key, left, 0.0)
     by_id = np.argsort(np.argsort([one.id for one in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
 
 
-def _lowest(values: Floats, running: NDArray[np.bool_], within: float) -> NDArray[np.bool_]:
-    """Of those running, the ones that differ from the lowest of their row by no more."""
+def _lowest(
+    values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
+) -> NDArray[np.bool_]:
+    """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
     kept = np.where(running, values, np.inf)
-    return np.asarray(running & (kept <= kept.min(axis=1, keepdims=True) + within))
+    least = kept.min(axis=1, keepdims=True)
+    return np.asarray(
+        running & (kept <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0))
+    )
 
 
 def runners(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:

@@ -31,8 +31,10 @@ from embassay.protocols.rag.sweep.findings.routing import routes
 from embassay.protocols.rag.sweep.findings.scenarios import scenarios
 from embassay.protocols.rag.sweep.findings.steps import steps
 from embassay.protocols.rag.sweep.findings.tables import tables
+from embassay.protocols.rag.sweep.findings.timing import jitter_of
 from embassay.protocols.rag.sweep.findings.verdict import lede, notes, told_alternatives, verdict
 from embassay.protocols.rag.sweep.measured import Rules, Sweep
+from embassay.protocols.rag.tradeoffs.stack import JITTER_MS
 from embassay.records import Result
 from embassay.runs.files import write_atomic
 
@@ -67,11 +69,17 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     scopes = [[name] for name in decided]
     if len(decided) > 1 and _shared(sweep, decided):
         scopes.insert(0, decided)
-    grounds = [Ground(sweep, names, resamples) for names in scopes]
+    jitter, measures_jitter = sweep.rules.jitter_ms, sweep.rules.jitter_ms is None
+    if jitter is None:
+        jitter = jitter_of([one.times.total for one in sweep.measured], sweep.rules.percentile)
+    counted = jitter or 0.0 if measures_jitter else 0.0
+    sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
+    grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
     rules = {one.name: getattr(sweep.rules, one.name) for one in fields(Rules)}
     asked = Asked(
-        **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples
-    )
+        **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
+        jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
+    )  # fmt: skip
     left = tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped)
     first, *others = (_part(ground, asked, left) for ground in grounds)
     said = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)

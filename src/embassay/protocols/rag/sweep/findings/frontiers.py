@@ -42,7 +42,15 @@ def _made(
     dominance: Dominance,
     slo_ms: float | None = None,
 ) -> Frontier:
-    found = frontier(decidable(ground, *measures), measures, axes=axes, dominance=dominance, slo_ms=slo_ms)
+    found = frontier(
+        decidable(ground, *measures),
+        measures,
+        axes=axes,
+        dominance=dominance,
+        slo_ms=slo_ms,
+        cost_share=ground.rules.cost_share,
+        jitter_ms=ground.measured_jitter_ms,
+    )
     ordered = sorted(found, key=lambda one: (one.latency, one.cost, one.id))
     return Frontier(
         name, " and ".join(measures), tuple(axes), dominance, tuple(one.id for one in ordered), slo_ms

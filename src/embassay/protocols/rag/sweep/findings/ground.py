@@ -17,6 +17,7 @@ from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.sweep.findings import timing
 from embassay.protocols.rag.sweep.measured import Measured, Sweep
 from embassay.protocols.rag.tradeoffs import Stack
+from embassay.protocols.rag.tradeoffs.stack import JITTER_MS
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
 from embassay.stats.masked import resample_defined_means
@@ -32,7 +33,11 @@ class Ground:
     `rows[dataset][i]` is stack i there. Columns are per query, (queries, stacks), NaN where they are undefined.
     """
 
-    def __init__(self, sweep: Sweep, datasets: Sequence[str], resamples: int) -> None:
+    def __init__(
+        self, sweep: Sweep, datasets: Sequence[str], resamples: int, *, measured_jitter_ms: float = 0.0
+    ) -> None:
+        # A jitter that was not measured decides ties and marks, never dominance (spec rag 7).
+        self.measured_jitter_ms = measured_jitter_ms
         by_dataset = {
             name: {m.configuration.id: m for m in sweep.measured if m.dataset == name} for name in datasets
         }
@@ -45,6 +50,16 @@ class Ground:
         self.queries = {name: len(sweep.queries[name]) for name in datasets}
         self.rules, self.seed, self.resamples = sweep.rules, sweep.seed, resamples
         self._replicates: dict[str, Floats] = {}
+
+    @property
+    def jitter_ms(self) -> float:
+        """Times that differ by no more are equal."""
+        return JITTER_MS if self.rules.jitter_ms is None else self.rules.jitter_ms
+
+    @property
+    def equal(self) -> dict[str, float]:
+        """What is equal by the rules: times and costs."""
+        return {"jitter_ms": self.jitter_ms, "cost_share": self.rules.cost_share}
 
     @property
     def first(self) -> tuple[Measured, ...]:

@@ -22,11 +22,11 @@ def recommend(ground: Ground) -> Recommendation:
     """The recommendation. UsageError where the measure that decides is nowhere defined."""
     measure, limits = ground.rules.measure, limits_of(ground)
     stacks = decidable(ground, measure)
-    choice = choose(stacks, measure, limits, jitter_ms=ground.rules.jitter_ms)
+    choice = choose(stacks, measure, limits, **ground.equal)
     places = [ground.place[one.id] for one in stacks]
     winners = choose_each(
         stacks, ground.quality_replicates(measure)[:, places], ground.latency_replicates[:, places], limits,
-        ground.rules.jitter_ms,
+        **ground.equal,
     )  # fmt: skip
     ids, chosen = [one.id for one in stacks], choice.stack
     differences = differences_from(ground, measure, choice.nearest.id)
@@ -42,7 +42,7 @@ def recommend(ground: Ground) -> Recommendation:
         tied=tuple(one.id for one in choice.tied if one is not chosen),
         near=tuple(
             one.id for one in choice.feasible
-            if chosen and one is not chosen and abs(one.latency - chosen.latency) <= ground.rules.jitter_ms
+            if chosen and one is not chosen and abs(one.latency - chosen.latency) <= ground.jitter_ms
         ),
         alike=tuple(one.id for one in alike),
         misses=misses(choice.nearest, measure, limits) if chosen is None else {},
@@ -131,27 +131,26 @@ def _alternatives(
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
     chosen, measure, limits = choice.nearest, ground.rules.measure, limits_of(ground)
-    jitter = ground.rules.jitter_ms
-    cheaper = [one for one in stacks if one.cost < chosen.cost - ROUNDING]
+    jitter, equal = ground.jitter_ms, ground.equal
+    dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
+    cheaper = [one for one in stacks if one.cost < dear]
     faster = [one for one in stacks if one.latency < chosen.latency - jitter]
     better = [one for one in stacks if one.reaches(measure) > chosen.reaches(measure) + ROUNDING]
     named: list[tuple[str, Stack]] = []
     for kind, group in (("cheaper", cheaper), ("faster", faster)):
         if group:
-            named.append((kind, choose(group, measure, jitter_ms=jitter).nearest))
+            named.append((kind, choose(group, measure, Limits(), **equal).nearest))
     if better:
         named.append(
             (
                 "better",
-                choose(better, measure, Limits(limits.sla_ms, limits.budget), jitter_ms=jitter).nearest,
+                choose(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest,
             )
         )
     for kind, key in (("cheapest alike", _by_cost), ("fastest alike", _by_latency)):
         found = min(alike, key=key, default=None)
         saves = found is not None and (
-            found.cost < chosen.cost - ROUNDING
-            if kind.startswith("cheap")
-            else found.latency < chosen.latency - jitter
+            found.cost < dear if kind.startswith("cheap") else found.latency < chosen.latency - jitter
         )
         if found is not None and saves:
             named.append((kind, found))

@@ -15,6 +15,7 @@ from typing import Any
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.plain import read_record
 from embassay.protocols.rag.tradeoffs.efficiency import WEIGHTS
+from embassay.protocols.rag.tradeoffs.stack import COST_SHARE
 from embassay.runs.files import to_json, write_atomic
 
 SCHEMA = 1
@@ -346,6 +347,17 @@ class Asked:
     seed: int
     resamples: int
     efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
+    cost_share: float = COST_SHARE
+    jitter_measured: bool = False
+    """Whether the jitter is what sessions differed by; else it is the config's, or the source's."""
+    load: float | None = None
+    """The highest load average of one minute while times were taken, with the number of `cores`; None where unknown."""
+    cores: int = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether more was running than the machine has cores, this sweep with it."""
+        return self.load is not None and self.load > self.cores
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _best(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenari
 
 def _limited(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
     """What the rule takes under these limits alone."""
-    choice = choose(stacks, ground.rules.measure, limits, jitter_ms=ground.rules.jitter_ms)
+    choice = choose(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
         "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
     )

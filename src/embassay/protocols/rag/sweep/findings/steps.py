@@ -42,12 +42,12 @@ def _step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
         Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
     )
-    found = marginal_gain(less, more, measure, jitter_ms=ground.rules.jitter_ms)
+    found = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
     return Step(
         family=family_of(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=found.milliseconds, usd=found.usd, per_ms=found.per_ms, kind=found.kind,
-        text=_in_words(gain, found.milliseconds, found.usd, ground.rules.jitter_ms),
+        text=_in_words(gain, found.milliseconds, found.usd, ground.jitter_ms),
     )  # fmt: skip
 
 

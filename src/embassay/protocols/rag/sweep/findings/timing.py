@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +37,20 @@ def resampled(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> F
         return np.asarray(np.median(np.median(samples, axis=0)[drawn], axis=1))
     whole = samples[:, drawn].transpose(1, 0, 2).reshape(len(drawn), -1)
     return np.asarray(np.percentile(whole, percentile, axis=1))
+
+
+def jitter_of(samples: Sequence[Floats], percentile: float) -> float | None:
+    """By how much times of one stack differ from session to session: the 95th percentile of the differences of two
+    sessions, over stacks, each (sessions, queries) in ms. None where no stack has two sessions.
+
+    >>> jitter_of([np.array([[1.0, 3.0], [2.0, 5.0]]), np.array([[4.0], [4.0]])], 50)
+    1.4249999999999998
+    """
+    found: list[float] = []
+    for one in samples:
+        levels = np.percentile(one, percentile, axis=1)
+        found += [abs(a - b) for a, b in combinations(levels.tolist(), 2)]
+    return float(np.percentile(found, 95)) if found else None
 
 
 def time_of(stage: str, samples: Floats) -> Time:

@@ -83,12 +83,13 @@ def notes(part: Part, asked: Asked, left: Sequence[Left]) -> Iterator[str]:
         few = ": too few for a 95th percentile" if total.few else ""
         yield (
             f"Times are of {numbers.counted(part.timed, 'query')} in {numbers.counted(part.sessions, 'session')}, "
-            f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {asked.jitter_ms:g} ms are "
-            "jitter."
+            f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter(asked)} are jitter"
+            + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
         )
+    yield _machine(asked)
     if part.recommendation.near:
         n = numbers.counted(len(part.recommendation.near), "feasible stack")
-        yield f"{n} lie within {asked.jitter_ms:g} ms of the recommended one."
+        yield f"{n} lie within {jitter(asked)} of the recommended one."
     undefined = {
         one.value.n for stack in part.stacks for one in stack.quality if one.measure == asked.measure
     }
@@ -121,9 +122,28 @@ def _time(stack: StackFacts, asked: Asked) -> str:
         return f"It takes {ms(stack.latency)}"
     few = ", few" if total.few else ""
     shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {ms(stack.latency)}, "
+    busy = " on a busy machine" if asked.busy else ""
     return (
-        f"A query takes {ms(total.p50)} ({shown}p95 {ms(total.p95)}; "
+        f"A query takes {ms(total.p50)}{busy} ({shown}p95 {ms(total.p95)}; "
         f"{numbers.counted(total.samples, 'sample')} of {numbers.counted(total.queries, 'query')}{few})"
+    )
+
+
+def jitter(asked: Asked) -> str:
+    """The jitter in words: as given, or as measured."""
+    return ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
+
+
+def _machine(asked: Asked) -> str:
+    """How busy the machine was."""
+    if asked.load is None:
+        return "How busy the machine was while times were taken is not known."
+    load = f"load average up to {numbers.score(asked.load, 1)} on {numbers.counted(asked.cores, 'core')}"
+    if not asked.busy:
+        return f"While times were taken the machine had a {load}."
+    return (
+        f"The machine was busy while times were taken ({load}): they are too long, and no promise. Take them again on "
+        "an idle one, in a new folder."
     )
 
 

@@ -58,7 +58,7 @@ function content(board, found, a, b, choice, act) {
   return [
     facts(a, b),
     el("h2", "Differences, A − B"),
-    el("p.how", `${note} Bars: single 95% intervals; p after Holm’s correction over all rows. Seen from: the least true difference that this data shows with 80% power. Right of the line: A is higher. Differences are of unrounded values.`),
+    el("p.how", `${note} Bars: single 95% intervals; the overall score is tested alone, p of its parts is corrected by Holm among themselves; the board’s ranks test all pairs. Detectable: the least true difference that this test finds with 80% power. Right of the line: A is higher. Differences are of unrounded values.`),
     forest(rows, a, b),
     found.rows.length > rows.length && el("button.link", { onclick: () => act({ places: "all" }) }, `Show all ${count(found.rows.length)} rows`),
   ].filter(Boolean);
@@ -89,7 +89,7 @@ function forest(rows, a, b) {
     scales.set(key, scaleOf([0, ...own.flatMap((row) => [row.difference, row.low, row.high])].filter((one) => one !== null), { within: null, factor: own[0].factor }));
   }
   const ends = scales.size === 1 ? axis([...scales.values()][0].ends) : null;
-  const heads = [["A", "num"], ["B", "num"], ["", "bar"], ["A − B, 95%", "num"], ["p, Holm", "num"], ["Seen from", "num"], ["n", "num"], ["In words", ""]];
+  const heads = [["A", "num"], ["B", "num"], ["", "bar"], ["A − B, 95%", "num"], ["p, Holm", "num"], ["Detectable", "num"], ["n", "num"], ["In words", ""]];
   return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Differences" }, el("table.forest",
     el("caption.sr", "Differences of A and B with 95% intervals"),
     el("thead", el("tr", el("th", { scope: "col" }, "On"), heads.map(([words, style]) => (style === "bar" ? el("td.bar", ends)

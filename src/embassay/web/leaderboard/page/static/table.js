@@ -96,7 +96,7 @@ function row(context, system) {
   const about = system.kind + (system.facts.dims ? ` · ${count(system.facts.dims)} d` : "");
   return el(system.kind === "reference" ? "tr.reference" : "tr", { "data-name": system.name },
     hasRanks && el("td.rank", rank(ranks)),
-    hasRanks && el("td.places", ranks && places(ranks, board.rankedWith(score.key, system), system.kind)),
+    hasRanks && el("td.places", ranks && places(ranks, context.most, system.kind)),
     el(`th.system${sign(system.kind) ? `.${sign(system.kind)}` : ""}`, { scope: "row" }, name, el("small", about)), lead(context, system),
     context.keys.map((key) => cell(context, key, system)));
 }
