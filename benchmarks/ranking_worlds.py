@@ -199,7 +199,7 @@ def _real_pool(world: World, seed: int) -> Pool:
 
 @lru_cache
 def _logs() -> tuple[list[str], list[tuple[Floats, Floats]]]:
-    """Names of the 33 files, and for each query people's grades (passages,) and the files' (files, passages), 0 to 3."""
+    """Names of the 33 files, and for each query people's grades (passages,) and those (files, passages), 0 to 3."""
     with gzip.open(LOGS, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     graders = sorted({f"{row['judge']} {row['run']}" for row in rows})
@@ -211,7 +211,9 @@ def _logs() -> tuple[list[str], list[tuple[Floats, Floats]]]:
     for query in sorted(by_query):
         passages = [by_query[query][one] for one in sorted(by_query[query])]
         human = np.array([one[""] for one in passages], dtype=np.float64)
-        found.append((human, np.array([[one[name] for one in passages] for name in graders], dtype=np.float64)))
+        found.append(
+            (human, np.array([[one[name] for one in passages] for name in graders], dtype=np.float64))
+        )
     return graders, found
 
 
@@ -285,7 +287,9 @@ class SimulatedJudge:
         if self._pool.world.habit == "own order":
             self._likes += 0.01 * (panel.mean(axis=0) + 0.01 * fixed.standard_normal(n))
         chosen = np.triu(fixed.integers(files, size=(n, n)), 1)
-        margins = np.take_along_axis(panel[:, :, None] - panel[:, None, :], (chosen + chosen.T)[None], axis=0)[0]
+        margins = np.take_along_axis(
+            panel[:, :, None] - panel[:, None, :], (chosen + chosen.T)[None], axis=0
+        )[0]
         self._margins = margins + 0.01 * self._pairs / (np.abs(self._pairs).max() or 1.0)
 
     @property
@@ -354,8 +358,8 @@ def _wins(margins: Floats) -> Floats:
 
 
 def _share(gaps: Floats, noise: Floats | float) -> Floats:
-    """The mean share of others (n,) that a passage is put before, whose lead over them is `gaps` (n, n) and normal noise
-    of this deviation; equals share."""
+    """The mean share of others (n,) that a passage is put before, whose lead over them is `gaps` (n, n) and normal
+    noise of this deviation; equals share."""
     from scipy.special import ndtr
 
     if not np.any(noise):
@@ -375,8 +379,9 @@ class Look:
     """How good an order was after `calls` answers, looked at when `at` calls were allowed.
 
     `tau` is Kendall's over the pool, `tau_inside` that of the members of the true top, `overlap` the share of the
-    true top that is in the engine's, `set_errors` how many are not, and `own_errors` how many of the engine's top the
-    judge's own stable order puts strictly below its top; `claims` are the engine's own.
+    true top that is in the engine's, `set_errors` how many are not, `overlap_5` the share of the first five.
+    `own_within_1` is the chance that at most one of the engine's top is not in that of the judge's own stable order,
+    in which equals are ordered by lot; `claims` and `doubts` are the engine's own.
     """
 
     at: int
@@ -385,8 +390,10 @@ class Look:
     tau_inside: float
     overlap: float
     set_errors: int
-    own_errors: int = 0
+    overlap_5: float = 0.0
+    own_within_1: float = 0.0
     claims: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -521,14 +528,22 @@ def look(
     return Look(
         at, calls, kendall(place, utilities), kendall(place[best], utilities[best]),
         found / len(best), len(best) - found,
-        wrong_members(ranking.order, utilities if stable is None else stable, top), dict(ranking.claims),
+        len(set(ranking.order[:5]) & set(np.argsort(-utilities, kind="stable")[:5])) / 5,
+        own_within(1, ranking.order[:top], utilities if stable is None else stable, top),
+        dict(ranking.claims), ranking.doubts,
     )  # fmt: skip
 
 
-def wrong_members(order: Sequence[int], stable: Floats, top: int) -> int:
-    """How many of the first `top` of an order score strictly below the `top`-th best (n,): a passage that the judge
-    finds equal to one of its top is not wrong there."""
-    return int(np.count_nonzero(stable[list(order[:top])] < np.sort(stable)[::-1][:top][-1]))
+def own_within(errors: int, chosen: Sequence[int], stable: Floats, top: int) -> float:
+    """The chance that at most so many of the `top` that were chosen are not among the first by scores (n,), where
+    equals are ordered by lot."""
+    from scipy.stats import hypergeom
+
+    last = np.sort(stable)[::-1][top - 1]
+    mine = stable[list(chosen)]
+    above, equal = np.count_nonzero(stable > last), np.count_nonzero(stable == last)
+    wanted = top - errors - np.count_nonzero(mine > last)
+    return float(hypergeom.sf(wanted - 1, equal, np.count_nonzero(mine == last), top - above))
 
 
 def kendall(places: NDArray[np.intp], utilities: Floats) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,12 @@ SIMULATED = 24
 
 
 def values(
-    best: Component, scores: Floats, order: NDArray[np.intp], top: int, windows: Positions, border: float,
+    best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], windows: Positions, border: float,
     rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
     """What an answer to each of `windows` (windows, m) is worth: its information as a share of log m!, and `border`
-    times the drop it should bring in wrong pairs across the border of the `top` places of `order`; `scores` are draws.
-    """
+    times the drop it should bring in wrong pairs across each of the `borders`, places of `order`, on average; `scores`
+    are draws."""
     n, m = len(order), windows.shape[1]
     covariance = best.covariance()[:n, :n]
     if m <= LISTED:
@@ -40,11 +41,11 @@ def values(
         fisher = sampled(some, windows, rng.gumbel(size=(len(some), m)))
         information = squashed_log_det(fisher, covariance[windows[:, :, None], windows[:, None, :]])
     worth = information / math.lgamma(m + 1)
-    if border and top < n:
-        in_top = chance_in_top(scores, top)
-        worth += border * drop_in_border_errors(
-            best.mode[:n], covariance, in_top, order, top, windows, fisher
-        )
+    for top in borders:
+        if border and top < n:
+            in_top = chance_in_top(scores, top)
+            drop = drop_in_border_errors(best.mode[:n], covariance, in_top, order, top, windows, fisher)
+            worth += border / len(borders) * drop
     return np.asarray(worth)
 
 
@@ -60,12 +61,12 @@ def best_disjoint(worth: Floats, m: int, count: int) -> list[int]:
 
 
 def propose(
-    best: Component, scores: Floats, order: NDArray[np.intp], top: int, *, m: int, count: int, border: float,
-    rng: np.random.Generator,
+    best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
+    border: float, rng: np.random.Generator,
 ) -> list[Positions]:  # fmt: skip
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
     windows = contiguous(order, m)
-    worth = values(best, scores, order, top, windows, border, rng)
+    worth = values(best, scores, order, borders, windows, border, rng)
     return [rng.permutation(windows[start]) for start in best_disjoint(worth, m, count)]
 
 
