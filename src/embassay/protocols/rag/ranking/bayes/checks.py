@@ -23,7 +23,7 @@ and yet more than this share of threes goes round in a circle. A sharp judge has
 noise the second without the first."""
 AS_SHOWN = 0.05
 """The order shown comes back as the answer in more than this share of answers beyond chance."""
-FAVOUR = 0.5
+FAVOUR = 0.4
 """A bias for places above this, in standard deviations of utility."""
 SURPRISE = 0.3
 """Pairs shown again were less probable than predicted by more than this (nats beyond their expectation, over its
@@ -49,9 +49,10 @@ class Checks:
     as_shown: float = 0.0
 
     def __add__(self, other: Checks) -> Checks:
-        return Checks(
-            *(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True))
-        )
+        return Checks(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+    def __sub__(self, other: Checks) -> Checks:
+        return Checks(**{name: value - getattr(other, name) for name, value in vars(self).items()})
 
     def figures(self, favour: float) -> Mapping[str, float]:
         """What is held against the limits, with the bias for places `favour`."""

@@ -41,9 +41,9 @@ class Bayes:
         asked = [one for one in rankers.values() if isinstance(one, BayesRanker) and one.calls]
         if not self.options.share or len(asked) < 2:
             return
-        checked = sum((one.checks() for one in asked), Checks())
+        together = sum((one.checks() for one in asked), Checks())
         for ranker, prior in zip(
             asked, shared_priors(np.array([one.posterior.evidence for one in asked])), strict=True
         ):
-            ranker.posterior.log_prior, ranker.checked = prior, checked
+            ranker.posterior.log_prior, ranker.others = prior, together - ranker.checks()
             ranker.refresh()

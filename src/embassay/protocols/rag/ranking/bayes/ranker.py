@@ -58,7 +58,7 @@ class BayesRanker:
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
         self._answers = Answers(len(candidates), options.random)
-        self.checked = Checks()  # of the judge: of this pool, and of others where they share
+        self.others = Checks()
         self.calls = 0
         self._exposures = np.zeros(len(candidates), dtype=np.int64)
         self._view: View | None = None
@@ -84,14 +84,13 @@ class BayesRanker:
         places = 2 * places / (orders.shape[1] - 1) - 1
         for order, place in zip(orders, places, strict=True):
             self._answers.add(order, place, self._seen().both)
-        self.checked = self.checks()
         self.posterior.learn(orders, places)
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
         self.refresh()
 
     def checks(self) -> Checks:
-        """What this pool's answers say of the model."""
+        """What this pool's own answers say of the model; `others` is what those of other pools do."""
         return self._answers.checks()
 
     def refresh(self) -> None:
@@ -128,7 +127,7 @@ class BayesRanker:
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
-            **self.checked.figures(self._favour()),
+            **(self.checks() + self.others).figures(self._favour()),
             "doubts": list(self._doubts()),
             **self._told(),
         }
@@ -179,7 +178,7 @@ class BayesRanker:
         return self._claimed().as_mapping() if self.calls and not self._doubts() else {}
 
     def _doubts(self) -> tuple[str, ...]:
-        return self.checked.doubts(self._favour()) if self.calls else ()
+        return (self.checks() + self.others).doubts(self._favour()) if self.calls else ()
 
     def _favour(self) -> float:
         """The bias for places in standard deviations of utility."""
