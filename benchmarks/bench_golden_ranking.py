@@ -2,12 +2,14 @@
 
     python benchmarks/bench_golden_ranking.py --engines locks grades single_shot --seeds 100 --json out.json
     python benchmarks/bench_golden_ranking.py --engines bayes --at 20 24 28 32 36 40 --together 25 --json out.json
+    python benchmarks/bench_golden_ranking.py --engines bayes:stop=false --at 20 28 36 --together 10 --reliability
     python benchmarks/bench_golden_ranking.py --merge a.json b.json --markdown docs/ranking_table.md
 
 Every pool has a seed, and pool, judge and engine all draw from it, so that engines meet the same pools. With
 `--together 25` as many pools share one judge and go on in lockstep, as the queries of a golden set do. Parts of the
 work go to processes with a low priority. The JSON holds every pool's numbers; the Markdown table their means, with the
-engine's first count of calls that reaches the reference on both tau and overlap.
+engine's first count of calls that reaches the reference on both tau and overlap. With `--reliability` it is what an
+engine claims of its top set against what is true of the judge's own stable order, over all looks and worlds.
 """
 
 from __future__ import annotations
@@ -16,23 +18,27 @@ import argparse
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from ranking_worlds import DISAGREEMENTS, WORLDS, Played, draw_pool, play_together
+from ranking_worlds import ALL, DISAGREEMENTS, REAL, WORLDS, Played, draw_pool, play_together
 
 from embassay.protocols.rag.ranking.engines import ENGINES
 
 FRESH = 10_000
 """Seeds from here on are for reported figures; those before it are for trying things out."""
 MOST = 5000
-NUMBERS = ("calls", "tau", "tau_inside", "overlap", "set_errors")
+NUMBERS = ("calls", "tau", "tau_inside", "overlap", "set_errors", "overlap_5", "own_within_1")
+CLAIM = "set_errors_at_most_1"
+BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.0)
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Cell:
     together: int
     seeds: list[int] = field(default_factory=list)
     looks: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    claims: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    claims: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     stopped: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -83,7 +89,7 @@ def work(part: Part) -> Cell:
     cell = Cell(part.engine, part.world, part.disagreement, part.together)
     for start in range(0, len(part.seeds), part.together):
         seeds = part.seeds[start : start + part.together]
-        pools = [draw_pool(WORLDS[part.world], seed) for seed in seeds]
+        pools = [draw_pool(ALL[part.world], seed) for seed in seeds]
         played = play_together(
             engine, pools, part.disagreement, max_calls=part.max_calls, at=part.at, seed=seeds[0]
         )
@@ -104,6 +110,10 @@ def _enter(cell: Cell, seed: int, played: Played) -> None:
         claims = cell.claims.setdefault(name, {})
         for claim, value in look.claims.items():
             claims.setdefault(claim, []).append(round(value, 5))
+        claims.setdefault("doubts", []).append(", ".join(look.doubts))
+        claims.setdefault("claimed", []).append(
+            round(look.claims[CLAIM], 5) if CLAIM in look.claims else None
+        )
 
 
 def parts(asked: argparse.Namespace) -> Iterator[Part]:
@@ -112,7 +122,8 @@ def parts(asked: argparse.Namespace) -> Iterator[Part]:
     seeds = range(asked.first, asked.first + asked.seeds)
     for engine in asked.engines:
         for world in asked.worlds:
-            for disagreement in asked.disagreements:
+            # Real judges are as noisy as they are.
+            for disagreement in asked.disagreements[: 1 if world in REAL else None]:
                 for start in range(0, len(seeds), size):
                     yield Part(
                         engine, world, disagreement, tuple(seeds[start : start + size]), asked.together,
@@ -197,6 +208,43 @@ def _row(cell: Cell, ats: Sequence[str], reference: Cell | None, compared: bool)
     return "| " + " | ".join(parts) + " |"
 
 
+def reliability(cells: Sequence[Cell]) -> str:
+    """Markdown: what P(at most one wrong in the top) was claimed at all looks, pooled, and how often it was true of the
+    judge's own order; then how often each reason withdrew it, world by world."""
+    pairs = [
+        (claimed, true)
+        for cell in cells
+        for at in cell.looks
+        if at != "end"
+        for claimed, true in zip(cell.claims[at]["claimed"], cell.looks[at]["own_within_1"], strict=True)
+        if claimed is not None
+    ]
+    lines = ["| claimed | looks | mean claim | true | difference |", "|---|---:|---:|---:|---:|"]
+    for low, high in pairwise(BINS):
+        inside = [pair for pair in pairs if low <= pair[0] < high or pair[0] == high == 1]
+        if inside:
+            claimed, true = (mean(column) for column in zip(*inside, strict=True))
+            lines.append(
+                f"| {low:g} to {high:g} | {len(inside):,} | {claimed:.3f} | {true:.3f} | {true - claimed:+.3f} |"
+            )
+    lines += [
+        "",
+        "| world | disagreement | pools | claimed | true | withdrawn at the last look |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_withdrawn(cell) for cell in cells]
+    return "\n".join(lines) + "\n"
+
+
+def _withdrawn(cell: Cell) -> str:
+    at = max((at for at in cell.looks if at != "end"), key=int)
+    last, claims = cell.looks[at], cell.claims[at]
+    kept = [(c, t) for c, t in zip(claims["claimed"], last["own_within_1"], strict=True) if c is not None]
+    said, true = (f"{mean(column):.2f}" for column in zip(*kept, strict=True)) if kept else ("", "")
+    reasons = ", ".join(f"{name} {count}" for name, count in Counter(claims["doubts"]).most_common() if name)
+    return f"| {cell.world} | {cell.disagreement:.0%} | {len(cell.seeds)} | {said} | {true} | {reasons} |"
+
+
 def read(path: Path) -> list[Cell]:
     return [Cell(**cell) for cell in json.loads(path.read_text("utf-8"))]
 
@@ -206,7 +254,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--engines", nargs="+", default=["grades", "single_shot", "locks"])
-    parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=list(WORLDS))
+    parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=list(ALL))
     parser.add_argument("--disagreements", nargs="+", type=float, default=list(DISAGREEMENTS))
     parser.add_argument("--seeds", type=int, default=100, help="pools for each cell")
     parser.add_argument("--first", type=int, default=FRESH, help="the first of them")
@@ -217,13 +265,16 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--merge", nargs="+", type=Path, default=[], help="JSON files in place of playing")
     parser.add_argument("--reference", default="locks")
+    parser.add_argument(
+        "--reliability", action="store_true", help="claimed against true, in place of tau and overlap"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     asked = parser.parse_args()
     cells = [cell for path in asked.merge for cell in read(path)] if asked.merge else run(asked)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(cell) for cell in cells]), "utf-8")
-    text = tables(cells, asked.reference)
+    text = reliability(cells) if asked.reliability else tables(cells, asked.reference)
     write: Callable[[str], Any] = asked.markdown.write_text if asked.markdown else print
     write(text)
 

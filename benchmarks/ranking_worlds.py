@@ -12,9 +12,12 @@ several in lockstep rounds, as a golden set does, so that an engine can share wh
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
@@ -25,8 +28,13 @@ from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker, Rank
 from embassay.randomness import generator
 
 Floats = NDArray[np.float64]
-Shape = Literal["normal", "uniform", "heavy", "clustered"]
+Shape = Literal["normal", "uniform", "heavy", "clustered", "skewed", "few", "duplicates"]
 Noise = Literal["gaussian", "gumbel"]
+Habit = Literal[
+    "fresh", "intransitive", "half fixed", "context", "two minds", "hard passages", "coarse", "levels", "blind",
+    "one", "own order", "panel", "pairs",
+]  # fmt: skip
+"""How a judge comes to its answer; see `SimulatedJudge`. The last four draw on grades by real judges."""
 
 CENTRES, SPREAD = 6, 0.2
 """Clustered utilities: so many centres, drawn anew for each pool, and the deviation around them."""
@@ -34,6 +42,10 @@ USUAL_GRADES, NOISY_GRADES = 0.5, 1.2
 """Standard deviation of a grader, in units of utility."""
 BIAS = 0.2
 """A judge with a bias for places adds this to what is shown first, and takes it from what is shown last."""
+RELEVANT = 0.1
+"""In skewed pools, the share of passages above the lowest grade."""
+COPIES, APART = 4, 0.05
+"""Near-duplicates: so many of each passage, their utilities this far apart."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +53,9 @@ class World:
     """How pools of `n` candidates with `top` places that matter are drawn, and how their judge orders them.
 
     `grader` is the standard deviation of the grades' noise, None where there are no grades. `bias` is what the first
-    place shown gains and the last one loses; `random` the share of answers that are any order at all.
+    place shown gains and the last one loses; of answers, `random` are any order at all, `lazy` that in which passages
+    were shown, and `reversed` are given worst first. `taste` is the deviation of what the judge always adds to a
+    passage, whoever it is shown with.
     """
 
     name: str
@@ -52,6 +66,10 @@ class World:
     noise: Noise = "gaussian"
     bias: float = 0.0
     random: float = 0.0
+    lazy: float = 0.0
+    reversed: float = 0.0
+    taste: float = 0.0
+    habit: Habit = "fresh"
 
 
 WORLDS: Mapping[str, World] = {
@@ -68,8 +86,42 @@ WORLDS: Mapping[str, World] = {
         World("random answers", random=0.05),
         World("n=20", n=20, top=10),
         World("n=80", n=80),
+        World("skewed", utilities="skewed"),
+        World("few relevant", utilities="few"),
+        World("duplicates", utilities="duplicates"),
     )
 }
+ODD: Mapping[str, World] = {
+    world.name: world
+    for world in (
+        World("intransitive", habit="intransitive"),
+        World("taste", taste=0.5),
+        World("coarse", habit="coarse"),
+        World("primacy", bias=0.8),
+        World("lazy", lazy=0.3),
+        World("half fixed", habit="half fixed"),
+        World("context", habit="context"),
+        World("two minds", habit="two minds", taste=0.5),
+        World("hard passages", habit="hard passages"),
+        World("levels", habit="levels"),
+        World("blind below", habit="blind"),
+        World("last and taste", bias=-0.4, taste=0.5),
+        World("reversed", reversed=0.1),
+    )
+}
+"""Judges that are not as `bayes` believes them to be: the first five known to make it boast, the others new."""
+REAL: Mapping[str, World] = {
+    world.name: world
+    for world in (
+        World("real: one", habit="one"),
+        World("real: own order", habit="own order"),
+        World("real: panel", habit="panel"),
+        World("real: pairs", habit="pairs"),
+    )
+}
+"""Judges resampled from the grades that 33 files of language models gave to the same passages."""
+ALL = {**WORLDS, **ODD, **REAL}
+LOGS = Path(__file__).parents[2] / "shared" / "data" / "llm" / "judge_llmjudge2024.jsonl.gz"
 DISAGREEMENTS = (0.03, 0.10, 0.20)
 
 
@@ -81,6 +133,8 @@ class Pool:
     world: World
     candidates: tuple[Candidate, ...]
     utilities: Floats
+    panel: Floats | None = None
+    """Grades (files, n) of those that take turns as the judge; None but for real ones."""
 
     @property
     def truth(self) -> NDArray[np.intp]:
@@ -94,6 +148,15 @@ def draw_utilities(shape: Shape, rng: np.random.Generator, pools: int, n: int) -
         return rng.uniform(-np.sqrt(3), np.sqrt(3), (pools, n))
     if shape == "heavy":
         return rng.standard_t(3, (pools, n)) / np.sqrt(3)
+    if shape == "skewed":
+        return (rng.lognormal(0, 1, (pools, n)) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+    if shape == "few":
+        relevant = np.arange(n) < round(RELEVANT * n)
+        found = rng.standard_normal((pools, n)) * np.where(relevant, 0.5, 0.35) + np.where(relevant, 2.5, 0)
+        return rng.permuted((found - 0.25) / 0.84, axis=1)
+    if shape == "duplicates":
+        kinds = np.repeat(rng.standard_normal((pools, -(-n // COPIES))), COPIES, axis=1)[:, :n]
+        return rng.permuted(kinds + APART * rng.standard_normal((pools, n)), axis=1)
     if shape == "clustered":
         centres = rng.standard_normal((pools, CENTRES))
         chosen = np.take_along_axis(centres, rng.integers(0, CENTRES, (pools, n)), axis=1)
@@ -103,14 +166,64 @@ def draw_utilities(shape: Shape, rng: np.random.Generator, pools: int, n: int) -
 
 def draw_pool(world: World, seed: int) -> Pool:
     """Pool number `seed` of a world. Fusion ranks say nothing: they are the order in which utilities were drawn."""
+    if world.name in REAL:
+        return _real_pool(world, seed)
     rng = generator(seed, "ranking world", world.name, "pool")
     utilities = draw_utilities(world.utilities, rng, 1, world.n)[0]
     grades: list[int | None] = [None] * world.n
     if world.grader is not None:
         noisy = 3 + utilities + world.grader * rng.standard_normal(world.n)
-        grades = [int(grade) for grade in np.clip(np.round(noisy), 1, 5)]
+        grades = [int(grade) for grade in _graded(world, noisy)]
     candidates = tuple(Candidate(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
     return Pool(f"{world.name} {seed}", world, candidates, utilities)
+
+
+def _real_pool(world: World, seed: int) -> Pool:
+    """Passages of a query of the logs: the best graded of 60 drawn, by one file of a group of related ones; the others
+    of the group are the panel that judges. Utilities are people's grades."""
+    rng = generator(seed, "ranking world", world.name, "pool")
+    graders, queries = _logs()
+    human, grades = queries[rng.integers(len(queries))]
+    groups = np.array([name.split("-")[0] for name in graders])
+    files = rng.permutation(np.flatnonzero(groups == rng.choice(np.unique(groups))))
+    drawn = rng.permutation(len(human))[:60]
+    grader = grades[files[0], drawn] + 1
+    drawn = drawn[np.argsort(-grader, kind="stable")][: world.n]
+    drawn = rng.permutation(drawn)
+    candidates = tuple(
+        Candidate(f"d{i:02d}", int(grade), i + 1) for i, grade in enumerate(grades[files[0], drawn] + 1)
+    )
+    utilities = human[drawn] + 1e-3 * rng.standard_normal(len(drawn))
+    return Pool(f"{world.name} {seed}", world, candidates, utilities, grades[files[1:]][:, drawn])
+
+
+@lru_cache
+def _logs() -> tuple[list[str], list[tuple[Floats, Floats]]]:
+    """Names of the 33 files, and for each query people's grades (passages,) and those (files, passages), 0 to 3."""
+    with gzip.open(LOGS, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    graders = sorted({f"{row['judge']} {row['run']}" for row in rows})
+    by_query: dict[str, dict[str, dict[str, float]]] = {}
+    for row in rows:
+        passage = by_query.setdefault(row["query_id"], {}).setdefault(row["doc_id"], {"": row["human_grade"]})
+        passage[f"{row['judge']} {row['run']}"] = min(row["llm_grade"], 3)
+    found = []
+    for query in sorted(by_query):
+        passages = [by_query[query][one] for one in sorted(by_query[query])]
+        human = np.array([one[""] for one in passages], dtype=np.float64)
+        found.append(
+            (human, np.array([[one[name] for one in passages] for name in graders], dtype=np.float64))
+        )
+    return graders, found
+
+
+def _graded(world: World, noisy: Floats) -> NDArray[np.int64]:
+    """Grades 1 to 5 of what the grader saw; in skewed pools nine tenths have the lowest, the others share the rest."""
+    if world.utilities not in ("skewed", "few"):
+        return np.clip(np.round(noisy), 1, 5).astype(np.int64)
+    places = np.argsort(np.argsort(-noisy, kind="stable"))
+    relevant = round(RELEVANT * world.n)
+    return np.where(places < relevant, 5 - 4 * places // relevant, 1)
 
 
 @lru_cache
@@ -139,22 +252,126 @@ def flip_probability(gaps: Floats, noise: Noise, scale: float) -> Floats:
 
 
 class SimulatedJudge:
-    """Orders candidates of one pool by their utility and fresh noise of this `scale`."""
+    """Orders candidates of one pool by what it likes and noise of this `scale`.
+
+    What is fixed is drawn once for the pool: `taste` of each passage, and one number e for each pair, with e of (j, i)
+    the negative of e of (i, j). By habit: "fresh" adds noise anew in every answer. "intransitive" puts i before j where
+    their difference and e say so, and orders a batch by wins, then by margins; "half fixed" does with half of the noise
+    fresh; "context" adds to each passage the mean e with those beside it. "two minds" has two tastes, and takes either.
+    "hard passages" have noise of different size. "coarse" sees only in which quarter what it likes falls, after noise;
+    "levels" in which fifth, with an error of its own that stays; "blind" finds all below the mean alike. Of real ones,
+    "one" orders by one file's grades and leaves equals as they are shown, "own order" breaks ties by the whole panel's
+    mean, "panel" takes any file for each answer, "pairs" one file for each pair, for good.
+    """
 
     def __init__(self, pool: Pool, scale: float, seed: int) -> None:
-        self._pool, self._scale = pool, scale
+        world = pool.world
+        self._pool, self._scale, n = pool, scale, len(pool.utilities)
         self._rng = generator(seed, "ranking world", pool.id, "judge", f"{scale:.9g}")
+        fixed = generator(seed, "ranking world", pool.id, "habits", f"{scale:.9g}")
+        self._likes = pool.utilities + world.taste * fixed.standard_normal((2, n))
+        upper = np.triu(fixed.standard_normal((n, n)), 1)
+        self._pairs = scale * np.sqrt(2) * (upper - upper.T)
+        self._sizes = np.exp(0.7 * fixed.standard_normal(n))
+        if world.habit == "levels":
+            own = self._likes[0] + scale * fixed.standard_normal(n)
+            self._likes[:] = _level(own, 5)
+        elif world.habit == "blind":
+            self._likes[:] = np.maximum(self._likes, 0)
+        elif pool.panel is not None:
+            self._real(pool.panel, fixed)
+
+    def _real(self, panel: Floats, fixed: np.random.Generator) -> None:
+        files, n = panel.shape
+        self._likes[:] = panel[fixed.integers(files)]
+        if self._pool.world.habit == "own order":
+            self._likes += 0.01 * (panel.mean(axis=0) + 0.01 * fixed.standard_normal(n))
+        chosen = np.triu(fixed.integers(files, size=(n, n)), 1)
+        margins = np.take_along_axis(
+            panel[:, :, None] - panel[:, None, :], (chosen + chosen.T)[None], axis=0
+        )[0]
+        self._margins = margins + 0.01 * self._pairs / (np.abs(self._pairs).max() or 1.0)
+
+    @property
+    def stable(self) -> Floats:
+        """Scores (n,) of the judge's own stable order: what it likes where its noise is fresh, else the mean share of
+        the others that it puts a passage before."""
+        habit, likes, scale = self._pool.world.habit, self._likes, max(self._scale, 1e-9)
+        gaps = likes[:, :, None] - likes[:, None, :]
+        if habit == "intransitive":
+            return _share(gaps[0] + self._pairs, 0.0)
+        if habit == "half fixed":
+            return _share(gaps[0] + self._pairs / np.sqrt(2), scale)
+        if habit == "context":
+            mean = self._pairs.mean(axis=1)
+            return _share(gaps[0] + self._pairs + 1.5 * (mean[:, None] - mean[None, :]), scale * 3**0.5)
+        if habit == "two minds":
+            return (_share(gaps[0], scale * 2**0.5) + _share(gaps[1], scale * 2**0.5)) / 2
+        if habit == "hard passages":
+            return _share(gaps[0], scale * np.hypot(self._sizes[:, None], self._sizes[None, :]))
+        if habit == "panel":
+            return np.mean([_share(one[:, None] - one[None, :], 0.0) for one in self._pool.panel], axis=0)
+        return _share(self._margins, 0.0) if habit == "pairs" else likes[0]
 
     def answer(self, shown: Sequence[int]) -> Call:
         """The positions `shown`, best first."""
         world, rng, m = self._pool.world, self._rng, len(shown)
         noise = rng.gumbel(size=m) if world.noise == "gumbel" else rng.standard_normal(m)
-        seen = (
-            self._pool.utilities[list(shown)] + self._scale * noise + np.linspace(world.bias, -world.bias, m)
-        )
+        seen = self._seen(list(shown), noise) + np.linspace(world.bias, -world.bias, m)
         if world.random and rng.random() < world.random:
             seen = rng.random(m)
+        if world.lazy and rng.random() < world.lazy:
+            seen = -np.arange(m)
+        if world.reversed and rng.random() < world.reversed:
+            seen = -seen
         return Call(tuple(shown), tuple(shown[place] for place in np.argsort(-seen, kind="stable")))
+
+    def _seen(self, shown: list[int], noise: Floats) -> Floats:
+        """How it finds each of those shown, (m,)."""
+        habit, rng, m = self._pool.world.habit, self._rng, len(shown)
+        likes, pairs = self._likes[0, shown], self._pairs[np.ix_(shown, shown)]
+        if habit == "intransitive":
+            return _wins(likes[:, None] - likes[None, :] + pairs)
+        if habit == "half fixed":
+            now = likes + self._scale * noise / np.sqrt(2)
+            return _wins(now[:, None] - now[None, :] + pairs / np.sqrt(2))
+        if habit == "context":
+            return likes + pairs.sum(axis=1) / 2
+        if habit == "two minds":
+            likes = self._likes[rng.integers(2), shown]
+        if habit == "coarse":
+            return _level(likes + self._scale * noise, 4) + 1e-3 * rng.random(m)
+        if habit == "levels":
+            return likes + 1e-3 * rng.random(m)
+        if habit == "one" or habit == "own order":
+            return likes
+        if habit == "panel":
+            return self._pool.panel[rng.integers(len(self._pool.panel)), shown] + 1e-3 * rng.random(m)
+        if habit == "pairs":
+            return _wins(self._margins[np.ix_(shown, shown)])
+        return likes + self._scale * noise * (self._sizes[shown] if habit == "hard passages" else 1.0)
+
+
+def _wins(margins: Floats) -> Floats:
+    """Scores (m,) by wins, then by margins (m, m)."""
+    return np.asarray((margins > 0).sum(axis=1) + 1e-3 * margins.sum(axis=1))
+
+
+def _share(gaps: Floats, noise: Floats | float) -> Floats:
+    """The mean share of others (n,) that a passage is put before, whose lead over them is `gaps` (n, n) and normal
+    noise of this deviation; equals share."""
+    from scipy.special import ndtr
+
+    if not np.any(noise):
+        return np.asarray(np.sign(gaps).mean(axis=1))
+    return np.asarray(ndtr(gaps / noise).mean(axis=1))
+
+
+def _level(values: Floats, levels: int) -> Floats:
+    """In which of so many equal parts of a standard normal values lie, 0 the lowest."""
+    from scipy.special import ndtr
+
+    return np.floor(ndtr(values) * levels)
 
 
 @dataclass(frozen=True)
@@ -162,7 +379,9 @@ class Look:
     """How good an order was after `calls` answers, looked at when `at` calls were allowed.
 
     `tau` is Kendall's over the pool, `tau_inside` that of the members of the true top, `overlap` the share of the
-    true top that is in the engine's, `set_errors` how many are not; `claims` are the engine's own.
+    true top that is in the engine's, `set_errors` how many are not, `overlap_5` the share of the first five.
+    `own_within_1` is the chance that at most one of the engine's top is not in that of the judge's own stable order,
+    in which equals are ordered by lot; `claims` and `doubts` are the engine's own.
     """
 
     at: int
@@ -171,7 +390,10 @@ class Look:
     tau_inside: float
     overlap: float
     set_errors: int
+    overlap_5: float = 0.0
+    own_within_1: float = 0.0
     claims: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -269,7 +491,6 @@ class _Game:
         self._calls: list[Call] = []
         self._due = sorted(set(at))
         self._looks: list[Look] = []
-        self._truth = pool.truth
 
     def round(self, clock: _Clock) -> bool:
         """Ask one round of proposals; false when there is none, or no call left for it."""
@@ -291,19 +512,38 @@ class _Game:
 
     def _look(self, at: int) -> None:
         ranking = self.ranker.ranking()
-        self._looks.append(look(ranking, self.pool.utilities, self.pool.world.top, at, len(self._calls)))
+        pool, calls = self.pool, len(self._calls)
+        self._looks.append(look(ranking, pool.utilities, pool.world.top, at, calls, self._judge.stable))
 
 
-def look(ranking: Ranking, utilities: Floats, top: int, at: int = 0, calls: int = 0) -> Look:
-    """How good a ranking of a pool is whose utilities are known."""
+def look(
+    ranking: Ranking, utilities: Floats, top: int, at: int = 0, calls: int = 0, stable: Floats | None = None
+) -> Look:
+    """How good a ranking of a pool is whose utilities are known, and the scores (n,) of the judge's `stable` order,
+    where it is another."""
     best = np.argsort(-utilities, kind="stable")[:top]
     place = np.empty(len(utilities), dtype=np.intp)
     place[list(ranking.order)] = np.arange(len(utilities))
     found = int(np.count_nonzero(place[best] < top))
     return Look(
         at, calls, kendall(place, utilities), kendall(place[best], utilities[best]),
-        found / len(best), len(best) - found, dict(ranking.claims),
+        found / len(best), len(best) - found,
+        len(set(ranking.order[:5]) & set(np.argsort(-utilities, kind="stable")[:5])) / 5,
+        own_within(1, ranking.order[:top], utilities if stable is None else stable, top),
+        dict(ranking.claims), ranking.doubts,
     )  # fmt: skip
+
+
+def own_within(errors: int, chosen: Sequence[int], stable: Floats, top: int) -> float:
+    """The chance that at most so many of the `top` that were chosen are not among the first by scores (n,), where
+    equals are ordered by lot."""
+    from scipy.stats import hypergeom
+
+    last = np.sort(stable)[::-1][top - 1]
+    mine = stable[list(chosen)]
+    above, equal = np.count_nonzero(stable > last), np.count_nonzero(stable == last)
+    wanted = top - errors - np.count_nonzero(mine > last)
+    return float(hypergeom.sf(wanted - 1, equal, np.count_nonzero(mine == last), top - above))
 
 
 def kendall(places: NDArray[np.intp], utilities: Floats) -> float:

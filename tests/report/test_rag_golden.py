@@ -16,7 +16,7 @@ from embassay.report.rag.funnel import funnel, strips
 from embassay.report.rag.golden import GoldenPage, golden_page, verdict_of
 from embassay.report.rag.golden_terminal import render_golden
 from embassay.report.rag.judging import again, bars
-from embassay.report.rag.ordering import claims, stops, targets
+from embassay.report.rag.ordering import claims, doubts, stops, targets
 from embassay.report.rag.words import short
 from embassay.report.record import read_record
 from embassay.report.verdict import plain
@@ -89,6 +89,23 @@ def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Pa
     notes = notes_of(read_record(golden_run))
     assert [note.kind for note in notes] == ["failed", "not run", "warning"]
     assert "Q2 (S4)" in notes[0].what
+
+
+def test_where_nothing_is_claimed_the_page_says_why() -> None:
+    """In the verdict, with the number of questions and what was found of the judge; else nothing."""
+    made = golden()
+    assert doubts(made) == ""
+    assert made.ranking is not None
+    queries = tuple(
+        replace(one, claims={}, doubts=("fixed errors",)) if one.status == "done" else one
+        for one in made.queries
+    )
+    ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
+    made = replace(made, queries=queries, ranking=ranking)
+    said = " ".join(map(plain, verdict_of(made).lede))
+    assert "Nothing is claimed of the order of 1 of 1 question" in said
+    assert "its errors are fixed" in said
+    assert "with probability" not in said
 
 
 def test_claims_stand_beside_the_targets_of_the_engine() -> None:

@@ -82,6 +82,23 @@ def score(
         typer.echo(to_json(asdict(found)))
         return
     _show(found, wide)
+    _own(run)
+
+
+def _own(run: Path) -> None:
+    """What the engine claims is another matter: say so, and where it claims nothing."""
+    from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.report.rag.ordering import doubts
+
+    if not (record := run / "golden.json").exists():
+        return
+    golden = read_golden(record)
+    if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
+        typer.echo(
+            "\nThis is how near the judge is to people. What the run claims of its order is of the judge alone."
+        )
+    if said := doubts(golden):
+        typer.echo(said)
 
 
 def _show(found: HumanCheck, wide: bool) -> None:

@@ -12,7 +12,7 @@ from embassay.report.matrix import Entry, Line, Matrix
 from embassay.report.rag.finals import FinalList, final_list
 from embassay.report.rag.funnel import Step, Strips, funnel, strips
 from embassay.report.rag.judging import Bar, again, answers, bars, bias, checked, repeats
-from embassay.report.rag.ordering import claims, stops
+from embassay.report.rag.ordering import claims, doubts, stops
 from embassay.report.rag.words import short, told
 from embassay.report.record import Record
 from embassay.report.verdict import Sentence, Verdict
@@ -107,7 +107,7 @@ def verdict_of(golden: Golden) -> Verdict:
     good = golden.labels.get("grade4plus5_count_median")
     if done and good is not None:
         lede.append((f"The median question has {good:g} passage{'' if good == 1 else 's'} of grade 4 or 5.",))
-    lede += [(text,) for text in (_cost(golden), _sure(golden)) if text]
+    lede += [(text,) for text in (_cost(golden), _sure(golden), doubts(golden)) if text]
     return Verdict((heading,), tuple(lede))
 
 
@@ -135,7 +135,13 @@ def _sure(golden: Golden) -> str:
         parts.append(f"{numbers.percent(overlap, 1)} of the first {top} belong there")
     if (chance := ranking.claims.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
-    return f"{ranking.engine} expects, in the mean over questions: {'; '.join(parts)}." if parts else ""
+    done = [one for one in golden.queries if one.status == "done"]
+    about = f"over {sum(bool(one.claims) for one in done)} of {numbers.counted(len(done), 'question')}"
+    return (
+        f"{ranking.engine} expects of the judge's own order, in the mean {about}: {'; '.join(parts)}."
+        if parts
+        else ""
+    )
 
 
 def _facts(golden: Golden, record: Record) -> tuple[str, ...]:

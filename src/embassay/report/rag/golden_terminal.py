@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from embassay.protocols import numbers
 from embassay.protocols.rag.golden.summary import Figure, Golden
 from embassay.report.rag.golden import LABELS, verdict_of
-from embassay.report.rag.ordering import stops, targets
+from embassay.report.rag.ordering import doubts, stops, targets
 from embassay.report.rag.words import CLAIMS, failed_list
 from embassay.report.textual import Column, folded, notes_below, render_table
 from embassay.report.verdict import plain
@@ -91,6 +91,8 @@ def _notes(golden: Golden) -> Iterator[str]:
         total = numbers.counted(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
     if said := stops(golden):
+        yield said
+    if said := doubts(golden):
         yield said
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:

@@ -9,7 +9,7 @@ from embassay.errors import UsageError
 from embassay.protocols import numbers
 from embassay.protocols.rag.golden.summary import Golden
 from embassay.report.matrix import Entry, Line, Matrix
-from embassay.report.rag.words import CLAIMS, STOPPED
+from embassay.report.rag.words import CLAIMS, DOUBTS, STOPPED
 
 COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
@@ -63,3 +63,15 @@ def stops(golden: Golden) -> str:
         f"{STOPPED.get(word, word)} ({numbers.counted(n, 'question')})" for word, n in ranking.stopped.items()
     ]
     return f"It stopped because: {', '.join(parts)}."
+
+
+def doubts(golden: Golden) -> str:
+    """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
+    ranking = golden.ranking
+    if ranking is None or not ranking.doubts:
+        return ""
+    done = [one for one in golden.queries if one.status == "done"]
+    none = sum(bool(one.doubts) for one in done)
+    found = "; ".join(DOUBTS.get(word, word) for word in ranking.doubts)
+    head = f"Nothing is claimed of the order of {none} of {numbers.counted(len(done), 'question')}"
+    return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {found}."

@@ -23,6 +23,13 @@ CLAIMS = {
     "tau": "Kendall’s τ with the judge’s own order",
 }
 """What an engine may claim of its order, the surest way to say it first."""
+DOUBTS = {
+    "fixed errors": "it puts pairs the same way again and yet in circles, so that its errors are fixed, not chance",
+    "order shown": "too many answers are just the order in which passages were shown",
+    "places": "what is shown first or last gains too much by its place",
+    "surprises": "pairs shown again turn out otherwise than its answers let expect",
+}
+"""Why an engine claims nothing of its order: what it found of the judge."""
 
 
 def short(name: str) -> str:

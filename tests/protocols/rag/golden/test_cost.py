@@ -13,7 +13,7 @@ from .test_session import LOCKS, OPTIONS
 
 @pytest.mark.parametrize(
     ("engine", "calls"),
-    [("grades", 0), ("single_shot", 1), ("locks", 140), ("bayes", 36), ("bayes:cap=0.5", 36)],
+    [("grades", 0), ("single_shot", 1), ("locks", 140), ("bayes", 48), ("bayes:cap=0.5", 48)],
 )
 def test_calls_of_the_engines(engine, calls):
     """As the registry says, for a pool of 40."""

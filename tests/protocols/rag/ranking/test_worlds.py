@@ -171,3 +171,57 @@ def test_locks_as_an_independent_program_has_it(
 def test_grades_as_an_independent_program_has_them(worlds: ModuleType) -> None:
     """The order of the grades has a tau of .644 there."""
     assert simulated(worlds, "grades", 60)["tau"] == pytest.approx(0.644, abs=0.02)
+
+
+def test_stable_orders_of_judges_by_hand(worlds: ModuleType) -> None:
+    """Without noise every judge's own order is that of what it likes; equals are left to chance."""
+    for world in worlds.ODD.values():
+        judge = worlds.SimulatedJudge(worlds.draw_pool(world, 1), 0.0, 1)
+        if world.habit != "two minds":
+            order = np.argsort(-judge.stable, kind="stable")
+            assert (np.diff(judge._likes[0][order]) <= 1e-12).all(), world.name
+    chance = worlds.own_within(0, [0, 1, 2], np.array([3.0, 2.0, 1.0, 1.0]), 3)
+    assert chance == pytest.approx(0.5)
+    assert worlds.own_within(1, [0, 1, 3], np.array([3.0, 2.0, 1.0, 1.0]), 3) == 1
+    assert worlds.own_within(1, [2, 3], np.array([3.0, 2.0, 1.0, 0.0]), 2) == 0
+
+
+def reliability(worlds: ModuleType, names: Sequence[str], seeds: range, together: int) -> Any:
+    """Claimed P(at most 1 wrong) and whether it is true, at three looks of every pool; (looks, 2)."""
+    engine, pairs = ENGINES.build("bayes:stop=false"), []
+    for name in names:
+        for share in worlds.DISAGREEMENTS[: 1 if name in worlds.REAL else None]:
+            for start in range(seeds.start, seeds.stop, together):
+                pools = [worlds.draw_pool(worlds.ALL[name], seed) for seed in range(start, start + together)]
+                at = (20, 28, 36)
+                for one in worlds.play_together(engine, pools, share, max_calls=36, at=at, seed=start):
+                    pairs += [
+                        (look.claims["set_errors_at_most_1"], look.own_within_1)
+                        for look in one.looks[:-1]
+                        if look.claims
+                    ]
+    return np.array(pairs)
+
+
+def test_claims_are_of_the_judges_own_order(worlds: ModuleType) -> None:
+    """A few pools of what the nightly test has many of: fresh noise is claimed for, fixed errors are not."""
+    pairs = reliability(worlds, ["taste"], range(50_000, 50_002), 2)
+    assert len(pairs) >= 15
+    engine, world = ENGINES.build("bayes:stop=false"), worlds.ALL["intransitive"]
+    pools = [worlds.draw_pool(world, seed) for seed in range(50_000, 50_004)]
+    for one in worlds.play_together(engine, pools, 0.2, max_calls=36):
+        assert one.ranking.doubts == ("fixed errors",)
+        assert not one.ranking.claims
+
+
+@pytest.mark.nightly
+def test_what_is_claimed_comes_true(worlds: ModuleType) -> None:
+    """Pooled over judges that are as the model has them, judges that are not, and real ones where the data are."""
+    real = list(worlds.REAL) if worlds.LOGS.exists() else []
+    names = [name for name in worlds.WORLDS if not name.startswith("n=")] + list(worlds.ODD) + real
+    pairs = reliability(worlds, names, range(60_000, 60_020), 10)
+    bins = np.digitize(pairs[:, 0], [0.2, 0.4, 0.6, 0.8, 0.9, 0.97])
+    for number in range(7):
+        claimed, true = pairs[bins == number].mean(axis=0)
+        # Three standard errors of 20 pools a cell, of which looks at one pool are alike.
+        assert abs(claimed - true) < 0.05 + 0.03, f"claimed {claimed:.2f}, true {true:.2f}"

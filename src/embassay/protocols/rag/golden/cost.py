@@ -127,7 +127,7 @@ def calls_for(engine: str, pool: int) -> int:
     """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
 
     >>> calls_for("bayes", 40), calls_for("locks", 40), calls_for("grades", 40), calls_for("single_shot", 40)
-    (36, 140, 0, 1)
+    (48, 140, 0, 1)
     """
     said = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")
     number = float((re.search(r"[0-9.]*[0-9]", said) or ["1"])[0])

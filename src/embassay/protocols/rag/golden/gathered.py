@@ -32,6 +32,7 @@ class Gathered:
     calls: Sequence[Row] = ()
     stopped: str = ""
     claims: Mapping[str, float] = field(default_factory=dict)
+    doubts: Sequence[str] = ()
     tokens: Sequence[int] = ()
 
     @property
@@ -86,7 +87,7 @@ def _gathered(state: State, options: GoldenOptions) -> Gathered:
     pruned = read_rows(folder.pruned(options.minimum))
     return Gathered(
         state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_calls(state)),
-        said["stopped"], said["claims"], tokens,
+        said["stopped"], said["claims"], said.get("doubts", ()), tokens,
     )  # fmt: skip
 
 

@@ -39,7 +39,8 @@ def calls_text(refinement: Refinement, refined: Refined) -> str:
 
 
 def checkpoint_text(refined: Refined, top: int) -> str:
-    """The ranker's state as JSON, with the top ids as they stand, why it stopped, and what is claimed of the order."""
+    """The ranker's state as JSON, with the top ids as they stand, why it stopped, and what is claimed of the order or
+    why nothing is."""
     ids, ranking = refined.pool.ids, refined.ranking
     said = {
         **refined.state,
@@ -47,6 +48,7 @@ def checkpoint_text(refined: Refined, top: int) -> str:
         "stopped": ranking.stopped,
         "top": [ids[position] for position in ranking.order[:top]],
         "claims": dict(ranking.claims),
+        "doubts": list(ranking.doubts),
     }
     return to_json(said, indent=1) + "\n"
 

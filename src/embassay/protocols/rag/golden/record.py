@@ -95,6 +95,7 @@ def query_of(one: Gathered) -> summary.Query:
         calls=len(one.calls),
         stopped=one.stopped,
         claims=one.claims,
+        doubts=tuple(one.doubts),
     )
 
 
@@ -167,6 +168,7 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
         calls_per_query=calls / len(done) if done else None,
         stopped=dict(Counter(one.stopped for one in done).most_common()),
         claims=claims,
+        doubts=dict(Counter(doubt for one in done for doubt in one.doubts).most_common()),
         contradictions=_contradictions(judged, seed) if calls else None,
         place_bias=_place_bias(judged, seed) if calls else (),
         notes=judge_notes(judged, seed=seed),

@@ -150,7 +150,8 @@ class PlaceBias:
 @dataclass(frozen=True)
 class RankingFacts:
     """How the pools were ordered: the engine, calls together and per query, why it stopped (word -> queries), mean
-    claims over queries (`tau`, `overlap` ...), contradictions and place bias of the judge's orders."""
+    claims over the queries that have any (`tau`, `overlap` ...), why others have none (word -> queries), contradictions
+    and place bias of the judge's orders."""
 
     engine: str
     calls: int = 0
@@ -160,12 +161,14 @@ class RankingFacts:
     contradictions: Contradictions | None = None
     place_bias: tuple[PlaceBias, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Query:
     """A question of the run. `grades` counts grade 1, 2, 3, 4, 5 in its pool; `kept` passages were ordered, down to the
-    grade `cut_stage`; `claims` are what the engine expects of its order. A failed one has the stage and the reason."""
+    grade `cut_stage`; `claims` are what the engine expects of its order, `doubts` why it expects nothing. A failed one
+    has the stage and the reason."""
 
     query_id: str
     text: str
@@ -181,6 +184,7 @@ class Query:
     calls: int = 0
     stopped: str = ""
     claims: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Ranking:
 
     `info` is how much is known of each (its own scale for each engine). `stopped` says in a word why no more is asked.
     `claims` are what the engine itself expects of its order: `tau`, `overlap`, `set_errors_at_most_1` ..., empty where
-    it claims nothing.
+    it claims nothing. `doubts` name in a word or two what it found that forbids it to claim anything.
     """
 
     order: tuple[int, ...]
@@ -39,6 +39,7 @@ class Ranking:
     info: tuple[float, ...]
     stopped: str
     claims: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 class Ranker(Protocol):

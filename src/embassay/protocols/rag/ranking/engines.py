@@ -19,5 +19,5 @@ ENGINES.add(
 )  # fmt: skip
 ENGINES.add(
     "bayes", f"{_HERE}.bayes.engine:Bayes", "A posterior over all orders, asked where an answer tells most",
-    calls="at most 0.9 per candidate",
+    calls="at most 1.2 per candidate, 0.9 where grades tell them apart",
 )  # fmt: skip

@@ -10,9 +10,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from embassay.protocols.rag.ranking.bayes.evidence import NOISE, log_prediction
+from embassay.protocols.rag.ranking.bayes.evidence import NOISE, log_orthant, log_prediction
 from embassay.protocols.rag.ranking.bayes.likelihood import log_likelihood
-from embassay.protocols.rag.ranking.bayes.orthant import log_orthant
 
 
 def chain(m):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.rag.ranking.bayes.laplace import factor_at, learn_last, solve_upper
+from embassay.protocols.rag.ranking.bayes.laplace import factor_at, learn_last
 from embassay.protocols.rag.ranking.bayes.likelihood import add_answers
+from embassay.protocols.rag.ranking.bayes.linear import cholesky, solve, solve_upper
 from embassay.protocols.rag.ranking.bayes.posterior import Component
 
 
@@ -46,3 +47,23 @@ def test_factor_draws_and_covariance_are_those_of_the_curvature():
     drawn = part.draws(np.random.default_rng(5).standard_normal((len(mean), 20_000)))
     np.testing.assert_allclose(np.cov(drawn.T), np.linalg.inv(curvature), atol=0.35)
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.1)
+
+
+def test_the_written_out_algebra_is_numpys():
+    """Factor, both solves, whatever stands in the lower half; and neither side is overwritten."""
+    rng = np.random.default_rng(6)
+    for d in (1, 2, 5, 41):
+        root = rng.normal(size=(d, d))
+        matrix, side = root @ root.T + np.eye(d), rng.normal(size=d)
+        factor, solved, kept = (
+            np.triu(matrix) + np.tril(np.full((d, d), np.nan), -1),
+            np.empty(d),
+            side.copy(),
+        )
+        cholesky(factor)
+        np.testing.assert_allclose(np.triu(factor), np.linalg.cholesky(matrix).T, rtol=1e-12, atol=1e-12)
+        solve(factor, side, solved)
+        np.testing.assert_allclose(solved, np.linalg.solve(matrix, side), rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(side, kept)
+        columns = rng.normal(size=(d, 3))
+        np.testing.assert_allclose(np.triu(factor) @ solve_upper(factor, columns), columns, atol=1e-12)

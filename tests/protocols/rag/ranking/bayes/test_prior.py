@@ -55,3 +55,16 @@ def test_prior_variance_of_scores_is_the_sharpness_squared():
 
 def test_weights_are_a_distribution():
     assert np.exp(log_weights()).sum() == pytest.approx(1)
+
+
+def test_where_most_are_equal_relevance_ends_before_the_top():
+    """Nine tenths have grade 1: the border at 10 is inside them, and that at 2, where they begin, counts as well."""
+    skewed = spread_of_grades([5, 3] + [1] * 18)
+    assert skewed.says_little
+    assert skewed.borders(10) == (2, 10)
+    assert skewed.borders(2) == (2,)  # the border is where they begin
+    usual = spread_of_grades([5, 4, 4, 3, 3, 3, 2, 2, 2, 1])
+    assert not usual.says_little
+    assert usual.borders(5) == (5,)
+    assert spread_of_grades([None] * 8).borders(4) == (4,)
+    assert spread_of_grades([]).borders(1) == (1,)

@@ -28,7 +28,7 @@ from embassay.runs.files import to_json, write_atomic
 from embassay.runs.many_calls import Failure
 from embassay.systems.remote.home import wait_for
 
-VERSION = 1
+VERSION = 2
 Wave = dict[str, str]
 """Question id -> SHA-256 of what it set out with."""
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from embassay.protocols.rag.ranking.bayes.checks import Checks
 from embassay.protocols.rag.ranking.bayes.options import Options
 from embassay.protocols.rag.ranking.bayes.ranker import BayesRanker
 from embassay.protocols.rag.ranking.bayes.sharing import shared_priors
@@ -35,12 +36,14 @@ class Bayes:
         return BayesRanker(candidates, query=query, top=top, seed=seed, options=self.options)
 
     def share(self, rankers: Mapping[str, Ranker]) -> None:
-        """Tell every query what the others' answers say of the judge's sharpness and the grades' reliability."""
+        """Tell every query what the others' answers say of the judge's sharpness and the grades' reliability, and
+        whether they are such as the model expects."""
         asked = [one for one in rankers.values() if isinstance(one, BayesRanker) and one.calls]
         if not self.options.share or len(asked) < 2:
             return
+        together = sum((one.checks() for one in asked), Checks())
         for ranker, prior in zip(
             asked, shared_priors(np.array([one.posterior.evidence for one in asked])), strict=True
         ):
-            ranker.posterior.log_prior = prior
+            ranker.posterior.log_prior, ranker.others = prior, together - ranker.checks()
             ranker.refresh()

@@ -55,24 +55,26 @@ def listed(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
     """Mutual information (windows,) in nats of the answers to `windows` (windows, m) with the scores, of which
     `scores` (draws, n) are draws, and the Fisher information (windows, m, m) of an answer, its mean over draws."""
     tree = tree_of_orders(windows.shape[1])
-    return _listed(scores, windows, tree.parents, tree.choices)
+    information, fisher = _listed(scores, windows, tree.parents, tree.choices)
+    return information, fisher / len(scores[::FISHER_EVERY])
 
 
 @compiled
 def _listed(
     scores: Floats, windows: Positions, parents: Positions, choices: Positions
 ) -> tuple[Floats, Floats]:
+    """As `listed`, but the Fisher information is a sum."""
     count, m = windows.shape
     draws, subsets = len(scores), 1 << m
     orders = round(math.gamma(m + 1.0))
     information, fisher = np.zeros(count), np.zeros((count, m, m))
     share, reached = np.empty((subsets, m)), np.empty(subsets)
     node, mean, score = np.empty(len(parents)), np.empty(orders), np.empty(m)
-    flat = share.reshape(-1)
     first_order = len(parents) - orders
     for window in range(count):
-        mean[:] = 0.0
         given = 0.0
+        for order in range(orders):
+            mean[order] = 0.0
         for draw in range(draws):
             for i in range(m):
                 score[i] = scores[draw, windows[window, i]]
@@ -81,7 +83,7 @@ def _listed(
                 _add_fisher(share, reached, fisher[window])
             for at in range(len(parents)):
                 before = parents[at]
-                node[at] = flat[choices[at]] * (node[before] if before >= 0 else 1.0)
+                node[at] = share[choices[at] // m, choices[at] % m] * (node[before] if before >= 0 else 1.0)
             for order in range(orders):
                 mean[order] += node[first_order + order]
         entropy = 0.0
@@ -90,7 +92,6 @@ def _listed(
             if probability > 0.0:
                 entropy -= probability * math.log(probability)
         information[window] = max(0.0, entropy - given / draws)
-        fisher[window] /= (draws + FISHER_EVERY - 1) // FISHER_EVERY
     return information, fisher
 
 
@@ -100,11 +101,15 @@ def _subsets(score: Floats, share: Floats, reached: Floats) -> float:
     return the entropy of an answer in nats."""
     m = len(score)
     full = len(reached) - 1
-    best = score.max()
+    best = score[0]
+    for i in range(1, m):
+        best = max(best, score[i])
+    weight = np.empty(m)
     for i in range(m):
         score[i] = max(score[i] - best, LOWEST)
-    weight = np.exp(score)
-    reached[:] = 0.0
+        weight[i] = math.exp(score[i])
+    for subset in range(full):
+        reached[subset] = 0.0
     reached[full] = 1.0
     entropy = 0.0
     for subset in range(full, 0, -1):

@@ -1,8 +1,7 @@
 """The posterior of the scores at given hyper-parameters, as the Gaussian at its mode (Laplace's method). Compiled.
 
 With prior N(mean, 1 / precision) and H the negative Hessian of the log posterior at its mode x, the scores are taken
-as N(x, 1 / H). The linear algebra is written out: matrices are small, and no library may choose another order of
-summation on another machine.
+as N(x, 1 / H).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import numpy as np
 from embassay.compiled import compiled
 from embassay.protocols.rag.ranking.bayes.evidence import log_prediction
 from embassay.protocols.rag.ranking.bayes.likelihood import Floats, Positions, add_answers, log_likelihood
+from embassay.protocols.rag.ranking.bayes.linear import cholesky, solve
 
 MOST_STEPS = 40
 MOST_HALVINGS = 12
@@ -36,8 +36,10 @@ def learn_last(
     for point in range(len(modes)):
         x, mean, precision = modes[point], means[point], precisions[point]
         value = _ascent(x, mean, precision, orders[:-1], places[:-1], random, slope, factor)
-        before[:] = factor
-        _cholesky(before)
+        for i in range(d):
+            for j in range(i, d):
+                before[i, j] = factor[i, j]
+        cholesky(before)
         logs[point] = log_prediction(x, before, orders[-1], places[-1], random, steps)
         value += add_answers(x, orders[-1:], places[-1:], random, slope, factor)
         _climb(x, mean, precision, orders, places, random, (value, slope, factor))
@@ -52,23 +54,8 @@ def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, r
     for i in range(d):
         factor[i, i] = precision[i]
     add_answers(x, orders, places, random, slope, factor)
-    _cholesky(factor)
+    cholesky(factor)
     return factor
-
-
-@compiled
-def solve_upper(factor: Floats, sides: Floats) -> Floats:
-    """The X with U X = `sides` (d, columns), for an upper triangular U. Standard normal columns become draws."""
-    d, columns = sides.shape
-    solved = sides.copy()
-    for i in range(d - 1, -1, -1):
-        for j in range(i + 1, d):
-            times = factor[i, j]
-            for column in range(columns):
-                solved[i, column] -= times * solved[j, column]
-        for column in range(columns):
-            solved[i, column] /= factor[i, i]
-    return solved
 
 
 @compiled
@@ -82,9 +69,11 @@ def _climb(
     d = len(x)
     step, tried = np.empty(d), np.empty(d)
     for _ in range(MOST_STEPS):
-        _cholesky(factor)
-        _solve(factor, slope, step)
-        gain = np.sum(step * slope)
+        cholesky(factor)
+        solve(factor, slope, step)
+        gain = 0.0
+        for i in range(d):
+            gain += step[i] * slope[i]
         size = 1.0
         for _ in range(MOST_HALVINGS):
             for i in range(d):
@@ -96,7 +85,8 @@ def _climb(
             size *= 0.5
         else:
             break
-        x[:] = tried
+        for i in range(d):
+            x[i] = tried[i]
         if gain < CLOSE_ENOUGH:
             break
         value = _ascent(x, mean, precision, orders, places, random, slope, factor)
@@ -108,8 +98,9 @@ def _ascent(
     slope: Floats, curvature: Floats,
 ) -> float:  # fmt: skip
     """The log posterior without its constants; written are its gradient and H."""
-    curvature[:] = 0.0
     for i in range(len(x)):
+        for j in range(len(x)):
+            curvature[i, j] = 0.0
         curvature[i, i] = precision[i]
         slope[i] = -precision[i] * (x[i] - mean[i])
     return add_answers(x, orders, places, random, slope, curvature) + _log_prior(x, mean, precision)
@@ -121,33 +112,3 @@ def _log_prior(x: Floats, mean: Floats, precision: Floats) -> float:
     for i in range(len(x)):
         total -= 0.5 * precision[i] * (x[i] - mean[i]) ** 2
     return total
-
-
-@compiled
-def _cholesky(matrix: Floats) -> None:
-    """Overwrite the upper half of a positive definite matrix by the U with U'U = matrix; the lower half is left."""
-    d = len(matrix)
-    for j in range(d):
-        root = np.sqrt(matrix[j, j])
-        for i in range(j, d):
-            matrix[j, i] /= root
-        for i in range(j + 1, d):
-            times = matrix[j, i]
-            if times != 0.0:
-                for k in range(i, d):
-                    matrix[i, k] -= times * matrix[j, k]
-
-
-@compiled
-def _solve(factor: Floats, side: Floats, solved: Floats) -> None:
-    """Write the x with U'U x = side."""
-    d = len(side)
-    solved[:] = side
-    for i in range(d):
-        solved[i] /= factor[i, i]
-        for j in range(i + 1, d):
-            solved[j] -= solved[i] * factor[i, j]
-    for i in range(d - 1, -1, -1):
-        for j in range(i + 1, d):
-            solved[i] -= factor[i, j] * solved[j]
-        solved[i] /= factor[i, i]

@@ -28,7 +28,7 @@ class Options:
     tau: float = 0.94
     share: bool = True
     random: float = 0.02
-    bias: float = 0.1
+    bias: float = 0.3
     border: float = 0.6
     gamma: float = 1.0
     draws: int = 400

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking.bayes.laplace import factor_at, learn_last, solve_upper
+from embassay.protocols.rag.ranking.bayes.laplace import factor_at, learn_last
 from embassay.protocols.rag.ranking.bayes.likelihood import Floats
+from embassay.protocols.rag.ranking.bayes.linear import solve_upper
 from embassay.protocols.rag.ranking.bayes.prior import (
     RELIABILITY,
     SHARPNESS,

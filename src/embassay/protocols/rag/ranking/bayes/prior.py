@@ -35,6 +35,21 @@ class Spread:
         """Whether grades tell no candidate from another: none is graded, or all are alike."""
         return bool((self.variance == 1.0).all())
 
+    @property
+    def says_little(self) -> bool:
+        """Whether grades leave more than half of all pairs equal."""
+        counts = np.unique(self.mean, return_counts=True)[1]
+        return bool((counts**2).sum() > len(self.mean) ** 2 / 2)
+
+    def borders(self, top: int) -> tuple[int, ...]:
+        """The places whose two sides are to be told apart: `top`, and where that falls among equals that are more than
+        half of the pool, also the place before those, at which grades say that relevance ends."""
+        if not 0 < top < len(self.mean):
+            return (top,)
+        last = np.sort(self.mean)[::-1][top - 1]
+        above, equal = np.count_nonzero(self.mean > last), np.count_nonzero(self.mean == last)
+        return (int(above), top) if above and 2 * equal > len(self.mean) else (top,)
+
 
 def spread_of_grades(grades: Sequence[int | None]) -> Spread:
     """Of grades (higher is better), the moments of a standard normal within the quantiles that each grade covers.

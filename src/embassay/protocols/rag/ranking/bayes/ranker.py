@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking.answers import check_answers
+from embassay.protocols.rag.ranking.bayes.checks import Answers, Checks
 from embassay.protocols.rag.ranking.bayes.choice import propose
 from embassay.protocols.rag.ranking.bayes.claims import Claims, claims
 from embassay.protocols.rag.ranking.bayes.likelihood import Floats
@@ -51,10 +52,13 @@ class BayesRanker:
         )
         self._inside = np.argsort(self._given)
         spread = spread_of_grades([candidates[i].grade for i in self._given])
-        self._limits = options.limits(len(candidates), graded=not spread.says_nothing)
+        self._limits = options.limits(len(candidates), graded=not spread.says_little)
+        self._borders = spread.borders(self._top)
         self.posterior = Posterior(
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
+        self._answers = Answers(len(candidates), options.random)
+        self.others = Checks()
         self.calls = 0
         self._exposures = np.zeros(len(candidates), dtype=np.int64)
         self._view: View | None = None
@@ -77,10 +81,17 @@ class BayesRanker:
             return
         orders = np.array([[self._inside[i] for i in call.order] for call in answers], dtype=np.int64)
         places = np.array([[call.shown.index(i) for i in call.order] for call in answers], dtype=np.float64)
-        self.posterior.learn(orders, 2 * places / (orders.shape[1] - 1) - 1)
+        places = 2 * places / (orders.shape[1] - 1) - 1
+        for order, place in zip(orders, places, strict=True):
+            self._answers.add(order, place, self._seen().both)
+        self.posterior.learn(orders, places)
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
         self.refresh()
+
+    def checks(self) -> Checks:
+        """What this pool's own answers say of the model; `others` is what those of other pools do."""
+        return self._answers.checks()
 
     def refresh(self) -> None:
         """Forget what was worked out: the posterior has changed."""
@@ -97,32 +108,35 @@ class BayesRanker:
             exposures=tuple(int(i) for i in self._exposures[self._inside]),
             info=_floats(precision[self._inside]),
             stopped=self._stopped,
-            claims=self._claimed().as_mapping() if self.calls else {},
+            claims=self._told(),
+            doubts=self._doubts(),
         )
 
     def state(self) -> Mapping[str, Any]:
-        """Calls, the mixture's mean sharpness, reliability and bias for places, and the claims."""
+        """Calls, the mixture's mean sharpness, reliability and bias for places, the checks, and the claims."""
         parts = self._seen().components
         both = self._seen().both
-        sharpness = float(np.exp(sum(part.weight * np.log(part.sharpness) for part in parts)))
+        sharpness = self._sharpness()
         return {
             "calls": self.calls,
             "cap": self._limits.cap,
             "sharpness": sharpness,
             "reliability": sum(part.weight * part.reliability for part in parts),
-            "bias": float(both[:, -1].mean()) / sharpness,
+            "bias": self._favour(),
             "bias_sd": float(both[:, -1].std()) / sharpness,
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
-            **(self._claimed().as_mapping() if self.calls else {}),
+            **(self.checks() + self.others).figures(self._favour()),
+            "doubts": list(self._doubts()),
+            **self._told(),
         }
 
     def _choose(self) -> list[tuple[int, ...]]:
         options, view = self._options, self._seen()
         count = min(options.at_once, self._limits.cap - self.calls)
         batches = propose(
-            view.best, view.scores, view.order, self._top, m=options.batch, count=count,
+            view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
             border=options.border, rng=self._rng("choice"),
         )  # fmt: skip
         return [tuple(int(self._given[i]) for i in batch) for batch in batches]
@@ -143,7 +157,8 @@ class BayesRanker:
     def _good_enough(self) -> bool:
         said, wanted = self._claimed(), self._options
         return (
-            said.set_errors_at_most_1 >= wanted.surely
+            not self._doubts()
+            and said.set_errors_at_most_1 >= wanted.surely
             and said.overlap >= wanted.overlap
             and said.tau >= wanted.tau
         )
@@ -157,6 +172,20 @@ class BayesRanker:
         if self._claims is None:
             self._claims = claims(self._seen().scores, self._seen().order, self._top)
         return self._claims
+
+    def _told(self) -> Mapping[str, float]:
+        """The claims, none while no answer is there or the answers are not such as the model expects."""
+        return self._claimed().as_mapping() if self.calls and not self._doubts() else {}
+
+    def _doubts(self) -> tuple[str, ...]:
+        return (self.checks() + self.others).doubts(self._favour()) if self.calls else ()
+
+    def _favour(self) -> float:
+        """The bias for places in standard deviations of utility."""
+        return float(self._seen().both[:, -1].mean()) / self._sharpness()
+
+    def _sharpness(self) -> float:
+        return float(np.exp(sum(part.weight * np.log(part.sharpness) for part in self._seen().components)))
 
     def _rng(self, name: str) -> np.random.Generator:
         seed, *names = self._names

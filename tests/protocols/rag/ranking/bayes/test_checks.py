@@ -1,0 +1,136 @@
+"""What the answers paid for say of the model: figures by hand, and judges that are not as it expects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from embassay.protocols.rag.ranking.bayes.checks import Answers, Checks
+from embassay.protocols.rag.ranking.bayes.engine import Bayes
+from embassay.protocols.rag.ranking.bayes.options import Options
+from embassay.protocols.rag.ranking.engine import Call, Candidate
+from embassay.randomness import generator
+
+N, TOP = 30, 15
+
+
+def test_pairs_shown_again_are_held_against_what_was_predicted():
+    """Two passages, scores 1 and 0 without doubt and no bias; shown thrice."""
+    both = np.tile([1.0, 0.0, 0.0], (7, 1))
+    answers = Answers(2, 0.0)
+    place = np.array([-1.0, 1.0])
+    answers.add(np.array([0, 1]), place, both)
+    first = answers.checks()
+    assert (first.answers, first.stayed, first.spread, first.doubt) == (1, 0, 0, 0)
+    assert first.as_shown == pytest.approx(1 - expit(1))
+    answers.add(np.array([0, 1]), place[::-1], both)
+    answers.add(np.array([1, 0]), place, both)
+    sums, p = answers.checks(), expit(1)
+    assert sums.stayed == pytest.approx((1 - p) + (0 - p))
+    assert sums.spread == pytest.approx(2 * p * (1 - p))
+    entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
+    assert sums.surprise == pytest.approx(-np.log(p) - np.log(1 - p) - 2 * entropy)
+    assert sums.doubt == pytest.approx(2 * p * (1 - p))  # odds of 1, squared
+    assert sums.as_shown == pytest.approx((1 - p) + (0 - (1 - p)) + (1 - (1 - p)))
+
+
+def test_a_favour_that_is_known_is_no_surprise():
+    """What stands first is predicted to win where the bias says so."""
+    both = np.tile([0.0, 0.0, 3.0], (5, 1))
+    answers = Answers(2, 0.0)
+    answers.add(np.array([0, 1]), np.array([-1.0, 1.0]), both)
+    assert answers.checks().as_shown == pytest.approx(1 - expit(6))
+
+
+def test_circles_and_sums_over_queries():
+    answers = Answers(4, 0.02)
+    for pair in ([0, 1], [1, 2], [2, 0], [0, 3]):
+        answers.add(np.array(pair), np.array([-1.0, 1.0]), np.zeros((3, 5)))
+    one = answers.checks()
+    assert (one.circles, one.triads) == (1, 1)
+    both = one + one
+    assert (both.circles, both.triads, both.answers) == (2, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("checks", "favour", "doubts"),
+    [
+        (Checks(), 0.0, ()),
+        (Checks(stayed=60, spread=100, circles=20, triads=2000), 0.0, ("fixed errors",)),
+        (Checks(stayed=60, spread=100, circles=2, triads=2000), 0.0, ()),
+        (Checks(stayed=10, spread=100, circles=20, triads=2000), 0.0, ()),
+        (Checks(stayed=1, spread=1, circles=1, triads=10), 0.0, ()),
+        (Checks(as_shown=10, answers=100), 0.0, ("order shown",)),
+        (Checks(surprise=50, doubt=100), 0.0, ("surprises",)),
+        (Checks(), -0.6, ("places",)),
+    ],
+)
+def test_what_forbids_a_claim(checks, favour, doubts):
+    """Steady without circles is sharp, circles without steadiness are noise, and a few answers raise no alarm."""
+    assert checks.doubts(favour) == doubts
+
+
+def pools(seed, count=4):
+    rng = generator(seed, "checks pools")
+    utilities = rng.standard_normal((count, N))
+    grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal((count, N))), 1, 5).astype(int)
+    return utilities, [
+        [Candidate(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
+    ]
+
+
+def played(judge, *, stop=False):
+    """The rankers of four pools that share `judge`(pool, shown, rng) -> scores of those shown, to their ends."""
+    utilities, candidates = pools(3)
+    engine = Bayes(Options(stop=stop))
+    rankers = {
+        str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))
+    }
+    rng = generator(3, "checks judge")
+    going = True
+    while going:
+        going = False
+        for query, ranker in rankers.items():
+            calls = []
+            for shown in ranker.proposals():
+                seen = judge(utilities[int(query)], list(shown), rng)
+                calls.append(Call(shown, tuple(shown[k] for k in np.argsort(-seen, kind="stable"))))
+            ranker.learn(calls)
+            going = going or bool(calls)
+        engine.share(rankers)
+    return list(rankers.values())
+
+
+def fresh(utilities, shown, rng):
+    return utilities[shown] + 0.4 * rng.standard_normal(len(shown))
+
+
+def intransitive(utilities, shown, rng):
+    """One number for each pair, for good; a batch is ordered by wins."""
+    table = np.triu(generator(5, "pairs").standard_normal((N, N)), 1)
+    margins = utilities[shown][:, None] - utilities[shown] + 1.5 * (table - table.T)[np.ix_(shown, shown)]
+    return (margins > 0).sum(axis=1) + 1e-3 * margins.sum(axis=1)
+
+
+def lazy(utilities, shown, rng):
+    return -np.arange(len(shown)) if rng.random() < 0.4 else fresh(utilities, shown, rng)
+
+
+def test_fresh_noise_is_claimed_for():
+    for ranker in played(fresh):
+        assert not ranker.ranking().doubts
+        assert ranker.ranking().claims
+        assert ranker.state()["doubts"] == []
+
+
+@pytest.mark.parametrize(("judge", "doubt"), [(intransitive, "fixed errors"), (lazy, "order shown")])
+def test_a_judge_that_is_otherwise_is_not_claimed_for_nor_stopped_early(judge, doubt):
+    """The order is there, the claims are not; what was found stands in the state, and all calls are used."""
+    for ranker in played(judge, stop=True):
+        found = ranker.ranking()
+        assert doubt in found.doubts
+        assert not found.claims
+        assert found.stopped == "cap"
+        assert doubt in ranker.state()["doubts"]
+        assert sorted(found.order) == list(range(N))
