@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.protocols.compare import Side, contrast, one_sided
+from embassay.protocols.compare import Side, contrast, higher_is_better, one_sided
 from embassay.protocols.comparisons import Headline
 from embassay.protocols.standings import Standing
 from embassay.stats import compare_replicates, randomization_test
@@ -104,3 +104,9 @@ def test_few_undefined_resamples_are_left_out_and_many_leave_no_interval() -> No
         MENDED * (FIRST - SECOND)[10:].std(ddof=1)
     )
     assert math.isnan(contrast(side("a", 0.7, many), side("b", 0.66, SECOND)).error)
+
+
+def test_more_is_worse_of_what_noise_costs_and_of_harm() -> None:
+    """All else, and what nobody knows, is better when higher."""
+    assert not any(map(higher_is_better, ("drop", "Harm@10")))
+    assert all(map(higher_is_better, ("overall", "ndcg@10", "unheard_of")))

@@ -89,6 +89,16 @@ def test_items_that_did_not_change_correct_nothing(tmp_path: Path) -> None:
     assert alone[0].reason == beside[0].reason
 
 
+def test_tests_are_corrected_together(tmp_path: Path) -> None:
+    """A fall of p .02 is one where it is tested alone, and none among eight like it."""
+    noise = np.random.default_rng(6).normal(0, 0.05, 300)
+    fallen = ITEMS + (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
+    base = read_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
+    now = read_values(write_run(tmp_path / "now", dict.fromkeys("abcdefgh", fallen)))
+    assert [one.met for one in judged_against(now, base, systems=["a"], tasks=["overall"])] == [False]
+    assert [one.met for one in judged_against(now, base, tasks=["overall"])] == [True] * 8
+
+
 def test_several_runs_of_a_folder(tmp_path: Path) -> None:
     write_run(tmp_path / "one", {"a": ITEMS})
     write_run(tmp_path / "two", {"b": ITEMS})

@@ -127,8 +127,6 @@ def run(
         original_only,
     )  # fmt: skip
     display, out = Display(json, wide), out or default_out("pteb")
-    if until_ci is not None:
-        typer.echo(UNTIL_CI, err=True)
     if dry_run:
         plan_pteb(request, display)
     else:
@@ -182,6 +180,7 @@ def run_pteb(request: Request, out: Path, display: Display, *, report: bool = Tr
     from embassay.cli.running import carry_out
     from embassay.protocols.pteb.session import carry_out as carry_out_pteb
 
+    _say_what_is_narrowed(request)
     carry_out(partial(carry_out_pteb, request), out, display=display, report=report, **arguments)
 
 
@@ -190,7 +189,13 @@ def plan_pteb(request: Request, display: Display) -> None:
     from embassay.cli.running import show_plan
     from embassay.protocols.pteb.session import forecast_of
 
+    _say_what_is_narrowed(request)
     show_plan(partial(forecast_of, request), display)
+
+
+def _say_what_is_narrowed(request: Request) -> None:
+    if request.until_ci is not None:
+        typer.echo(UNTIL_CI, err=True)
 
 
 def one_of(option: str, value: str | None, meanings: dict[str, Any]) -> Any:
