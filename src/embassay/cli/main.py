@@ -30,7 +30,7 @@ COMMANDS = {
     "list": "List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures ...",
     "report": "Write one report of all the runs: one self-contained file.",
     "compare": "Compare two systems of a run, one system in two runs, or all systems of a run.",
-    "gate": "Hold a run against bars: exit code 0 where all are met, 1 with a table where one is missed.",
+    "gate": "Hold a run against bars: exit code 0 where none is missed, 1 with a table where one is.",
     "serve": "Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges.",
     "export": "Write runs as results of MTEB, CSV, LaTeX or Parquet, or log them to MLflow or Weights & Biases.",
     "import": "Make a run of published results of MTEB, for `compare`, `gate`, `serve` and `export`.",

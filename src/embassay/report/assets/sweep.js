@@ -4,22 +4,22 @@ $$(".sweep").forEach((box, place) => {
   const said = el("p", { role: "status" }), points = $$(".pt", box);
   const choose = (save) => {
     const [ms, usd] = inputs.map((one) => (one.value === "" ? Infinity : Number(one.value)));
-    const keeps = ([, cost, time, quality]) => time <= ms && cost <= usd && (target === null || quality >= target - 1e-9);
+    const free = target === null, keeps = ([, cost, time, got]) => time <= ms && cost <= usd && (free || got >= target - 1e-9);
     let best = rows.filter(keeps);
-    const least = (value, within) => { const first = Math.min(...best.map(value)); best = best.filter((row) => value(row) <= first + within); };
+    const least = (of, within = 0, part = 0) => { const first = Math.min(...best.map(of)); best = best.filter((row) => of(row) <= first + within + part * first); };
     const none = !best.length;
     if (none) {
       best = rows;
       const over = (value, limit) => (limit < Infinity ? (value - limit) / (limit || 1) : 0);
-      least(([, cost, time, quality]) => Math.max(0, over(time, ms), over(cost, usd), target === null ? 0 : (target - quality) / (target || 1)), 0);
+      least(([, cost, time, got]) => Math.max(0, over(time, ms), over(cost, usd), free ? 0 : (target - got) / (target || 1)));
     } else {
-      const cheapest = () => least((row) => row[1], 1e-9 + share * Math.min(...best.map((row) => row[1])));
-      if (target === null) least((row) => -row[3], 1e-9);
-      else { least((row) => row[2], jitter); cheapest(); }
-      least((row) => row[7], 0);
-      cheapest();
-      least((row) => -row[3], 0);
-      least((row) => row[2], 0);
+      const by = (i, ...slack) => least((row) => (i - 3 ? row[i] : -row[i]), ...slack), cheap = () => by(1, 1e-9, share);
+      if (free) by(3, 1e-9);
+      else { by(2, jitter); cheap(); }
+      by(7);
+      cheap();
+      by(3);
+      by(2);
     }
     const [id, cost, time, quality, x, y] = best[0];
     said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(quality)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${cost ? fixed(cost, cost < 0.00995 ? 4 : 2) : 0} per 1,000 queries.`);

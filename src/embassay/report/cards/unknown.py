@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from embassay.report.board import Row
-from embassay.report.cards import of_pteb, ranks
+from embassay.report.cards import ranks
 from embassay.report.cards.findings import task_word
 from embassay.report.cards.price import price_of
 from embassay.report.gathered import Run
@@ -39,6 +39,8 @@ def unknown(runs: Sequence[Run], own: Sequence[Run], row: Row) -> Iterator[str]:
         yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
     yield from _untold(own, row)
     for run in (one for one in own if one.record.kind == "pteb"):
+        from embassay.report.cards import of_pteb
+
         yield from of_pteb.unknown(run, run.board.row(row.system.name))
     yield from _identities(own, row)
     yield from _languages(own)

@@ -63,10 +63,10 @@ class Given:
         row = self.find(task, dataset, system, measure, variant, lang=lang)
         return None if row is None else points(row.value)
 
-    def runs(self, used: DatasetUsed, system: str, lang: str) -> dict[str, list[float]]:
-        """The scores of the runs by source, controls beside others left out; of a source without a score of some run
-        only those that are there."""
-        rows = self._runs.get((used.task, used.dataset, system, used.measure, lang), [])
+    def runs(self, used: DatasetUsed, system: str, lang: str, measure: str = "") -> dict[str, list[float]]:
+        """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
+        source without a score of some run only those that are there."""
+        rows = self._runs.get((used.task, used.dataset, system, measure or used.measure, lang), [])
         own = [one for one in rows if not is_control(one[0])] or rows
         found: dict[str, list[float]] = {}
         for variant, value in own:

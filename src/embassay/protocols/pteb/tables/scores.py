@@ -92,10 +92,14 @@ def _called(used: DatasetUsed, lang: str) -> str:
 
 
 def _mean(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
-    """The mean over these parts of datasets, and the standard deviation of that mean over runs."""
+    """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
     parts = [_values(given, one, system, lang) for one, lang in used]
-    orig, pteb, delta = (mean([part[place] for part in parts]) for place in range(3))
-    return orig, pteb, delta, points(_spread([given.runs(one, system, lang) for one, lang in used]))
+    orig, pteb, delta, whole = (mean([part[place] for part in parts]) for place in (0, 1, 2, 5))
+    sd, delta_sd = (
+        points(_spread([given.runs(one, system, lang, measure) for one, lang in used]))
+        for measure in ("", "delta")
+    )
+    return orig, pteb, delta, sd, delta_sd, whole
 
 
 def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
