@@ -10,23 +10,23 @@ $$(".sweep").forEach((box, place) => {
     const none = !best.length;
     if (none) {
       best = rows;
-      const over = (value, limit) => (limit < Infinity ? (value - limit) / (limit || 1) : 0);
+      const over = (got, most) => (most < Infinity ? (got - most) / (most || 1) : 0);
       least(([, cost, time, got]) => Math.max(0, over(time, ms), over(cost, usd), free ? 0 : (target - got) / (target || 1)));
     } else {
-      const by = (i, ...slack) => least((row) => (i - 3 ? row[i] : -row[i]), ...slack), cheap = () => by(1, 1e-9, share);
+      const by = (i, ...gap) => least((row) => (i - 3 ? row[i] : -row[i]), ...gap), pay = () => by(1, 1e-9, share);
       if (free) by(3, 1e-9);
-      else { by(2, jitter); cheap(); }
+      else { by(2, jitter); pay(); }
       by(7);
-      cheap();
+      pay();
       by(3);
       by(2);
     }
-    const [id, cost, time, quality, x, y] = best[0];
-    said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(quality)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${cost ? fixed(cost, cost < 0.00995 ? 4 : 2) : 0} per 1,000 queries.`);
+    const [id, cost, time, got, x, y] = best[0];
+    said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(got)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${cost ? fixed(cost, cost < 0.00995 ? 4 : 2) : 0} per 1,000 queries.`);
     rows.forEach((row) => points[row[6]].classList.toggle("over", row[1] > usd));
     const mark = $(".pick", box), band = $(".band", box), shade = $(".shade", box);
     const at = (value) => left + wide * Math.min(1, Math.max(0, Math.log(Math.max(value, 1e-9) / low) / Math.log(high / low)));
-    const span = (rect, from, to) => { rect.setAttribute("x", `${from}%`); rect.setAttribute("width", `${to - from}%`); };
+    const span = (rect, a, b) => { rect.setAttribute("x", `${a}%`); rect.setAttribute("width", `${b - a}%`); };
     mark.setAttribute("cx", `${x}%`);
     mark.setAttribute("cy", y);
     span(shade, at(ms), left + wide);
