@@ -31,7 +31,7 @@ from embassay.report.textual import MOST_NOTES
 from embassay.runs.folder import RunFolder
 
 pytestmark = pytest.mark.slow
-LESS = {"DOCUMENTS": 6, "RUNS": 2, "QUESTIONS": 3, "BUNDLES": 6, "ITEMS": 12}
+LESS = {"DOCUMENTS": 6, "TEXTS": 40, "RUNS": 2, "QUESTIONS": 3, "BUNDLES": 6, "ITEMS": 12}
 SYSTEMS = ("wordllama", "bm25", "jaccard")
 LINES = 120
 

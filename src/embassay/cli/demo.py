@@ -30,11 +30,11 @@ BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
 RETRIEVERS = ("minilm", "wordllama", "bm25")
 FUSED = ("wordllama", "bm25")
 TOKENIZER = "words"
-DOCUMENTS, EDITS = 10, "delete10,negate"
-"""Documents whose versions SAGE compares, and the edits of its retrieval corpora: one that leaves what a text says, and
-one that turns it round."""
-RUNS = 2
-"""Paraphrases of each text, of the three that come with the sample."""
+DOCUMENTS, TOKENS, EDITS = 10, 96, "delete10"
+"""Documents whose versions SAGE compares, the tokens at which those of sensitivity are cut, and the edit of its
+retrieval corpus."""
+RUNS, TEXTS = 2, 60
+"""Paraphrases of each text, of the three that come with the sample, and items of a task."""
 QUESTIONS = 12
 DEPTH, TOP = 10, 5
 """Passages that a search finds, and those whose order the golden set is to be sure of."""
@@ -149,7 +149,7 @@ def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import sage
 
     _say("SAGE: does similarity follow what people prefer, and what was done to a text?")
-    options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS)
+    options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
     run_sage(request, out, display, report=False, workers=workers)
 
@@ -161,7 +161,7 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     _say(f"PTEB: what is left of the scores of seven tasks when all is said in other words, in {RUNS} ways?")
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
-    request = pteb.Request(systems, tokenizer=TOKENIZER, runs=RUNS, options=options)
+    request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
     run_pteb(request, out, display, report=False, workers=workers)
 
 
