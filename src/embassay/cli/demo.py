@@ -39,7 +39,7 @@ QUESTIONS = 12
 DEPTH, TOP = 10, 5
 """Passages that a search finds, and those whose order the golden set is to be sure of."""
 ENCODERS = ("wordllama", "minilm")
-BUNDLES, SAID = 10, 1
+BUNDLES, SAID = 6, 1
 """Queries of a probe, and its runs."""
 ITEMS, SCRIPTS, NOISE = 18, 2, 0.15
 """Items of a task that are annotated, by how many scripts, and how much these err."""
