@@ -88,13 +88,32 @@ def test_a_finding_holds_with_its_interval() -> None:
 
 
 def test_hybrid_from_two_runs() -> None:
-    """Halves of two lists against the better one; it helps where the lists hold different documents."""
+    """Two lists in turn against the better one; it helps where the lists hold different documents."""
     half = dict.fromkeys(JUDGED, GOOD[:3] + BAD[:17])
     other = dict.fromkeys(JUDGED, GOOD[3:] + BAD[-16:])
     advice = {one.knob: one for one in reading({"a": half, "b": other}).guidance}
     assert advice["hybrid"].status == "holds"
-    assert "A hybrid pool of the first 10 of a and of b" in advice["hybrid"].text
+    assert "A hybrid pool of 20 distinct documents, of a and b in turn" in advice["hybrid"].text
     assert advice["reranker"].status == "not tested"
+
+
+def test_pools_are_compared_at_equal_numbers_of_distinct_documents() -> None:
+    """Two lists that share most of their documents: their halves would be fewer than either, and lose for that."""
+    shared = [doc for pair in zip(BAD[:9], BAD[9:18], strict=True) for doc in pair]
+    a = {query: [*shared[:10], GOOD[0], *shared[10:], GOOD[1]] for query in JUDGED}
+    b = {query: [*shared[:10], GOOD[0], GOOD[2], GOOD[1], *shared[10:17]] for query in JUDGED}
+    advice = {one.knob: one for one in reading({"a": a, "b": b}).guidance}
+    ceiling = next(one for one in advice["hybrid"].evidence if one.what.startswith("PROC"))
+    direct = reading({"pool": dict.fromkeys(JUDGED, in_turn(a, b, 20))})
+    value = next(one for one in direct.readings[0].evidence if one.what.startswith("PROC")).value
+    assert ceiling.value == value
+
+
+def in_turn(a: dict[str, list[str]], b: dict[str, list[str]], depth: int) -> list[str]:
+    """The lists of the first query, one from each in turn, each document once."""
+    query = next(iter(a))
+    turns = [doc for two in zip(a[query], b[query], strict=True) for doc in two]
+    return list(dict.fromkeys(turns))[:depth]
 
 
 def test_hybrid_from_a_fusion_among_the_runs() -> None:

@@ -64,8 +64,8 @@ def status_of(gain: Evidence, least: float = 0.0) -> str:
 
 
 def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
-    """Runs that are fusions of two others, against the better of the two; without one, the best pool that halves of two
-    lists make. Its interval is widened for having been chosen among several."""
+    """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
+    lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(one.cutoff for one in extra.unions):
         here = [one for one in extra.unions if one.cutoff == k]
         best = max(here, key=lambda one: resampled.quantity(one.ceiling, one.a).value)
@@ -79,14 +79,14 @@ def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
         status = status_of(gain)
         told_gain = f"{_more(gain)} than the better one alone"
         text = f"{_made_of(best)}, PROC@{k} {told(ceiling)}: {told_gain}. {_MEANING[status]}"
-        half = Evidence("documents of each", best.depth // 2)
-        yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [half])))
+        size = Evidence("distinct documents", best.depth)
+        yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
 
 def _made_of(union: Union) -> str:
     if union.fused:
         return f"{union.fused} joins {union.a} and {union.b}"
-    return f"A hybrid pool of the first {union.depth // 2} of {union.a} and of {union.b}"
+    return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
 
 
 def _more(gain: Evidence) -> str:

@@ -30,8 +30,9 @@ DEPTHS = {10: 50, 30: 100}
 
 @dataclass(frozen=True)
 class Union:
-    """A pool made of two runs: the run `fused`, or where there is none the better halves of their lists, together as
-    deep as either."""
+    """A pool made of two runs: the run `fused`, or where there is none their lists taken in turn. It holds `depth`
+    distinct documents, as many as the lists it is compared with: halves of two lists share documents, and would lose
+    for being fewer."""
 
     a: str
     b: str
@@ -147,7 +148,7 @@ def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[s
         a, b = by_name[one.a], by_name[one.b]
         alone = [_ceiling(run.graded, _cut(run, one.depth), one.cutoff) for run in (a, b)]
         better = max(alone, key=lambda values: float(np.nansum(values)))
-        pool = _cut(by_name[one.fused], one.depth) if one.fused else _joined(a, b, one.depth // 2)
+        pool = _cut(by_name[one.fused], one.depth) if one.fused else _in_turn(a, b, one.depth)
         both = _ceiling(a.graded, pool, one.cutoff)
         gain = both - better
         found.append((one.a, {one.ceiling: Columns(both, (both,)), one.gain: Columns(gain, (gain,))}))
@@ -188,14 +189,26 @@ def _cut(run: Placed, depth: int) -> NDArray[np.int64]:
     return pool_of(_chosen(run.hits, run.hits.rank <= depth), run.graded)
 
 
-def _joined(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
-    """The pool of the first `depth` documents of both."""
-    parts = [_chosen(run.hits, run.hits.rank <= depth) for run in (a, b)]
+def _in_turn(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
+    """The pool of the first `depth` distinct documents of both lists: the first of each, the second, and so on."""
+    width = max(run.documents.shape[1] for run in (a, b))
+    padded = [
+        np.pad(run.documents, ((0, 0), (0, width - run.documents.shape[1])), constant_values=NOBODY)
+        for run in (a, b)
+    ]
+    turns = np.stack(padded, axis=2).reshape(len(a.documents), -1)
+    query, turn = np.nonzero(turns != NOBODY)
+    keys = query << 32 | turns[query, turn]
+    new = np.zeros(turns.shape, dtype=bool)
+    first = np.unique(keys, return_index=True)[1]
+    new[query[first], turn[first]] = True
+    chosen = keys[(new & (np.cumsum(new, axis=1) <= depth))[query, turn]]
+    parts = [_chosen(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)]
     query, document, grade = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "document", "grade")
     )
-    _, first = np.unique(query << 32 | document, return_index=True)
-    return pool_of(Hits(query[first], first, grade[first], document[first]), a.graded)
+    _, once = np.unique(query << 32 | document, return_index=True)
+    return pool_of(Hits(query[once], once, grade[once], document[once]), a.graded)
 
 
 def _chosen(hits: Hits, keep: NDArray[np.bool_]) -> Hits:
