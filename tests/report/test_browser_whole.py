@@ -186,7 +186,7 @@ def test_next_and_previous_follow_the_list(see: See) -> None:
     page = see()
     page.evaluate("() => { location.hash = 'items?g=5'; }")
     page.wait_for_selector("#item-list li")
-    ids = page.locator("#item-list .id").all_inner_texts()
+    ids = page.locator("#item-list .id").all_text_contents()  # also of rows that are not painted yet
     shown = "$('#item h2 bdi').textContent"
     assert page.locator("#turn-1").is_disabled()
     for name in ids[1:]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from embassay.protocols.standings import REFERENCE
 from embassay.web.leaderboard.cells import cell_of
 from embassay.web.leaderboard.columns import place_of
 from embassay.web.leaderboard.contract import Cell, Column, Part, as_plain
@@ -34,8 +35,8 @@ class Tests:
     def of(
         self, board: Joined, column: Column, standings: At, ranked: frozenset[str], *, make: bool = True
     ) -> Tested:
-        """The tests of one column among the `ranked` systems. References and incomplete systems take no part. Where
-        they are not known yet and `make` is false, there are none for now."""
+        """The tests of one column among the `ranked` systems. Incomplete systems take no part, and references
+        only where they reach the leader. Where tests are not known yet and `make` is false, there are none for now."""
         place = place_of(column)
         behind = {
             one.name: (one.run.name, one.run.folder.stamp[:3])
@@ -77,7 +78,7 @@ def part_of(
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {one.name: i for i, one in enumerate(members)}
-    ranked = frozenset(one.name for one in members if one.complete)
+    ranked = frozenset(one.name for one in members if one.complete or one.group == REFERENCE)
     said = {
         one.key: tests.of(board, one, standings, ranked, make=not later or one.key in alike)
         for one in columns
