@@ -200,7 +200,7 @@ def looks_like_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool
             continue
         if is_number(name) and all(is_number(value) or not value.strip() for value in below):
             return True
-        if name.strip() and (len(name) > _LONG or len(name.split()) > 4):
+        if name.strip() and (len(name) > _LONG or len(name.split()) > _WORDS):
             return True
         # A label stands again further down; the empty name of an index does not count.
         if name.strip() and below.count(name) > 1 and len(first) > 1:

@@ -8,11 +8,11 @@ from pathlib import Path
 from embassay.bounded import bounded_entries
 from embassay.data.assembly import assembled
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import USUAL, reading_of
+from embassay.data.delimited import reading_of
 from embassay.data.grades import Gains
 from embassay.data.rows import Source, missing_column, nearest
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
-from embassay.data.tables import FORMATS, is_marked, known_suffix, table
+from embassay.data.tables import FORMATS, known_suffix, table, table_of
 from embassay.data.views import Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
 
@@ -33,20 +33,16 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     sides = [_table(folder, side) for side in ("train", split or "test")]
     if all(sides) and not _table(folder, "corpus"):
         return _sides(folder, [path for path in sides if path], mapping, grades)
-
-    def read(path: Path) -> Source:
-        return table(path, reading if is_marked(path) else USUAL)
-
     paths = {part: _only(folder, part, _TABLES) for part in ("corpus", "queries")}
     paths["qrels"], by_column = _qrels(folder, split)
-    raw = {part: read(path) for part, path in paths.items()}
+    raw = {part: table_of(path, reading) for part, path in paths.items()}
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
     if ranked := _table(folder, "top_ranked"):
-        raw["top_ranked"] = read(ranked)
+        raw["top_ranked"] = table_of(ranked, reading)
     tables = {part: _part(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
         tables["qrels"] = Filtered(tables["qrels"], {"split": frozenset({split})})

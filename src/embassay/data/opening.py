@@ -108,7 +108,7 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
     reading, columns = reading_of(mapping)
     source = table(path, reading)
-    name = path.name.removesuffix(path.name[len(path.name) - len(known_suffix(path.name)) :])
+    name = path.name[: len(path.name) - len(known_suffix(path.name))]
     settings = {"mapping": dict(mapping), "split": split}
     return Dataset(name, parts_of_table(source, columns, split), settings=settings)
 

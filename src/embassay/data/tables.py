@@ -161,9 +161,10 @@ def table(path: Path, reading: Reading = USUAL) -> Source:
     )  # fmt: skip
 
 
-def is_marked(path: Path) -> bool:
-    """Whether a table is of lines and marks, which a `Reading` is about."""
-    return known_suffix(path.name).startswith((".csv", ".tsv", ".txt"))
+def table_of(path: Path, reading: Reading) -> Source:
+    """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
+    suffix = known_suffix(path.name)
+    return table(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
 
 
 def known_suffix(name: str) -> str:

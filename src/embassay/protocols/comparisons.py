@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from embassay.protocols.estimates import DEFINED, interval
 from embassay.protocols.numbers import p_value
 from embassay.records import Component, Stratum
-from embassay.stats import compare_replicates, rank_ranges
+from embassay.stats import compare_replicates
 from embassay.stats.freedom import freedom, scaled, strata_of
+from embassay.stats.ranks import ranges_of
 
 ALPHA = 0.05
 CORRECTION = "holm"
@@ -156,7 +157,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     strata = [one.resampled for one in complete]
     own = [one.interval for one in complete]
     pairs = compare_replicates(replicates, values, strata=strata, intervals=own)
-    ranges = rank_ranges(replicates, values, strata=strata, intervals=own, alpha=ALPHA)
+    ranges = ranges_of(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {
         "systems": names,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embassay.measures.clusters import v_measure_of
 from embassay.protocols.context import Columns, Context, lost_rows
-from embassay.records import Component, Score
+from embassay.records import Component, LabelledTexts, Score
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.bootstrap import resampled_rows
 
@@ -94,21 +94,31 @@ def estimate(
     return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, units=units)
 
 
+def over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
+    """The mean over the sets of a dataset, resampled over them; None of no set."""
+    if not scores:
+        return None
+    values = np.array([[score.value] for score in scores], dtype=np.float64)
+    method = f"bootstrap over {len(scores)} sets"
+    return estimate(values, lambda means: means[..., 0], context, "sets", method)
+
+
 def over_texts_of_a_set(
-    labels: Sequence[str], clusters: NDArray[np.int64], context: Context, found: str
+    data: LabelledTexts, name: str, clusters: Mapping[int, int], context: Context
 ) -> Estimate:
-    """The V-measure of one set, resampled over its texts (n,) with their `clusters` (n,) held, below 0 where a text was
-    not clustered; `found` says in words what the clusters are.
+    """The V-measure of the set `name`, for a dataset that has no other, resampled over its texts with their clusters
+    held; `clusters` are by row, of those that were clustered.
 
     All texts of the set are drawn, those without a cluster not counting, so that differences between systems are
     paired. A resample has fewer distinct texts, which raises any V-measure: replicates are moved back by what they lie
     above the value on average.
     """
-    gold = np.unique(labels, return_inverse=True)[1]
-    kept = clusters >= 0
-    k = int(clusters.max()) + 1
-    cells = np.where(kept, gold * k + clusters, -1) + 1
-    rng, shape, n = context.stream("texts of a set"), (int(gold.max()) + 1, k), len(clusters)
+    rows = [row for row, of_set in enumerate(data.sets) if of_set == name]
+    gold = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
+    found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
+    kept, k, n = found >= 0, int(found.max()) + 1, len(rows)
+    cells = np.where(kept, gold * k + found, -1) + 1
+    rng, shape = context.stream("texts of a set"), (int(gold.max()) + 1, k)
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
         for block in resampled_rows(n, context.resamples, rng, most=1 + 10**6 // n)
@@ -116,7 +126,7 @@ def over_texts_of_a_set(
     ]
     draws = np.array([v_measure_of(table) for table in tables])
     value = v_measure_of(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
-    method = f"bootstrap over {int(kept.sum()):,} texts of the one set, {found} held"
+    method = f"bootstrap over {int(kept.sum()):,} texts of the one set, clusters held"
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
 

@@ -151,21 +151,8 @@ def joined_tasks(
     data the columns alone decide. UsageError, with what each task lacks, if there is none, and for a chosen task that
     is neither among the `known` ones nor any of the papers'.
     """
-    meant = dataset.tasks_in(protocol)
-    for name in meant or ():
-        if known is not None and name not in known and name not in (every := dict.fromkeys(TASKS.values())):
-            near = nearest(name, every)
-            raise UsageError(
-                f"{source!r} is to be taken for {name!r}, which is no task.",
-                mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
-            )
-    if meant is not None and not (fitting := [task for task in wanted if task.name in meant]):
-        raise UsageError(
-            f"The dataset {source!r} is for {' and '.join(meant)}, and this run asks for "
-            f"{', '.join(task.name for task in wanted)}.",
-            mend=f"Leave it out, or take it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
-        )
-    wanted = wanted if meant is None else fitting
+    if (meant := dataset.tasks_in(protocol)) is not None:
+        wanted = _meant(source, meant, wanted, known)
     lacking = {task.name: _missing(task, dataset) for task in wanted}
     joined = [task for task in wanted if not lacking[task.name]]
     if not joined:
@@ -175,6 +162,26 @@ def joined_tasks(
             mend="Name its columns with --map, for example --map text=body,label=topic, or choose another task.",
         )
     return joined
+
+
+def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Registry[T] | None) -> list[T]:
+    """The wanted tasks among those that the dataset is for."""
+    every = dict.fromkeys(TASKS.values())
+    for name in meant if known is not None else ():
+        if name not in known and name not in every:
+            near = nearest(name, every)
+            raise UsageError(
+                f"{source!r} is to be taken for {name!r}, which is no task.",
+                mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
+            )
+    fitting = [task for task in wanted if task.name in meant]
+    if not fitting:
+        raise UsageError(
+            f"The dataset {source!r} is for {' and '.join(meant)}, and this run asks for "
+            f"{', '.join(task.name for task in wanted)}.",
+            mend=f"Leave it out, or take it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
+        )
+    return fitting
 
 
 def _with_tasks(source: str, task: str) -> str:

@@ -145,7 +145,7 @@ def opened(
         if out.exists():
             held.enter_context(folder.locked())
         spending = Spending(folder.spending, moment("milliseconds"))
-        ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd + spending.possible_usd, journal=spending)
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         with closing(spending):
             yield folder, Accounts(spending, ledger), held
 

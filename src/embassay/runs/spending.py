@@ -94,6 +94,11 @@ class Spending:
         return sum(spent.possible_usd for spent in list(self._book.values()))
 
     @property
+    def counted_usd(self) -> float:
+        """Dollars that a limit counts: billed, or possibly."""
+        return self.usd + self.possible_usd
+
+    @property
     def reserved_usd(self) -> float:
         """Dollars held aside for requests that are in flight now."""
         return sum(usd for _, usd in list(self._open.values()))

@@ -138,9 +138,14 @@ def rank_ranges(
     >>> rank_ranges(rng.normal([[0.7], [0.5], [0.51]], 0.02, size=(3, 500)), [0.7, 0.5, 0.51])
     ((1, 1), (2, 3), (2, 3))
     """
-    systems = len(np.atleast_1d(np.asarray(estimates)))
+    pairs = compare_replicates(replicates, estimates, strata=strata, intervals=intervals)
+    return ranges_of(pairs, len(np.atleast_1d(np.asarray(estimates))), alpha=alpha)
+
+
+def ranges_of(pairs: Sequence[PairTest], systems: int, *, alpha: float = 0.05) -> tuple[tuple[int, int], ...]:
+    """`rank_ranges` of so many systems from the tests of their pairs, differences being higher where better."""
     beaten_by, beats = [0] * systems, [0] * systems
-    for pair in compare_replicates(replicates, estimates, strata=strata, intervals=intervals):
+    for pair in pairs:
         if pair.apart(alpha):
             winner, loser = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
             beats[winner] += 1

@@ -10,7 +10,7 @@ from shlex import quote
 from embassay.bounded import bounded_entries
 from embassay.contracts import Tokenizer
 from embassay.data.check.figures import figures, odd_scores
-from embassay.data.check.files import advice, describe, opened_so, remarks
+from embassay.data.check.files import advice, describe, remarks
 from embassay.data.check.near import Nearness
 from embassay.data.check.repeats import Comparison, Said, Texts
 from embassay.data.check.report import File, Lengths, NearMiss, Overlap, Repeats, Report, Shape
@@ -23,7 +23,7 @@ from embassay.data.faults import collecting
 from embassay.data.opening import chosen_tasks, open_dataset
 from embassay.data.rows import File as FileOrigin
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns, table_shapes
-from embassay.data.tables import known_suffix
+from embassay.data.tables import known_suffix, table_of
 from embassay.errors import DataError, UsageError
 
 _CONSEQUENCE = "no row can be used"
@@ -237,7 +237,7 @@ class _Guessed:
 def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
     """What a run says of how the file is read."""
     try:
-        return tuple(note for one in opened_so(path, reading).origins() for note in getattr(one, "notes", ()))
+        return tuple(note for one in table_of(path, reading).origins() for note in getattr(one, "notes", ()))
     except (DataError, UsageError):
         return ()
 

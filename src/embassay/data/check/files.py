@@ -15,9 +15,8 @@ from embassay.data.check.report import Column, File
 from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, chosen, is_number, told_apart
 from embassay.data.faults import collecting
 from embassay.data.lines import opened
-from embassay.data.rows import Source
 from embassay.data.shapes import CALLED
-from embassay.data.tables import is_marked, known_suffix, table
+from embassay.data.tables import known_suffix, table_of
 from embassay.errors import DataError, UsageError
 
 COUNTED = 1000
@@ -39,7 +38,7 @@ def describe(
     columns: dict[str, _Cells] = {}
     rows, blank, over = 0, 0, 0
     try:
-        source = opened_so(path, reading)
+        source = table_of(path, reading)
         if isinstance(source, Delimited):
             own = chosen(path, source.delimiter, source.reading.quoting)
             blank, over = own.blank, 0 if own.quoting == "none" else len(own.over)
@@ -61,16 +60,11 @@ def describe(
     return File(str(path), _format(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over)
 
 
-def opened_so(path: Path, reading: Reading) -> Source:
-    """The table at `path`; the reading is that of tables of lines and marks."""
-    return table(path, reading if is_marked(path) or not known_suffix(path.name) else USUAL)
-
-
 def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     said: list[str] = []
     try:
-        source = opened_so(path, reading)
+        source = table_of(path, reading)
     except (DataError, UsageError):
         mark = "" if known_suffix(path.name) else told_apart(path)
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())

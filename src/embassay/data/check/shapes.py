@@ -31,18 +31,9 @@ _MOSTLY, _FEW_WORDS = 0.9, 3
 
 
 PREFERRED = (
-    *(
-        "reranking",
-        "comparisons",
-        "summaries",
-        "pairs",
-        "labelled_pairs",
-        "classification",
-        "labelled",
-        "summarised",
-    ),
-    *("ratings", "paraphrases", "documents"),
-)
+    "reranking", "comparisons", "summaries", "pairs", "labelled_pairs", "classification", "labelled", "summarised",
+    "ratings", "paraphrases", "documents",
+)  # fmt: skip
 """The shapes, that first which says most of a table."""
 Facts = Mapping[str, Column]
 """What is known of columns, by name."""

@@ -13,7 +13,7 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.linkage import complete_linkage
-from embassay.protocols.estimates import Estimate, Items, estimate, over_texts_of_a_set, undefined
+from embassay.protocols.estimates import Estimate, Items, over_sets, over_texts_of_a_set, undefined
 from embassay.protocols.lost import Lost
 from embassay.protocols.sage.context import Context
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
@@ -42,10 +42,11 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         left = [drawn[i] for i in np.flatnonzero(~lost.mask)]
         scores.append(_score(distances, data, left, name, items))
         if name == alone:
-            whole = _over_texts(items, data, rows, left, context)
+            clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
+            whole = over_texts_of_a_set(data, name, clusters, context)
     if alone and scores:
         return _outcome(whole, scores, items, _summed(skipped), tuple(warnings))
-    return _outcome(_over_sets(scores, context), scores, items, _summed(skipped), tuple(warnings))
+    return _outcome(over_sets(scores, context), scores, items, _summed(skipped), tuple(warnings))
 
 
 def _drawn(data: LabelledTexts, rows: list[int], system: Similarity, context: Context) -> list[int]:
@@ -95,24 +96,6 @@ def _alone(data: LabelledTexts) -> str | None:
         labels.setdefault(name, set()).add(label)
     proper = [name for name, found in labels.items() if len(found) > 1]
     return proper[0] if len(proper) == 1 else None
-
-
-def _over_sets(scores: list[Score], context: Context) -> Estimate | None:
-    """The mean over two sets or more, resampled over the sets."""
-    if not scores:
-        return None
-    values = np.array([[score.value] for score in scores], dtype=np.float64)
-    method = f"bootstrap over {len(scores)} sets"
-    return estimate(values, lambda means: means[..., 0], context, "sets", method)
-
-
-def _over_texts(
-    items: Items, data: LabelledTexts, rows: list[int], left: list[int], context: Context
-) -> Estimate:
-    """The V-measure of the one set, resampled over its texts, of which those `left` were clustered."""
-    clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
-    found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
-    return over_texts_of_a_set([data.labels[row] for row in rows], found, context, "clusters")
 
 
 def _outcome(

@@ -110,7 +110,7 @@ def _accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Le
         with closing(spending):
             yield (
                 spending,
-                Ledger(max_usd=max_usd, spent_usd=spending.usd + spending.possible_usd, journal=spending),
+                Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending),
             )
 
 

@@ -17,7 +17,7 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.linkage import complete_linkage
-from embassay.protocols.estimates import Estimate, Items, estimate, over_texts_of_a_set
+from embassay.protocols.estimates import Estimate, Items, over_sets, over_texts_of_a_set
 from embassay.protocols.lost import Lost
 from embassay.protocols.pteb.context import Context
 from embassay.protocols.pteb.tasks.comparison import Embedding
@@ -46,7 +46,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
     scores: list[Score] = []
-    alone: Estimate | None = None
+    first: tuple[str, dict[int, int]] = "", {}
     skipped, notes = [*lost.skipped], []
     for name, kept in sorted(_sets(data, ~lost.mask).items()):
         if len({data.labels[row] for row in kept}) < 2:
@@ -62,28 +62,10 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
             Score(HEADLINE, value, len(drawn), variant="set", subset=name, method=f"{how}, one set")
         )
         if len(scores) == 1:
-            alone = _over_texts(data, name, drawn, clusters, context)
-    found = alone if len(scores) == 1 else _over_sets(scores, context)
+            first = name, dict(zip(drawn, clusters.tolist(), strict=True))
+    alone = len(scores) == 1
+    found = over_texts_of_a_set(data, *first, context) if alone else over_sets(scores, context)
     return _outcome(how, found, scores, items, skipped, notes)
-
-
-def _over_texts(
-    data: LabelledTexts, name: str, drawn: list[int], clusters: Clusters, context: Context
-) -> Estimate:
-    """Of one set, for a dataset that has no other."""
-    rows = [row for row, of_set in enumerate(data.sets) if of_set == name]
-    known = dict(zip(drawn, clusters.tolist(), strict=True))
-    found = np.array([known.get(row, -1) for row in rows], dtype=np.int64)
-    return over_texts_of_a_set([data.labels[row] for row in rows], found, context, "clusters")
-
-
-def _over_sets(scores: list[Score], context: Context) -> Estimate | None:
-    """The mean over two sets or more, resampled over the sets."""
-    if not scores:
-        return None
-    values = np.array([[score.value] for score in scores], dtype=np.float64)
-    method = f"bootstrap over {len(scores)} sets"
-    return estimate(values, lambda means: means[..., 0], context, "sets", method)
 
 
 def texts(data: LabelledTexts) -> Iterator[Place]:

@@ -77,7 +77,7 @@ def accounts(path: Path, max_usd: float | None) -> Iterator[Ledger]:
     """The ledger for estimates of the study in a folder, limited by what all of them may cost; it is kept there."""
     spending = Spending(RunFolder(path).spending, moment("milliseconds"))
     with closing(spending):
-        yield Ledger(max_usd=max_usd, spent_usd=spending.usd + spending.possible_usd, journal=spending)
+        yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
 
 
 def keep(scored: Scored, *, command: str = "") -> RunFolder:

@@ -9,11 +9,11 @@ from typing import Any
 
 from embassay.data import Dataset, open_dataset
 from embassay.data.cells import text_of, texts_of
-from embassay.data.delimited import USUAL, reading_of
+from embassay.data.delimited import reading_of
 from embassay.data.intake import Intake, language
 from embassay.data.rows import Row, Source, missing_column
 from embassay.data.sampling import Draw
-from embassay.data.tables import FORMATS, is_marked, table
+from embassay.data.tables import FORMATS, table_of
 from embassay.data.views import Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.footprint import reading
@@ -144,10 +144,7 @@ def _in_folder(folder: Path, part: str) -> Path:
 
 def _of_files(corpus: Path, queries: Path, name: str, request: GoldenRequest) -> _Both:
     reading, columns = reading_of(request.mapping)
-    raw = {
-        part: table(path, reading if is_marked(path) else USUAL)
-        for part, path in (("corpus", corpus), ("queries", queries))
-    }
+    raw = {"corpus": table_of(corpus, reading), "queries": table_of(queries, reading)}
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(raw["corpus"], column, target=target)

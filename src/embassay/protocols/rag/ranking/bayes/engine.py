@@ -41,9 +41,10 @@ class Bayes:
         asked = [one for one in rankers.values() if isinstance(one, BayesRanker) and one.calls]
         if not self.options.share or len(asked) < 2:
             return
-        together = sum((one.checks() for one in asked), Checks())
+        own = {id(one): one.checks() for one in asked}
+        together = sum(own.values(), Checks())
         for ranker, prior in zip(
             asked, shared_priors(np.array([one.posterior.evidence for one in asked])), strict=True
         ):
-            ranker.posterior.log_prior, ranker.others = prior, together - ranker.checks()
+            ranker.posterior.log_prior, ranker.others = prior, together - own[id(ranker)]
             ranker.refresh()
