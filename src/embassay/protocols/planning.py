@@ -167,8 +167,8 @@ def joined_tasks(
 def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Registry[T] | None) -> list[T]:
     """The wanted tasks among those that the dataset is for."""
     every = dict.fromkeys(TASKS.values())
-    for name in meant if known is not None else ():
-        if name not in known and name not in every:
+    for name in meant:
+        if known is not None and name not in known and name not in every:
             near = nearest(name, every)
             raise UsageError(
                 f"{source!r} is to be taken for {name!r}, which is no task.",
