@@ -73,3 +73,14 @@ def test_undefined_replicates() -> None:
     assert math.isnan(corrected_interval(many, 50.0)[0])
     with pytest.raises(UsageError, match="replicates"):
         corrected_interval([], 0.0)
+
+
+def test_rounding_moves_no_end() -> None:
+    """Replicates that are the estimate but for a last digit are ties, on whichever side of it a processor leaves them:
+    a share of few items has many."""
+    rng = np.random.default_rng(3)
+    draws = rng.binomial(12, 5 / 12, 2000) / 12
+    ends = corrected_interval(draws, 5 / 12)
+    for nudge in (1e-15, -1e-15):
+        moved = np.where(draws == 5 / 12, draws + nudge, draws)
+        assert corrected_interval(moved, 5 / 12) == pytest.approx(ends, abs=1e-12)

@@ -11,6 +11,7 @@ from embassay.stats.freedom import NORMAL, Freedom
 from embassay.stats.students import t_quantile
 
 _LEAST = 1e-4
+TIE = 1e-9
 FEWEST = 8
 """Units from which percentiles of replicates hold what they promise (docs/how_sure.md)."""
 
@@ -47,7 +48,9 @@ def corrected_interval(
     if freedom.df < FEWEST - 1:
         half = t_quantile((1 + confidence) / 2, freedom.df) * freedom.error(defined)
         return float(estimate - half), float(estimate + half)
-    below = ((defined < estimate).mean() + (defined <= estimate).mean()) / 2
+    # Replicates that are the estimate but for the rounding of sums, which differs between processors, are ties.
+    tie = TIE * max(1.0, abs(estimate))
+    below = ((defined < estimate - tie).mean() + (defined <= estimate + tie).mean()) / 2
     bias = ndtri(np.clip(below, _LEAST, 1 - _LEAST))
     reach = freedom.factor * t_quantile((1 + confidence) / 2, freedom.df)
     low, high = np.quantile(defined, ndtr([2 * bias - reach, 2 * bias + reach]))

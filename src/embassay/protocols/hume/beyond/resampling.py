@@ -145,7 +145,8 @@ def _expansion(n: int, confidence: float) -> float:
 
 def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tuple[float, float]:
     """The normal quantile of the share of replicates below the estimate, and the acceleration by the jackknife."""
-    below = (replicates < estimate).mean() + (replicates == estimate).mean() / 2
+    tie = _ROUNDING * max(abs(estimate), 1.0)
+    below = ((replicates < estimate - tie).mean() + (replicates <= estimate + tie).mean()) / 2
     moved = left_out[~np.isnan(left_out)]
     moved = moved.mean() - moved
     square = float((moved**2).sum())
@@ -163,8 +164,8 @@ def _moved(z: float, shift: float, skew: float) -> float:
 def _p(replicates: Floats, shift: float, skew: float) -> float:
     """Twice the level at which an end of the interval is 0; one is added to both counts, so that it is never 0."""
     n = len(replicates)
-    above = min((int((replicates >= 0).sum()) + 1) / (n + 1), 1.0)
-    below = min((int((replicates <= 0).sum()) + 1) / (n + 1), 1.0)
+    above = min((int((replicates >= -_ROUNDING).sum()) + 1) / (n + 1), 1.0)
+    below = min((int((replicates <= _ROUNDING).sum()) + 1) / (n + 1), 1.0)
     at, sign = (below, 1) if below < above else (above, -1)
     if at >= 1:
         return 1.0
