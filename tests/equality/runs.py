@@ -128,10 +128,20 @@ def make(name: str, folder: Path, *more: str) -> Path:
             surroundings["OLLAMA_HOST"] = stack.enter_context(StubServer(chat=_answer)).url
         stack.enter_context(mock.patch.dict(os.environ, surroundings))
         stack.enter_context(_stopped_clock())
+        _forget()
         *before, last = run.commands
         for command in (*before, [*last, *more, "--out", name]):
             _call(command)
     return folder / name
+
+
+def _forget() -> None:
+    """Empty what functions of ours remember: the store of one run's cache would serve the next run of this process."""
+    for module in [*sys.modules.values()]:
+        if getattr(module, "__name__", "").startswith("embassay"):
+            for value in [*vars(module).values()]:
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
 
 
 @contextmanager
