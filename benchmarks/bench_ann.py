@@ -27,7 +27,7 @@ from rich.table import Table
 
 from embassay.contracts import Ranked
 from embassay.search import exact_search
-from embassay.search.blockwise import cores
+from embassay.search.blocks import cores
 from embassay.search.indexes import open_index
 from embassay.search.indexes.recall import recall
 from embassay.search.indexes.vectors import digest_of

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from embassay.errors import ModelError
 from embassay.text import Chunking, chunk, open_tokenizer, token_ends
-from embassay.text.token_ends import TokenEnds
+from embassay.text.tokenizers import TokenEnds
 
 Spans = list[tuple[int, int]]
 Cut = Callable[[str], Spans]

@@ -81,7 +81,8 @@ def vectors(n: int, queries: int, dim: int = 384) -> tuple[Floats, Floats]:
 def search(device: str, n: int, queries: int, checked: int, repeats: int) -> list[Row]:
     """With the vectors on the card, and with the way there; the first queries compared with the processor."""
     from embassay.contracts import Ranked
-    from embassay.search import exact, on_card
+    from embassay.search import card as on_card
+    from embassay.search import exact
 
     corpus, asked = vectors(n, queries)
     kept = on_card.OnCard(device, corpus)
@@ -148,7 +149,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--data", type=Path, help="the development datasets, for real texts")
     parser.add_argument("--device", help="torch's name of one; `cpu` only to try this script")
     options = parser.parse_args(arguments)
-    from embassay.accelerator import card
+    from embassay.machine import card
 
     device = options.device or card()
     if device is None:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.runs.promise import in_words, size
-from embassay.search.sharding import SHARD
+from embassay.runs.memory import in_words, size
+from embassay.search.blocks import SHARD
 
 K, DIM, CENTRES = 10, 384, 4096
 Floats = NDArray[np.float32]

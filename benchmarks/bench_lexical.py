@@ -23,9 +23,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from timing import Comparison, compare, peak_rss, show
 
 from embassay.systems.lexical.bm25 import BM25
-from embassay.systems.lexical.jaccard import jaccard
 from embassay.systems.lexical.levenshtein import Levenshtein
-from embassay.systems.lexical.rouge import rouge
+from embassay.systems.lexical.overlap import jaccard, rouge
 from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all, retrieval_variants
 
 TOKENS = 145

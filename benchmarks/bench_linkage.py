@@ -15,7 +15,7 @@ from real_text import DATA, real_texts
 from rich.console import Console
 from timing import Comparison, compare, peak_rss, show
 
-from embassay.measures.linkage import complete_linkage
+from embassay.measures.clusters import complete_linkage
 from embassay.systems.cosine import Cosine
 from embassay.systems.encoders.wordllama import WordLlama
 

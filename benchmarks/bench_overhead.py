@@ -19,8 +19,7 @@ from rich.console import Console
 from timing import Comparison, compare, seconds, show
 
 from embassay.contracts import Encoder
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.cosine import Cosine
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.wordllama import WordLlama

@@ -31,7 +31,7 @@ from embassay.text import (
     split_sentences,
 )
 from embassay.text.negation import rules
-from embassay.text.words import Words
+from embassay.text.tokenizers import Words
 
 Augment = Callable[[str], object]
 SPANS = ("insertion:p=0.5,q=0.5", "removal:p=0.5,q=0.5")

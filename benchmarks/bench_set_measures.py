@@ -22,7 +22,7 @@ from timing import Comparison, compare, seconds, show
 from embassay.measures import Graded, evaluate_graded, grade, macro, sensitivity_grid
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
-from embassay.stats.masked import resample_defined_means
+from embassay.stats.resampling import resample_defined_means
 
 RETRIEVED, GRADED, DOCUMENTS = 100, 40, 50_000
 SHARES = [0.55, 0.2, 0.12, 0.08, 0.05]

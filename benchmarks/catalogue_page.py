@@ -10,8 +10,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.data.catalogue.entries import entries
-from embassay.data.catalogue.entry import EntryRecord, TableRecord
+from embassay.data.catalogue.entries import EntryRecord, TableRecord, entries
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue

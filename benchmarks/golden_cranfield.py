@@ -28,11 +28,11 @@ from scipy.stats import kendalltau
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_qrels
 from embassay.measures import evaluate_graded, ndcg
-from embassay.measures.grading import grade
-from embassay.protocols.rag.golden.checking import Sampling, sample_check, score_file
-from embassay.protocols.rag.golden.grading import Key, Pair, grade_all, key_of
+from embassay.measures.grades import grade
+from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, key_of, prune
+from embassay.protocols.rag.golden.human_check import Sampling, sample_check, score_file
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.pruning import prune
+from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.repeatability import (
     FirstOrder,
     discordance,
@@ -42,11 +42,9 @@ from embassay.protocols.rag.golden.repeatability import (
     repeated,
     spread,
 )
-from embassay.protocols.rag.golden.session import golden
 from embassay.protocols.rag.golden.summary import Figure, Repeated
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.known import Grades, read_known
-from embassay.protocols.rag.judges.simulated import Noise, SimulatedJudge
+from embassay.protocols.rag.judges.simulation import Grades, Noise, SimulatedJudge, read_known
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.retrieval import fused, retrieve

@@ -33,8 +33,8 @@ from embassay.protocols.pteb.summary.runs import Runs
 from embassay.protocols.pteb.tasks.pair_classification import average_precision
 from embassay.protocols.pteb.tasks.resampling import correlated
 from embassay.protocols.rag.probes.resampling import ProbeContext
-from embassay.protocols.rag.scoring.resampled import Quantity
-from embassay.protocols.rag.scoring.valued import interval as rag_interval
+from embassay.protocols.rag.scoring.values import Quantity
+from embassay.protocols.rag.scoring.values import value_interval as rag_interval
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.standings import OVERALL, Standing
 from embassay.records import Component, Score, Stratum
@@ -49,7 +49,7 @@ from embassay.stats import (
     wilson,
 )
 from embassay.stats.freedom import KEPT
-from embassay.stats.masked import resample_defined_means
+from embassay.stats.resampling import resample_defined_means
 from embassay.text import open_tokenizer
 
 Floats = NDArray[np.float64]

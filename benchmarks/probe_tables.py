@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from embassay.protocols import numbers
-from embassay.protocols.rag.probes.names.conditions import CONDITIONS
-from embassay.protocols.rag.probes.noise.levels import LEVELS
+from embassay.protocols.rag.probes.bundles import CONDITIONS
+from embassay.protocols.rag.probes.small_talk import LEVELS
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 

@@ -22,8 +22,7 @@ import numpy as np
 from embassay.contracts import Similarity
 from embassay.data import open_dataset
 from embassay.measures import ndcg, spearman
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

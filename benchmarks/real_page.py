@@ -13,8 +13,8 @@ from pathlib import Path
 from embassay.protocols import numbers
 from embassay.protocols.compare import Entrant, fields, read_values
 from embassay.protocols.standings import OVERALL
-from embassay.report.gathered import Run, read_runs
 from embassay.report.overview import run_verdict
+from embassay.report.runs import Run, read_runs
 from embassay.report.verdict import plain
 
 HERE = Path(__file__).parent

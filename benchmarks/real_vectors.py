@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from real_text import DATA, real_texts
 
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.encoders.minilm import MiniLM
 
 BASE = 3_000

@@ -27,10 +27,9 @@ from real_text import DATA, SAMPLE, real_texts
 from scaling_runs import ASKED, FEW, LONGEST, MANY, SYSTEMS, Whole, copies, done
 
 from embassay.contracts import Role
-from embassay.measures.linkage import complete_linkage
+from embassay.measures.clusters import complete_linkage
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.folder import write_columns
 from embassay.search import exact_search
 from embassay.stats import resample_means

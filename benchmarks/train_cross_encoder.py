@@ -23,7 +23,7 @@ import numpy as np
 
 from embassay.data import open_dataset
 from embassay.search.bm25 import BM25Index
-from embassay.text.prose import sentence_ends
+from embassay.text.chunking import sentence_ends
 
 HERE = Path(__file__).parent
 DATASETS = (HERE / "datasets" / "scifact.yaml", HERE / "datasets" / "cranfield.yaml")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay import accelerator
+from embassay import machine as accelerator
 from embassay.errors import UsageError
 
 ROOT = Path(__file__).parents[1]

@@ -12,12 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from embassay import bounded
-from embassay.bounded import bounded_entries, bounded_lines, bounded_walk, read_bounded, unpacked, unpacking
+from embassay import limits as bounded
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_run
 from embassay.errors import DataError
-from embassay.limits import DOCUMENT, FILES, LINE, TIMES, WHOLE
+from embassay.limits import (
+    DOCUMENT,
+    FILES,
+    LINE,
+    TIMES,
+    WHOLE,
+    bounded_entries,
+    bounded_lines,
+    bounded_walk,
+    read_bounded,
+    unpacked,
+    unpacking,
+)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 ALLOWED = {
     (
-        "runs/cluster/travelling.py",
+        "runs/cluster/library.py",
         "cloudpickle",
     ): "Ray's own, between processes of one run that it started itself",
 }
@@ -98,7 +98,7 @@ def test_the_loader_of_yaml_is_a_safe_one() -> None:
     """It builds nothing but texts, numbers, lists and mappings, whatever its tags say."""
     import yaml
 
-    from embassay.data import yaml12
+    from embassay.data import yaml as yaml12
 
     assert issubclass(yaml12._Loader, yaml.SafeLoader | getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     with pytest.raises(yaml.YAMLError):

@@ -9,10 +9,10 @@ import pytest
 
 from embassay.contracts import Completion, Usage
 from embassay.data import open_dataset
-from embassay.data.streamed import gathering
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.runs.pair_cache import PairCache
+from embassay.data.stream import corpus as gathering
+from embassay.runs.answers import AnswerCache
+from embassay.runs.embeddings import EmbeddingCache
+from embassay.runs.pair_scores import PairCache
 from embassay.search.indexes import open_index
 
 KEY = b"k" * 32

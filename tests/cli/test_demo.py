@@ -14,20 +14,20 @@ import pytest
 import typer
 
 from embassay.cli import demo as module
+from embassay.document.terminal import MOST_NOTES
 from embassay.errors import ModelError
 from embassay.protocols.hume import read_summary
 from embassay.protocols.rag.golden.summary import read_golden
-from embassay.protocols.rag.scoring.record import Score, read_score
+from embassay.protocols.rag.scoring.score import Score, read_score
 from embassay.protocols.rag.sweep.findings import read_findings
 from embassay.protocols.rag.sweep.findings.record import FILE as SWEEP
-from embassay.report.gathered import read_runs
-from embassay.report.hume.terminal import render_hume
-from embassay.report.rag.golden_terminal import render_golden
-from embassay.report.rag.probes.terminal import render_probe
-from embassay.report.rag.sweep_terminal import render_sweep
-from embassay.report.rag.terminal import render_score
+from embassay.report.hume.conclusions import render_hume
+from embassay.report.rag.frontier import render_sweep
+from embassay.report.rag.golden import render_golden
+from embassay.report.rag.probes import render_probe
+from embassay.report.rag.tables import render_score
+from embassay.report.runs import read_runs
 from embassay.report.terminal import render_run
-from embassay.report.textual import MOST_NOTES
 from embassay.runs.folder import RunFolder
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import _check_out
 from embassay.cli.options import check_finite, column_map, default_out, settings
-from embassay.cli.running import of_files
+from embassay.cli.session import of_files
 from embassay.errors import UsageError
 
 
@@ -90,7 +90,7 @@ def test_knobs_are_none_until_they_are_given():
 
 def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
     """With its value where it has one."""
-    from embassay.cli.running import _without
+    from embassay.cli.session import _without
 
     words = [
         "rag",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.cli import waiting
+from embassay.cli import progress
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, in seconds, to be set by the test."""
     now = [100.0]
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """What is over within two seconds leaves no trace."""
-    with waiting.Waiting() as say:
+    with progress.Waiting() as say:
         clock[0] += 1.9
         say("reading x", 1000, 0)
     assert capsys.readouterr().err == ""
@@ -27,18 +27,18 @@ def test_a_silent_step_is_shown_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Who waits for a step that cannot say how far it is sees which one it is, once."""
-    monkeypatch.setattr(waiting, "QUIET", 0.05)
-    with waiting.Waiting() as say:
+    monkeypatch.setattr(progress, "QUIET", 0.05)
+    with progress.Waiting() as say:
         say("reading", 0, 0)
-        waiting.time.sleep(0.5)
-    with waiting.Waiting() as say:
+        progress.time.sleep(0.5)
+    with progress.Waiting() as say:
         say("reading", 0, 0)
     assert capsys.readouterr().err == "reading\n"
 
 
 def test_long_work_tells_what_is_left(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """After two seconds a line, then one in thirty seconds, with the time left of the present step."""
-    with waiting.Waiting() as say:
+    with progress.Waiting() as say:
         say("reading x", 0, 0)
         clock[0] += 3
         say("reading x", 5000, 0)
@@ -62,7 +62,7 @@ def test_a_bar_on_a_terminal(
     """On a terminal there is a bar, and it is taken away at the end."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    with waiting.Waiting() as say:
+    with progress.Waiting() as say:
         clock[0] += 3
         say("hashing texts", 10, 100)
         assert say._bar is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import open_dataset
-from embassay.data.faults import collecting
+from embassay.data.rows import collecting
 from embassay.errors import DataError
 
 FILES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from embassay import accelerator
+from embassay import machine as accelerator
 from embassay.doctor import machine
 from embassay.doctor.machine import chosen_device, look
 

@@ -115,8 +115,8 @@ def served(name: str) -> Read:
     """A folder that `embassay serve` looks at: whatever lies there, the others are served."""
 
     def read(content: bytes, folder: Path) -> object:
+        from embassay.web.leaderboard.answers import Service
         from embassay.web.leaderboard.library import Library
-        from embassay.web.leaderboard.service import Service
 
         run = folder / "run"
         run.mkdir()
@@ -165,9 +165,9 @@ META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languag
 
 def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
-    from embassay.runs.answer_cache import AnswerCache
-    from embassay.runs.embedding_cache import EmbeddingCache
-    from embassay.runs.pair_cache import PairCache
+    from embassay.runs.answers import AnswerCache
+    from embassay.runs.embeddings import EmbeddingCache
+    from embassay.runs.pair_scores import PairCache
     from embassay.runs.store import seal
 
     key = b"k" * 32
@@ -194,7 +194,7 @@ def cache_row(content: bytes, folder: Path) -> object:
 
 def cache_file(content: bytes, folder: Path) -> object:
     """A cache's file with the content written over some of it; the first two bytes say where."""
-    from embassay.runs.answer_cache import AnswerCache
+    from embassay.runs.answers import AnswerCache
 
     path = folder / "answers.sqlite"
     whole = bytearray(_cache())
@@ -211,7 +211,7 @@ def cache_file(content: bytes, folder: Path) -> object:
 @lru_cache(maxsize=1)
 def _cache() -> bytes:
     from embassay.contracts import Completion, Usage
-    from embassay.runs.answer_cache import AnswerCache
+    from embassay.runs.answers import AnswerCache
 
     with tempfile.TemporaryDirectory() as folder:
         store = AnswerCache.open(Path(folder) / "answers.sqlite")
@@ -252,9 +252,8 @@ def a_golden() -> bytes:
 def golden_lines(content: bytes, folder: Path) -> object:
     """Artefacts, the log of a judge's answers, and the manifest of a stage."""
     from embassay.errors import EmbassayError
-    from embassay.protocols.rag.golden.call_log import CallLog
-    from embassay.protocols.rag.golden.layout import QueryFolder
-    from embassay.protocols.rag.golden.stages import read_manifest, read_rows
+    from embassay.protocols.rag.golden.refinement import CallLog
+    from embassay.protocols.rag.golden.stages import QueryFolder, read_manifest, read_rows
 
     path = folder / "calls.jsonl"
     path.write_bytes(content)
@@ -268,7 +267,7 @@ def golden_lines(content: bytes, folder: Path) -> object:
 
 
 def golden_settings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.config import request_of, resolve
+    from embassay.protocols.rag.golden.options import request_of, resolve
 
     path = folder / "embassay.toml"
     path.write_bytes(content)
@@ -276,7 +275,7 @@ def golden_settings(content: bytes, folder: Path) -> object:
 
 
 def recorded_judge(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.judges.recorded import read_recording
+    from embassay.protocols.rag.judges.recording import read_recording
 
     path = folder / "judge.jsonl"
     path.write_bytes(content)
@@ -284,7 +283,7 @@ def recorded_judge(content: bytes, folder: Path) -> object:
 
 
 def checked_by_people(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.check_file import FinalList, Listed, read_check
+    from embassay.protocols.rag.golden.final_lists import FinalList, Listed, read_check
 
     path = folder / "check.csv"
     path.write_bytes(content)
@@ -292,7 +291,7 @@ def checked_by_people(content: bytes, folder: Path) -> object:
 
 
 def _check_seed() -> bytes:
-    from embassay.protocols.rag.golden.check_file import FinalList, Listed, write_check
+    from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "check.csv"
@@ -304,8 +303,8 @@ def small_records(content: bytes, folder: Path) -> object:
     """Times of a sweep, and a summary of a study."""
     from embassay.errors import EmbassayError
     from embassay.protocols.hume.summary.record import read_summary
-    from embassay.protocols.rag.sweep.request import Latency
-    from embassay.protocols.rag.sweep.stopwatch import Stopwatch
+    from embassay.protocols.rag.sweep.measurement import Stopwatch
+    from embassay.protocols.rag.sweep.options import Latency
 
     (folder / "one.json").write_bytes(content)
     (folder / "summary.json").write_bytes(content)
@@ -390,8 +389,8 @@ def validation_key(content: bytes, folder: Path) -> object:
 
 def page_parts(content: bytes, folder: Path) -> object:
     """Tables beside a run, and a description of its data."""
-    from embassay.report.licences import licence_of
-    from embassay.report.tablefiles import file_tables
+    from embassay.document.tables import file_tables
+    from embassay.report.method import licence_of
 
     (folder / "tables").mkdir()
     (folder / "tables" / "t.md").write_bytes(content)

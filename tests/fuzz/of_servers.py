@@ -50,8 +50,8 @@ def asked(app: Any, method: str, target: bytes, body: bytes = b"", **headers: st
 
 @cache
 def _leaderboard() -> tuple[Any, str]:
-    from embassay.web.leaderboard.app import LeaderboardOptions, make_app
     from embassay.web.leaderboard.library import Library
+    from embassay.web.leaderboard.routes import LeaderboardOptions, make_app
 
     folder = _folder()
     (folder / "run").mkdir()
@@ -116,7 +116,7 @@ def vectors(content: bytes, folder: Path) -> object:
     """An encoder's server: whatever comes out is one vector of the model's dimensions, finite."""
     import numpy as np
 
-    from embassay.systems.encoders.served import ServedEncoder
+    from embassay.systems.encoders.server import ServedEncoder
     from embassay.systems.remote import Malformed
 
     try:
@@ -199,7 +199,7 @@ def addresses(content: bytes, folder: Path) -> object:
     from embassay.search.indexes import INDEXES
     from embassay.search.indexes.servers.address import check_no_password, find_address
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.remote.address import Address
+    from embassay.systems.remote.http import Address
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[str], Any], ...] = (

@@ -19,13 +19,11 @@ _WORDS = (
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
     from embassay.protocols.pteb.paraphrasing.language import language_fault, scripts
-    from embassay.protocols.rag.rewriting.rules import rewrite_by_rules
+    from embassay.protocols.rag.rewriters.rules import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
-    from embassay.text.chunking import Chunking, chunk
-    from embassay.text.pieces import as_utf8
-    from embassay.text.prose import sentence_ends
-    from embassay.text.sections import split_sections
-    from embassay.text.sentences import split_sentences
+    from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
+    from embassay.text.edits import split_sentences
+    from embassay.text.tokenizers import as_utf8
 
     try:
         text = content.decode("utf-8", "surrogatepass")
@@ -71,10 +69,9 @@ def similarities(content: bytes, folder: Path) -> object:
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
     from embassay.protocols.pteb.paraphrasing.gate import judged
-    from embassay.protocols.rag.judges.schemas import OrderAnswer
-    from embassay.protocols.rag.rewriting import llm as rewriting
-    from embassay.systems.chat.structured import Unfit, checked, found_json
-    from embassay.systems.chat.thinking import without_thinking
+    from embassay.protocols.rag.judges.chat import OrderAnswer
+    from embassay.protocols.rag.rewriters import llm as rewriting
+    from embassay.systems.chat.server import Unfit, checked, found_json, without_thinking
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (

@@ -24,7 +24,7 @@ def carried_out(*arguments: Any) -> None:
 @pytest.fixture(scope="session")
 def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of SAGE, PTEB, RAG scoring and HUME."""
-    from embassay.protocols.rag.scoring.api import score
+    from embassay.protocols.rag.scoring.protocol import score
 
     top = tmp_path_factory.mktemp("interchange") / "runs"
     systems: Sequence[str] = ("-s", "jaccard", "-s", "levenshtein", "--tokenizer", "words")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.interchange.runs import read_run
-from embassay.interchange.tracking.facts import about, files_of, parameters_of
-from embassay.interchange.tracking.redaction import HIDDEN, redacted
+from embassay.interchange.trackers import HIDDEN, about, files_of, parameters_of, redacted
 from embassay.runs.files import to_json
 from embassay.runs.folder import RunFolder
 from written_runs import write_run

@@ -18,7 +18,7 @@ from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
 from embassay.interchange.latex import escape, latex_table
 from embassay.interchange.runs import find_runs, read_run
-from embassay.interchange.wide import wide_of
+from embassay.interchange.tables import wide_of
 from embassay.records import Result
 from embassay.runs.files import to_json
 from embassay.runs.folder import RunFolder

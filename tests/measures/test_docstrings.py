@@ -11,9 +11,8 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        *("judged", "ranking", "registry", "clusters", "correlation", "choices", "edit", "agreement"),
-        *("raters", "kappa", "marks", "bands"),
-        *("calls", "grading", "rarity", "summary", "flagged", "lists", "spellings"),
+        *("agreement", "classification", "clusters", "correlation", "grades", "judgements", "ranking"),
+        *("registry", "set_scores", "sets", "summary"),
     ],
 )
 def test_examples_run(name: str) -> None:

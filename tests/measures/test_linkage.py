@@ -15,8 +15,8 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.cluster import AgglomerativeClustering
 
 from embassay.errors import ModelError, UsageError
-from embassay.measures.linkage import complete_linkage
-from embassay.measures.linkage_kernel import first_neighbours, merge_all
+from embassay.measures.clusters import complete_linkage
+from embassay.measures.kernels import first_neighbours, merge_all
 
 
 def scikit_learn(distances, n_clusters):
@@ -117,5 +117,5 @@ def test_what_does_not_fit_is_refused(distances, n, n_clusters, message):
 
 def test_numba_loads_only_when_clustering():
     """Importing the module is light."""
-    code = "import sys, embassay.measures.linkage; assert 'numba' not in sys.modules"
+    code = "import sys, embassay.measures.clusters; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

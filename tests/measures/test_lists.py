@@ -51,7 +51,7 @@ def test_many_queries_scores_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     b = {"q2": ["y", "x"], "q1": B}
     assert overlap(a, b, 2).tolist() == [1, 1, 0]
     assert list_tau(a, b, 5).tolist() == [pytest.approx(2 / 3), 1, pytest.approx(math.nan, nan_ok=True)]
-    monkeypatch.setattr("embassay.measures.lists._COMPARISONS", 1)
+    monkeypatch.setattr("embassay.measures.correlation._COMPARISONS", 1)
     assert list_tau(a, b, 5)[:2].tolist() == [pytest.approx(2 / 3), 1]
 
 
@@ -62,7 +62,7 @@ def test_long_lists(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = ({f"q{i}": [f"d{j}" for j in rng.permutation(60)[:40]] for i in range(20)} for _ in range(2))
     a["short"], b["short"] = ["x"], ["x"]
     expected = list_tau(a, b, 40, items)
-    monkeypatch.setattr("embassay.measures.lists._WIDE", 10)
+    monkeypatch.setattr("embassay.measures.correlation._WIDE", 10)
     assert list_tau(a, b, 40, items) == pytest.approx(expected, nan_ok=True)
 
 

@@ -144,7 +144,7 @@ def test_ties_are_broken_by_id_descending() -> None:
 @pytest.mark.parametrize("block", [1, 3, 1 << 20])
 def test_many_ties_are_compared_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The size of a block of comparisons does not change the ranks."""
-    monkeypatch.setattr("embassay.measures.placing._COMPARISONS", block)
+    monkeypatch.setattr("embassay.measures.judgements._COMPARISONS", block)
     names = [f"d{i:02}" for i in range(20)]
     qrels = {f"q{i}": {names[i]: 1, names[19]: 1} for i in range(19)}
     runs = {f"q{i}": dict.fromkeys([*names[: 10 + i % 10], names[i], names[19]], 1.0) for i in range(19)}

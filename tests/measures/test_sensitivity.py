@@ -74,7 +74,7 @@ def test_systems_that_differ_by_rounding_are_equal() -> None:
 
 def test_what_counts_as_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the threshold larger than the differences, all systems would share a place and no order be left."""
-    monkeypatch.setattr("embassay.measures.sensitivity.SAME", 1.0)
+    monkeypatch.setattr("embassay.measures.sets.SAME", 1.0)
     systems = {name: grade(POOLS, one) for name, one in SYSTEMS.items()}
     found = sensitivity_grid(systems, 5)
     assert {cell.order for cell in found.cells} == {tuple(SYSTEMS)}

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols import numbers
-from embassay.report import names
-from embassay.report.items import changes, groups, texts
+from embassay.report import board as names
+from embassay.report.items import groups
+from embassay.report.items import groups as texts
+from embassay.report.sage import edits as changes
 
 finite = st.floats(-10, 10)
 

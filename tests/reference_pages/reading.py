@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from embassay.report import reading
-from embassay.report.gathered import TITLES
+from embassay.report.kinds import SCALES
 from embassay.report.reading import Term
-from embassay.report.scales import SCALES
+from embassay.report.runs import TITLES
 from reference_pages.markdown import plain
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from typing import Any
 from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
 from embassay.protocols.rag.judges import JUDGES
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.rewriting import REWRITERS
+from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.registry import Entry, Registry
 from embassay.search.indexes import INDEXES
 from embassay.systems import SYSTEMS, open_system

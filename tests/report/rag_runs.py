@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.rag.golden.layout import QueryFolder
-from embassay.protocols.rag.golden.results import result_rows, tables
+from embassay.protocols.rag.golden.conclusions import result_rows, tables
+from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     Answers,
     Contradictions,
@@ -28,7 +28,7 @@ from embassay.protocols.rag.golden.summary import (
     Tokens,
     write_golden,
 )
-from embassay.protocols.rag.scoring.api import score
+from embassay.protocols.rag.scoring.protocol import score
 from embassay.runs.files import write_atomic
 from embassay.runs.folder import RunFolder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.rag.sweep.findings import Findings, conclude, result_rows
-from embassay.protocols.rag.sweep.measured import Rules, Sweep
+from embassay.protocols.rag.sweep.stacks import Rules, Sweep
 from embassay.runs.folder import RunFolder
 from protocols.rag.sweep import sweeps
 

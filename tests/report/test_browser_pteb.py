@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.gathered import read_runs
-from embassay.report.pteb.dumbbells import dumbbells
 from embassay.report.pteb.losses import Losses
+from embassay.report.pteb.plots import dumbbells
+from embassay.report.runs import read_runs
 
 from .conftest import turn_to
 

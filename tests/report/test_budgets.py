@@ -26,9 +26,8 @@ def page(visit: Callable[..., Any], demo: Any) -> Any:
 def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
     """Every figure with interval and rank that the demo prints at its end stands in the overview and on the card."""
     from embassay.cli.demo import HEADED
-    from embassay.report.gathered import read_runs
-    from embassay.report.headlines import cells
-    from embassay.report.leading import leading_of
+    from embassay.report.headlines import cells, leading_of
+    from embassay.report.runs import read_runs
 
     said = demo.said
     found = list(leading_of(read_runs([demo.folder / name for name in HEADED])))

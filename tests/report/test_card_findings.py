@@ -16,10 +16,10 @@ from embassay.protocols import numbers
 from embassay.protocols.hume.summary.record import read_summary
 from embassay.protocols.numbers import POINTS, SCORE
 from embassay.report import write_report
-from embassay.report.cards import SystemCard, cards_of
+from embassay.report.cards.card import SystemCard, cards_of
 from embassay.report.cards.findings import Finding
-from embassay.report.gathered import Run, read_runs
 from embassay.report.record import Record
+from embassay.report.runs import Run, read_runs
 from embassay.report.verdict import plain
 
 from .hume_run import study, write_hume_run

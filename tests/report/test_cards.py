@@ -9,11 +9,11 @@ from pathlib import Path
 
 from embassay.protocols.sage.options import SageOptions
 from embassay.report.board import make_board
-from embassay.report.cards import run_again, system_cards
+from embassay.report.cards.card import run_again, system_cards
+from embassay.report.kinds import PAPER_DEFAULTS
 from embassay.report.method import method_page
 from embassay.report.record import read_record
 from embassay.report.verdict import plain
-from embassay.report.wording import PAPER_DEFAULTS
 
 MakeRun = Callable[..., Path]
 

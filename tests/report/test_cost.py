@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.report import write_report
-from embassay.report.cost import costs, paid
+from embassay.report.method import costs, paid
 from embassay.report.record import read_record
 
 MakeRun = Callable[..., Path]

@@ -14,12 +14,10 @@ from embassay.protocols.hume.summary.record import read_summary
 from embassay.protocols.numbers import POINTS, SCORE
 from embassay.records import Result
 from embassay.report.board import Value
-from embassay.report.cards import cards_of
-from embassay.report.gathered import Run, read_runs
-from embassay.report.headlines import cells, render_headlines
+from embassay.report.cards.card import cards_of
+from embassay.report.headlines import Leader, Leading, cells, leading, leading_of, render_headlines, together
 from embassay.report.html import render
-from embassay.report.leading import Leader, Leading, leading, leading_of
-from embassay.report.together import together
+from embassay.report.runs import Run, read_runs
 
 from .hume_run import write_hume_run
 

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.html import SCRIPTS, STYLES, asset, json_block
-from embassay.report.sections import SECTIONS
+from embassay.report.html import SCRIPTS, SECTIONS, STYLES, asset, json_block
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -98,7 +97,7 @@ def test_nothing_points_outside(plain_run: Path) -> None:
 
 def test_the_script_never_makes_markup_of_data() -> None:
     """No innerHTML and the like, no evaluation, no network."""
-    script = asset(SCRIPTS)
+    script = asset("embassay.report", SCRIPTS)
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "XMLHttp", "import("):
         assert word not in script
     assert not re.search(r"\b(eval|fetch|Function)\(", script)
@@ -235,4 +234,7 @@ def test_values_are_printed_with_their_interval_and_full_precision(plain_run: Pa
 
 def test_style_and_script_are_small() -> None:
     """The frame of every report: under 60 KB, uncompressed."""
-    assert len(asset(STYLES).encode()) + len(asset(SCRIPTS).encode()) < 60_000
+    assert (
+        len(asset("embassay.report", STYLES).encode()) + len(asset("embassay.report", SCRIPTS).encode())
+        < 60_000
+    )

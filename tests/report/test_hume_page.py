@@ -13,12 +13,9 @@ from embassay.errors import DataError
 from embassay.protocols.hume.summary.record import Summary, read_summary
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.hume.averages import averages
-from embassay.report.hume.notes import hume_notes
-from embassay.report.hume.page import HumePage, hume_page
-from embassay.report.hume.standing import of_side, standings
-from embassay.report.hume.verdict import heading, verdict_of
-from embassay.report.hume.words import COEFFICIENT, POINTS
+from embassay.report.hume.conclusions import heading, hume_notes, verdict_of
+from embassay.report.hume.gap import HumePage, hume_page
+from embassay.report.hume.standings import COEFFICIENT, POINTS, averages, of_side, standings
 from embassay.report.record import read_record
 from embassay.report.verdict import plain
 

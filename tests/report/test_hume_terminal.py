@@ -9,8 +9,7 @@ import pytest
 from embassay.errors import DataError
 from embassay.protocols.hume.summary.record import Summary
 from embassay.report import write_report
-from embassay.report.hume.terminal import render_hume
-from embassay.report.hume.verdict import verdict_of
+from embassay.report.hume.conclusions import render_hume, verdict_of
 from embassay.report.terminal import render_run
 from embassay.report.verdict import plain
 

@@ -10,12 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.report.board import make_board
-from embassay.report.items import ItemPage, item_page
-from embassay.report.items.changes import span, window
-from embassay.report.items.choice import BUDGET, BYTES_PER_ITEM, BYTES_PER_VALUE, FEWEST, MOST, kept, rooms
-from embassay.report.items.groups import KINDS, Group, edit_words, read_groups
-from embassay.report.items.texts import Excerpts, shortened
+from embassay.report.items.explorer import (
+    BUDGET,
+    BYTES_PER_ITEM,
+    BYTES_PER_VALUE,
+    FEWEST,
+    MOST,
+    ItemPage,
+    item_page,
+    kept,
+    rooms,
+)
+from embassay.report.items.groups import KINDS, Excerpts, Group, edit_words, read_groups, shortened
 from embassay.report.record import System, read_record
+from embassay.report.sage.edits import span, window
 from embassay.runs.folder import RunFolder
 
 MakeRun = Callable[..., Path]
@@ -125,7 +133,7 @@ def test_small_groups_leave_their_room_to_large_ones() -> None:
 
 def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -> None:
     """The page says how many of how many items it holds, and how they were chosen."""
-    monkeypatch.setattr("embassay.report.items.choice.MOST", 20)  # type: ignore[attr-defined]
+    monkeypatch.setattr("embassay.report.items.explorer.MOST", 20)  # type: ignore[attr-defined]
     page = page_of(make_full_run())
     assert page.left_out[0].startswith(
         "Preference: comparisons, sample: 20 of 48 comparisons, one half the worst"

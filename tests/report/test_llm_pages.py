@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from embassay.document.tables import file_tables
 from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.pteb.judges import judge_page, judge_verdict
-from embassay.report.pteb.selection import selection_page, selection_verdict
+from embassay.report.pteb.paraphrasers import selection_page, selection_verdict
 from embassay.report.pteb.validation import validation_page, validation_verdict
 from embassay.report.record import Record, read_record
-from embassay.report.tablefiles import file_tables
 from embassay.report.terminal import render_run
 from embassay.report.verdict import plain
 from embassay.runs.files import to_json

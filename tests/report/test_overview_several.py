@@ -8,9 +8,9 @@ from pathlib import Path
 
 from embassay.protocols.hume.summary.record import read_summary
 from embassay.report import write_report
-from embassay.report.gathered import read_runs
+from embassay.report.headlines import Together, together
 from embassay.report.overview import overview, run_verdict
-from embassay.report.together import Together, together
+from embassay.report.runs import read_runs
 from embassay.report.verdict import plain
 
 from .hume_run import study, write_hume_run

@@ -14,12 +14,9 @@ from embassay.protocols import numbers
 from embassay.protocols.numbers import POINTS
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
-from embassay.report.pteb.columns import drop_table
-from embassay.report.pteb.losses import Losses
-from embassay.report.pteb.notes import pteb_notes
-from embassay.report.pteb.page import PtebPage, pteb_page
-from embassay.report.pteb.tasks import TASKS
-from embassay.report.pteb.verdict import pteb_verdict
+from embassay.report.pteb.conclusions import TASKS, drop_table, pteb_verdict
+from embassay.report.pteb.drops import PtebPage, pteb_page
+from embassay.report.pteb.losses import Losses, pteb_notes
 from embassay.report.record import Record, read_record
 from embassay.report.verdict import Verdict, board_verdict, plain
 from embassay.runs.folder import RunFolder

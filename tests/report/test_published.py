@@ -12,9 +12,9 @@ import pytest
 from embassay.interchange import import_results
 from embassay.protocols.numbers import SCORE
 from embassay.report import write_report
-from embassay.report.gathered import Run, read_runs
+from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
 from embassay.report.notes import notes_of
-from embassay.report.published import MOST_COLUMNS, mteb_page, mteb_verdict
+from embassay.report.runs import Run, read_runs
 from embassay.report.terminal import render_run
 from embassay.report.verdict import plain
 
@@ -123,8 +123,8 @@ def test_hostile_names_stay_text(run: Run) -> None:
 
 def test_wide_results_are_cut_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More tasks of a type than a table holds are counted."""
-    monkeypatch.setattr("embassay.report.published.MOST_COLUMNS", 1)
-    monkeypatch.setattr("embassay.report.published.MOST_ROWS", 1)
+    monkeypatch.setattr("embassay.report.mteb.MOST_COLUMNS", 1)
+    monkeypatch.setattr("embassay.report.mteb.MOST_ROWS", 1)
     made = published(tmp_path, {name: {"STS12": 0.5, "STS13": 0.6} for name in ("org/a", "org/b")})
     page = mteb_page(made.record, made.board)
     assert page.left_out == (

@@ -12,12 +12,18 @@ from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeate
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
-from embassay.report.rag.funnel import funnel, strips
-from embassay.report.rag.golden import GoldenPage, golden_page, verdict_of
-from embassay.report.rag.golden_terminal import render_golden
-from embassay.report.rag.judging import again, bars
-from embassay.report.rag.ordering import claims, doubts, stops, targets
-from embassay.report.rag.words import short
+from embassay.report.rag.golden import (
+    GoldenPage,
+    claims,
+    doubts,
+    golden_page,
+    render_golden,
+    stops,
+    targets,
+    verdict_of,
+)
+from embassay.report.rag.labels import again, bars, funnel, strips
+from embassay.report.rag.notes import short
 from embassay.report.record import read_record
 from embassay.report.verdict import plain
 

@@ -10,11 +10,11 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols import numbers
-from embassay.protocols.rag.scoring.record import Score, read_score
+from embassay.protocols.rag.scoring.score import Score, read_score
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
-from embassay.report.rag.score import ScorePage, score_page
+from embassay.report.rag.scoring import ScorePage, score_page
 from embassay.report.record import read_record
 
 from .rag_runs import RUNS, write_score_run

@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from embassay.report import write_report
-from embassay.report.citing import PAPERS, PROTOCOLS, citations
-from embassay.report.gathered import TITLES, read_runs
-from embassay.report.licences import OWN, SAMPLE, licence_of
-from embassay.report.methods import methods_of
+from embassay.report.kinds import PAPERS, PROTOCOLS, SCALES, WORDINGS, citations
+from embassay.report.method import OWN, SAMPLE, licence_of, methods_of
 from embassay.report.overview import QUESTIONS
 from embassay.report.reading import reading_of
 from embassay.report.record import KINDS
-from embassay.report.scales import SCALES
-from embassay.report.wording import WORDINGS
+from embassay.report.runs import TITLES, read_runs
 
 MakeRun = Callable[..., Path]
 

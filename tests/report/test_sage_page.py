@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from embassay.document import plots as plot
 from embassay.protocols import numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables
-from embassay.report import plot
-from embassay.report.board import make_board
+from embassay.report.board import make_board, present
 from embassay.report.record import Record, read_record
-from embassay.report.sage import curves
-from embassay.report.sage.page import BY_POSITION, RETAINED, SIDES, SagePage, sage_page
-from embassay.report.tasks import present
+from embassay.report.sage import similarity as curves
+from embassay.report.sage.similarity import BY_POSITION, RETAINED, SIDES, SagePage, sage_page
 
 MakeRun = Callable[..., Path]
 

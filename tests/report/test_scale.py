@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.report.scale import Scale, scale_of
+from embassay.document.marks import Scale, scale_of
 
 values = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
 

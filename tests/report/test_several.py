@@ -13,9 +13,9 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.report import write_report
-from embassay.report.gathered import read_runs, rows_of, systems_of
-from embassay.report.items import items_of
+from embassay.report.items.explorer import items_of
 from embassay.report.notes import gathered_notes
+from embassay.report.runs import read_runs, rows_of, systems_of
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"

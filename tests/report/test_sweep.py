@@ -13,13 +13,12 @@ from markupsafe import escape
 from embassay.errors import DataError
 from embassay.protocols.rag.sweep.findings import Findings, findings_of
 from embassay.protocols.rag.sweep.findings.record import FILE
-from embassay.protocols.rag.sweep.measured import Rules
+from embassay.protocols.rag.sweep.stacks import Rules
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
-from embassay.report.rag.frontier_plot import log_scale
+from embassay.report.rag.frontier import log_scale, render_sweep
 from embassay.report.rag.sweep import SweepPage, page_of, sweep_page, sweep_verdict
-from embassay.report.rag.sweep_terminal import render_sweep
 from embassay.report.record import read_record
 from embassay.report.verdict import plain
 from protocols.rag.sweep.sweeps import drawn, scenarios

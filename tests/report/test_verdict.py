@@ -12,11 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.protocols import numbers
-from embassay.report.board import make_board
+from embassay.report.board import item_count, make_board
 from embassay.report.record import Pair, Record, Scope, read_record
-from embassay.report.sage.tasks import TASKS
-from embassay.report.sage.verdict import sage_verdict
-from embassay.report.tasks import item_count
+from embassay.report.sage.conclusions import TASKS, sage_verdict
 from embassay.report.verdict import Name, Verdict, board_verdict, plain
 
 MakeRun = Callable[..., Path]

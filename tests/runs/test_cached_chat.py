@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.cached_chat import CachedChat, Failure, Hope, Question, ask_all
+from embassay.runs.answers import AnswerCache, CachedChat, Failure, Hope, Question, ask_all
 
 
 class Grade(BaseModel):

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.runs.cached_encoder import CachedEncoder, chunk_key
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.runs.promise import promised
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, chunk_key
+from embassay.runs.memory import promised
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.wordllama import WordLlama
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.runs.embedding_cache import EmbeddingCache, cache_folder
+from embassay.runs.embeddings import EmbeddingCache, cache_folder
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 KEY = b"k" * 32
@@ -186,7 +186,7 @@ def test_a_closed_cache_keeps_nothing(cache):
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every row that is there is whole, and the file takes more."""
     code = (
-        "import sys, numpy as np; from embassay.runs.embedding_cache import EmbeddingCache\n"
+        "import sys, numpy as np; from embassay.runs.embeddings import EmbeddingCache\n"
         "cache = EmbeddingCache.open(sys.argv[1])\n"
         "for i in range(10**6):\n"
         "    cache.write(i.to_bytes(32, 'big'), 'e:1', np.full((64, 384), i, dtype=np.float32))\n"
@@ -211,7 +211,7 @@ def test_a_killed_writer_leaves_a_sound_file(path):
 def test_processes_share_the_file(path):
     """Four processes open and write the same new file at once, overlapping by half; nothing is lost."""
     code = (
-        "import sys, warnings, numpy as np; from embassay.runs.embedding_cache import EmbeddingCache\n"
+        "import sys, warnings, numpy as np; from embassay.runs.embeddings import EmbeddingCache\n"
         "warnings.simplefilter('error')\n"
         "cache = EmbeddingCache.open(sys.argv[1])\n"
         "for i in range(int(sys.argv[2]), int(sys.argv[2]) + 100):\n"

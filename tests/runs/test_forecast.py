@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.forecast import (
     Forecast,
     Forecasts,
     Need,
     Needs,
+    Rehearsal,
     in_words,
     remote_seconds,
     table,
     tokens_of,
 )
-from embassay.runs.rehearsal import Rehearsal
 from embassay.text import open_tokenizer
 
 

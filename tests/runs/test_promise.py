@@ -18,16 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import Interrupted, UsageError
-from embassay.runs.claims import Claims
-from embassay.runs.memory import PeakMemory, Watch, resident
-from embassay.runs.promise import (
+from embassay.runs.memory import (
     CLAIMS,
     LIMIT,
+    Claims,
     Footprint,
+    PeakMemory,
+    Watch,
     in_words,
     kept,
     limit,
     promised,
+    resident,
     room_for,
     size,
     warning,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.remembered_encoder import RememberedEncoder
 from embassay.systems.cosine import Cosine
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
 
-from embassay.search import blockwise, top_k
+from embassay.search import blocks as blockwise
+from embassay.search import top_k
 
 
 @pytest.fixture

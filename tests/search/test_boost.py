@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
 from embassay.search.bm25 import BM25Index
-from embassay.search.boost import boosted, standardised
+from embassay.search.fusion import boosted, standardised
 
 FLOATS = st.floats(-1e6, 1e6)
 LISTS = st.lists(st.tuples(FLOATS, FLOATS), max_size=10).map(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError
-from embassay.search import exact, exact_search, exact_search_shards, on_card
+from embassay.search import card as on_card
+from embassay.search import exact, exact_search, exact_search_shards
 
 pytestmark = pytest.mark.torch
 

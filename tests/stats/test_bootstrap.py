@@ -20,7 +20,7 @@ from embassay.stats import (
     resample_means,
     stratified_means,
 )
-from embassay.stats import bootstrap as module
+from embassay.stats import resampling as module
 
 
 def drawn(n: int, n_resamples: int, seed: int) -> np.ndarray:

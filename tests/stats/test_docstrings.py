@@ -8,9 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize(
-    "name", ["bootstrap", "intervals", "multiple", "randomization", "ranks", "signed_rank"]
-)
+@pytest.mark.parametrize("name", ["freedom", "intervals", "mixed", "ranks", "resampling", "tests"])
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"embassay.stats.{name}"))

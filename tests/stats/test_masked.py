@@ -8,7 +8,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.randomness import generator
 from embassay.stats import randomization_test, resample_means
-from embassay.stats.masked import resample_defined_means, sign_flip_p
+from embassay.stats.resampling import resample_defined_means, sign_flip_p
 
 
 def _draw(seed: int, n: int = 70, m: int = 5) -> np.ndarray:

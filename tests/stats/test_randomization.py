@@ -52,7 +52,7 @@ def test_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     """The size of the blocks is invisible."""
     a, b = np.random.default_rng(4).random((2, 40))
     expected = randomization_test(a, b, n_resamples=200)
-    monkeypatch.setattr("embassay.stats.randomization._DRAWS", 1)
+    monkeypatch.setattr("embassay.stats.tests._DRAWS", 1)
     assert randomization_test(a, b, n_resamples=200).p == expected.p
 
 

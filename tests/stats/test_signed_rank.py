@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.randomness import generator
 from embassay.stats import hodges_lehmann, holm, wilcoxon
-from embassay.stats.signed_rank import walsh_averages
+from embassay.stats.tests import walsh_averages
 
 # PTEB table 6, column PTEB, datasets BIOSSES, SICK-R, STS12-STS15, STS17, STS22, STSB.
 BASELINE = [77.22, 77.45, 61.85, 78.91, 72.14, 81.58, 85.06, 69.39, 74.90]
@@ -74,7 +74,7 @@ def test_hodges_lehmann_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The size of the blocks is invisible."""
     d = np.random.default_rng(0).normal(size=20)
     expected = hodges_lehmann(d, n_resamples=50)
-    monkeypatch.setattr("embassay.stats.signed_rank._CELLS", 1)
+    monkeypatch.setattr("embassay.stats.tests._CELLS", 1)
     assert hodges_lehmann(d, n_resamples=50) == expected
 
 

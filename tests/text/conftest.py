@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.contracts import Tokenizer
-from embassay.text.cl100k import Cl100k
+from embassay.text.tokenizers import Cl100k
 
 CACHED_NAME = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 

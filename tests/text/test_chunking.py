@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
-from embassay.text.prose import sentence_ends
-from embassay.text.token_ends import token_ends, word_ends
-from embassay.text.words import Words
+from embassay.text.chunking import sentence_ends
+from embassay.text.tokenizers import Words, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = [

@@ -20,12 +20,13 @@ from embassay.text.edits import (
     delete_tenth_or_next,
     numerize,
     permutation,
+    sentences_of_lines,
     shuffle_sentences,
     shuffle_sentences_of_lines,
     shuffle_words,
     shuffle_words_at_spaces,
+    split_sentences,
 )
-from embassay.text.sentences import sentences_of_lines, split_sentences
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASED = st.lists(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
 from embassay.text.needle import needle, needle_text
-from embassay.text.words import Words
+from embassay.text.tokenizers import Words
 
 
 def test_opening() -> None:

@@ -31,7 +31,7 @@ from embassay.text import (
     removal_variants,
     retrieval_variants,
 )
-from embassay.text.words import Words
+from embassay.text.tokenizers import Words
 
 WORDS = Words()
 OPTIONS = ("capitalize:exact=true", "delete10:spaces=next", "numerize:both_cases=true")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.text.prose import sentence_ends
+from embassay.text.chunking import sentence_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = ["a", "Bc", ".", "!", "…", "。", " ", "\n", "\r\n", "»", "\u00a0", '"', "Dr", "No", "7", "é"]

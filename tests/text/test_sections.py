@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.text.sections import Headings, split_sections
+from embassay.text.chunking import Headings, split_sections
 
 LINES = st.lists(st.sampled_from(["# A", "## B", "### C", "text", "", "```", "#tag", "RESULTS", "  ## D ##"]))
 

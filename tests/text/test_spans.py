@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.needle import needle
-from embassay.text.pieces import _KEPT_TOKENS, PieceEnds, as_utf8, piece_ends
-from embassay.text.spans import floor_share, insert_needle, remove_span
-from embassay.text.words import Words
+from embassay.text.needle import floor_share, insert_needle, needle, remove_span
+from embassay.text.tokenizers import _KEPT_TOKENS, PieceEnds, Words, as_utf8, piece_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SHARES = st.sampled_from([0.0, 0.15, 0.29, 0.5, 0.9, 1.0])
@@ -91,7 +89,7 @@ def test_closed_forms() -> None:
 
 def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is tokenized once while there is room; past the room all is forgotten and work goes on."""
-    monkeypatch.setattr("embassay.text.pieces._KEPT_TOKENS", 5)
+    monkeypatch.setattr("embassay.text.tokenizers._KEPT_TOKENS", 5)
     seen = []
 
     class Counting(Words):

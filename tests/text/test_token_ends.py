@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
 from embassay.text import open_tokenizer
-from embassay.text.pieces import as_utf8
-from embassay.text.token_ends import token_ends, word_ends
-from embassay.text.words import Words
+from embassay.text.tokenizers import Words, as_utf8, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

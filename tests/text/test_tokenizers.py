@@ -18,8 +18,7 @@ from tokenizers import models, normalizers, pre_tokenizers
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
 from embassay.text import TOKENIZERS, open_tokenizer
-from embassay.text.cl100k import Cl100k
-from embassay.text.words import EncoderTokenizer, Words
+from embassay.text.tokenizers import Cl100k, EncoderTokenizer, Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASES = [

@@ -9,13 +9,11 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.protocols.pteb.paraphrasing.gate import judged
-from embassay.protocols.rag.judges import reading
-from embassay.protocols.rag.judges.contract import Passage, Question
+from embassay.protocols.rag.judges import Passage, Question
+from embassay.protocols.rag.judges import prompts as reading
 from embassay.protocols.rag.judges.prompts import grade_messages, order_messages
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.systems.chat.structured import Unfit, found_json
-from embassay.systems.chat.thinking import without_thinking
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.systems.chat.server import Unfit, found_json, without_thinking
 
 PATIENCE = 60.0
 """Seconds of processor time after which a reader hangs: what grows with the square of the length takes hours."""

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from embassay.contracts import Completion, Usage
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.answers import AnswerCache
+from embassay.runs.embeddings import EmbeddingCache
 from embassay.runs.files import write_atomic
 from hume_small import small_study
 

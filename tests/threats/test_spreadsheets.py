@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.interchange import export
 from embassay.protocols.pteb.validation.rating_file import read_ratings, write_ratings
-from embassay.protocols.rag.golden.check_file import FinalList, Listed, write_check
+from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
 from embassay.protocols.spreadsheets import inert, meant
 from embassay.protocols.tables import csv_text
 from hume_small import small_study
@@ -99,7 +99,7 @@ def test_comments_of_annotators(tmp_path: Path) -> None:
     """The owner of a study opens what strangers wrote; imported again, it says what they wrote."""
     from embassay.protocols.hume.exchange.tables import read_csv
     from embassay.protocols.hume.folder import AnnotationRow
-    from embassay.web.annotation.export import as_csv
+    from embassay.web.annotation.overview import as_csv
 
     study = small_study(tmp_path / "study", 2)
     rows = [

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.cli import main
-from embassay.cli.controls import Visible, only_visible, same_width, visible
+from embassay.cli.terminal import Visible, only_visible, same_width, visible
 from written_runs import write_run
 
 EVIL = "evil\x1b[2J\x1b]0;gone\x07\x9b31m\x7f\u202egpj.exe\u2066[bold red]x[/][/nothing]"
@@ -131,7 +131,7 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
     """Behind a real terminal, where colours are drawn: only ours, and brackets are no markup."""
     pty = pytest.importorskip("pty")
     program = (
-        "from embassay.cli.controls import only_visible\n"
+        "from embassay.cli.terminal import only_visible\n"
         "from embassay.cli.terminal import show, show_table, progress_bars\n"
         f"evil = {EVIL!r}\n"
         "with only_visible():\n"

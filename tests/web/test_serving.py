@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from embassay.web import serving
+from embassay.web import server as serving
 
 pytest.importorskip("uvicorn")
 

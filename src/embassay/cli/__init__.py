@@ -1,1 +1,3 @@
-"""The command line: one module per command group; it parses, calls the library and prints."""
+"""The command line: a module per command or group of commands; each parses, calls the library and prints."""
+
+from __future__ import annotations

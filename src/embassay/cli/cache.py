@@ -24,13 +24,13 @@ def info(json: Json = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from embassay.data.streamed.kept import kept_corpora
-    from embassay.folders import corpus_folder
-    from embassay.runs.answer_cache import AnswerCache
-    from embassay.runs.embedding_cache import EmbeddingCache
-    from embassay.runs.pair_cache import PairCache
+    from embassay.data.stream.shelf import kept_corpora
+    from embassay.machine import corpus_folder
+    from embassay.runs.answers import AnswerCache
+    from embassay.runs.embeddings import EmbeddingCache
+    from embassay.runs.pair_scores import PairCache
     from embassay.runs.store import index_folder
-    from embassay.search.indexes.kept import kept_indexes
+    from embassay.search.indexes.store import kept_indexes
 
     indexes = kept_indexes(index_folder())
     found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
@@ -75,13 +75,13 @@ def clear(
     ] = False,
 ) -> None:
     """Empty the caches; runs that are finished keep their results."""
-    from embassay.data.streamed.kept import clear_corpora
-    from embassay.folders import corpus_folder
-    from embassay.runs.answer_cache import AnswerCache
-    from embassay.runs.embedding_cache import EmbeddingCache
-    from embassay.runs.pair_cache import PairCache
+    from embassay.data.stream.shelf import clear_corpora
+    from embassay.machine import corpus_folder
+    from embassay.runs.answers import AnswerCache
+    from embassay.runs.embeddings import EmbeddingCache
+    from embassay.runs.pair_scores import PairCache
     from embassay.runs.store import index_folder
-    from embassay.search.indexes.kept import clear_indexes
+    from embassay.search.indexes.store import clear_indexes
 
     asked: list[tuple[str, str | None, type[Store]]] = [
         ("encoder", encoder, EmbeddingCache),

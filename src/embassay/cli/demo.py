@@ -23,8 +23,8 @@ from embassay.runs.engines.processes import be_a_worker
 from embassay.systems.encoders.batches import available_cores
 
 if TYPE_CHECKING:
-    from embassay.cli.running import Display
-    from embassay.protocols.rag.golden.request import GoldenRequest
+    from embassay.cli.session import Display
+    from embassay.protocols.rag.golden.options import GoldenRequest
 
 BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
 RETRIEVERS = ("minilm", "wordllama", "bm25")
@@ -60,7 +60,7 @@ def demo(
     Of RAG that is a golden set, runs scored with it, a small sweep, and both probes; of HUME a study that scripts
     answer, marked as simulated. Each says in a few lines what it found; with --wide, in whole tables.
     """
-    from embassay.cli.running import Display
+    from embassay.cli.session import Display
     from embassay.report import write_report
 
     systems, display = _systems(), Display(False, wide, brief=not wide)
@@ -135,9 +135,8 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
 def show_headlines(runs: Sequence[Path]) -> None:
     """Print every system's headline in each run, with its interval and ranks."""
     from embassay.cli.terminal import screen, show
-    from embassay.report.gathered import read_runs
-    from embassay.report.headlines import render_headlines
-    from embassay.report.leading import leading_of
+    from embassay.report.headlines import leading_of, render_headlines
+    from embassay.report.runs import read_runs
 
     here = screen()
     typer.echo("")
@@ -177,11 +176,10 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
     from embassay.cli.rag.golden import run_golden
     from embassay.cli.rag.score import run_score
-    from embassay.cli.running import show_verdict
-    from embassay.protocols.rag.golden.options import GoldenOptions
-    from embassay.protocols.rag.golden.request import GoldenRequest
-    from embassay.protocols.rag.scoring.api import score_request
-    from embassay.protocols.rag.scoring.request import ScoreRequest
+    from embassay.cli.session import show_verdict
+    from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
+    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.protocol import score_request
 
     _say(
         f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nobody is asked now."
@@ -204,8 +202,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
 
 def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
     """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
-    from embassay.protocols.rag.golden.inputs import read_inputs
-    from embassay.protocols.rag.golden.passages import passages_of
+    from embassay.protocols.rag.golden.corpus import passages_of, read_inputs
     from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
     from embassay.text import open_tokenizer
 
@@ -237,9 +234,8 @@ def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
 
 def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """Whose name a text carries, and what small talk does, in English and French."""
-    from embassay.cli.rag.probe import run_probe
-    from embassay.protocols.rag.probes.names.request import NamesRequest
-    from embassay.protocols.rag.probes.noise.request import NoiseRequest
+    from embassay.cli.rag.probes import run_probe
+    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
     _say("RAG: do names count? A probe on authors and topics that come along")
@@ -252,7 +248,7 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
 
 def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
-    from embassay.cli.hume.score import run_study
+    from embassay.cli.hume.results import run_study
     from embassay.protocols.hume.folder import read_study, write_annotations, write_study
     from embassay.protocols.hume.results.request import StudyRequest
     from embassay.protocols.hume.sampling import sample

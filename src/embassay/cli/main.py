@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from embassay import __version__
-from embassay.cli.controls import only_visible
 from embassay.cli.options import stopping_at_memory
+from embassay.cli.terminal import only_visible
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import attribute
 
@@ -46,7 +46,11 @@ GROUPS = {
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
 WITHOUT_DATA = ("doctor", "list")
 """Commands that read none, and promise no memory."""
-HOMES = {"list": "listing:show", "import": "import_:import_"}
+HOMES = {
+    "list": "names:show", "compare": "comparison:compare", "gate": "comparison:gate", "report": "pages:report",
+    "serve": "pages:serve", "export": "interchange:export", "import": "interchange:import_",
+}  # fmt: skip
+"""Where a command is, if not under its own name in a module called like it."""
 
 
 class Commands(TyperGroup):
@@ -118,7 +122,7 @@ def _run() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        from embassay.cli.running import of_files
+        from embassay.cli.session import of_files
 
         told = of_files(error)
         told.__cause__ = error

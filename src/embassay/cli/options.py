@@ -94,7 +94,7 @@ def crew(workers: int, engine: EngineName, address: str | None) -> int | Ray:
             "--workers is of --engine local: a cluster does as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
-    from embassay.runs.cluster.address import check_address
+    from embassay.runs.cluster.connection import check_address
     from embassay.runs.cluster.library import library
     from embassay.runs.engines.contract import Ray
 
@@ -122,7 +122,7 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
         check_finite(arguments)
         if memory is None:
             return command(**arguments)
-        from embassay.runs.promise import kept, promised, size, warning
+        from embassay.runs.memory import kept, promised, size, warning
 
         with promised(size(memory), stop=stop):
             try:

@@ -13,7 +13,7 @@ from embassay.cli.options import column_map, default_out, settings, within_memor
 from embassay.protocols.sage.options import SageOptions
 
 if TYPE_CHECKING:
-    from embassay.cli.running import Display
+    from embassay.cli.session import Display
     from embassay.protocols.sage import Request
 
 app = typer.Typer(
@@ -51,7 +51,7 @@ def run(
     options: SageOptions = SageOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Evaluate systems on datasets. The same command with the same --out resumes a run that was cut short."""
-    from embassay.cli.running import Display
+    from embassay.cli.session import Display
     from embassay.protocols.sage import Request
 
     request = Request(
@@ -68,7 +68,7 @@ def run(
 
 def run_sage(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
     """Carry out a request."""
-    from embassay.cli.running import carry_out
+    from embassay.cli.session import carry_out
     from embassay.protocols.sage.session import carry_out as carry_out_sage
 
     carry_out(partial(carry_out_sage, request), out, display=display, report=report, **arguments)
@@ -76,7 +76,7 @@ def run_sage(request: Request, out: Path, display: Display, *, report: bool = Tr
 
 def plan_sage(request: Request, display: Display) -> None:
     """Show what a request would take."""
-    from embassay.cli.running import show_plan
+    from embassay.cli.session import show_plan
     from embassay.protocols.sage.cost import forecast
     from embassay.protocols.sage.plan import make_plan
 

@@ -8,10 +8,10 @@ reads `--grades` and `parse_mapping` reads `--map`.
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.grades import grade_map
-from embassay.data.opening import open_dataset, parse_mapping
+from embassay.data.retrieval import grade_map
 from embassay.data.sampling import draw, draw_stratified
 from embassay.data.shapes import SHAPES
+from embassay.data.sources import open_dataset, parse_mapping
 
 __all__ = [
     "DATASETS",

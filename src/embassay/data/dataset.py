@@ -11,17 +11,12 @@ from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from embassay.data import flat
-from embassay.data.cells import label_of
-from embassay.data.classification import classification
-from embassay.data.grades import Gains
+from embassay.data.flat import classification, labelled_pairs, pairs, paraphrases
 from embassay.data.intake import Intake, language
-from embassay.data.judged_summaries import summaries
-from embassay.data.paraphrases import paraphrases
-from embassay.data.reranking import reranking
-from embassay.data.retrieval import retrieval_set
-from embassay.data.rows import Source, missing_column
+from embassay.data.retrieval import Gains, reranking, retrieval_set
+from embassay.data.rows import Source, label_of, missing_column
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
-from embassay.data.text_pairs import labelled_pairs, pairs
+from embassay.data.summaries import summaries
 from embassay.data.views import Filtered
 from embassay.errors import DataError
 from embassay.records import (

@@ -10,17 +10,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from embassay.data.assembly import SIDES, assembled
-from embassay.data.cells import plain, shown
 from embassay.data.dataset import Dataset
 from embassay.data.delimited import READING, Reading
-from embassay.data.grades import Gains
-from embassay.data.pairs import Paired
-from embassay.data.rows import Source, missing_column, nearest
+from embassay.data.retrieval import Gains
+from embassay.data.rows import Source, missing_column, nearest, plain, shown
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
+from embassay.data.sources import SIDES, assembled
+from embassay.data.summaries import Paired
 from embassay.data.tables import table
 from embassay.data.views import Filtered, Joined, Renamed, Selected, Titled
-from embassay.data.yaml12 import read_yaml
+from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
 
 Part = Literal[

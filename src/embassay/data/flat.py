@@ -1,20 +1,40 @@
-"""From the rows of one table to the records of the flat shapes."""
+"""From the rows of one table to records: texts, pairs, labels to train and test with, other wordings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from embassay.data.cells import choice_of, label_of, number_of
 from embassay.data.intake import Intake, columns_of, nothing_usable
-from embassay.data.rows import Row, Source
+from embassay.data.rows import (
+    Row,
+    Source,
+    binary_of,
+    choice_of,
+    fault,
+    label_of,
+    number_of,
+    text_of,
+    texts_of,
+)
 from embassay.data.sampling import Draw, check_limit, draw_stratified
 from embassay.data.shapes import axis_columns
-from embassay.data.streamed.reading import limited, read_corpus, recorded
-from embassay.data.unrolled import unrolled
-from embassay.errors import UsageError
-from embassay.records import Comparisons, Documents, LabelledTexts, Ratings
+from embassay.data.stream.corpus import limited, read_corpus, recorded
+from embassay.data.tables import unrolled
+from embassay.data.views import View, distinct
+from embassay.errors import DataError, UsageError
+from embassay.records import (
+    Classification,
+    Comparisons,
+    Documents,
+    LabelledPairs,
+    LabelledTexts,
+    Paraphrases,
+    Ratings,
+    ScoredPairs,
+)
 
 
 def documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
@@ -136,3 +156,176 @@ def _sets(
             if size == 1:
                 intake.tally.note("labels with only one text", f"{label}{where}")
     return members
+
+
+def pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> ScoredPairs:
+    """Pairs with a score; rows without a text or a score are skipped."""
+    source = unrolled(source, ("text", "text2", "score"))
+
+    def parse(row: Row, key: str) -> tuple[tuple[str, ...], float] | None:
+        texts = intake.texts(row, key, "text", "text2")
+        score = number_of(row, "score")
+        if texts is not None and score is None:
+            intake.tally.skip("no score", key)
+        return None if texts is None or score is None else (texts, score)
+
+    taken = intake.read(source, ["text", "text2", "score"], parse, Draw(limit, seed))
+    ids, (first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
+    _note_repeats(ids, first, second, intake)
+    return ScoredPairs(ids, first, second, np.array([score for _, (_, score) in taken], np.float64))
+
+
+def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledPairs:
+    """Pairs that belong together or not, drawn in proportion to the labels.
+
+    Rows without a text or a label are skipped. DataError for a label that is neither 0 nor 1, and when all
+    pairs have one label.
+    """
+    source = unrolled(source, ("text", "text2", "label"))
+
+    def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
+        texts = intake.texts(row, key, "text", "text2")
+        label = binary_of(row, "label")
+        if texts is not None and label is None:
+            intake.tally.skip("no label", key)
+        return None if texts is None or label is None else (texts, label)
+
+    taken = intake.read(source, ["text", "text2", "label"], parse, Draw(None, seed))
+    labels = [label for _, (_, label) in taken]
+    if len(set(labels)) < 2:
+        raise DataError(
+            "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
+            found=f"{len(labels)} of label {labels[0]}", mend="Check the column read as label (--map label=COLUMN).",
+        )  # fmt: skip
+    kept = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
+    ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in kept], 2)
+    _note_repeats(ids, first, second, intake)
+    return LabelledPairs(ids, first, second, np.array([labels[k] for k in kept], np.int8))
+
+
+def _note_repeats(
+    ids: tuple[str, ...], first: tuple[str, ...], second: tuple[str, ...], intake: Intake
+) -> None:
+    # As one text each: the second text of many pairs is rightly the same.
+    intake.note_texts(ids, [f"{one}\0{other}" for one, other in zip(first, second, strict=True)], "pair")
+
+
+TRAIN, TEST = "train", "test"
+
+Labelled = tuple[str, str, str]
+"""Text, label, split."""
+
+
+@dataclass(frozen=True)
+class Tested(View):
+    """The split `test` stands for the test side; the source's own split of that name, if another, is left out."""
+
+    test: str
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows of both sides, and of neither."""
+        for path, line, cells in self.source.rows(distinct((*columns, "split"))):
+            split = cells.get("split")
+            if self.test != TEST and split in (self.test, TEST):
+                split = TEST if split == self.test else f"not {self.test}"
+            yield Row(path, line, {**cells, "split": split})
+
+
+def classification(source: Source, intake: Intake, limit: int | None, seed: int) -> Classification:
+    """Training and test texts with labels; rows without either, and of other splits, are skipped.
+
+    `limit` counts the texts of each side, drawn in proportion to the labels. DataError when a side is empty
+    or trains on one label only.
+    """
+
+    def parse(row: Row, key: str) -> Labelled | None:
+        split = label_of(row, "split")
+        if split not in (TRAIN, TEST):
+            intake.tally.skip(f"in the split {split!r}" if split else "no split", key)
+            return None
+        texts = intake.texts(row, key, "text")
+        label = label_of(row, "label")
+        if texts is not None and label is None:
+            intake.tally.skip("no label", key)
+        return None if texts is None or label is None else (texts[0], label, split)
+
+    taken = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
+    train, test = (_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
+    known = set(train.labels)
+    if len(known) < 2:
+        raise DataError(
+            "the texts to train on have one label only", path=source.path, expected="two or more labels",
+            found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN).",
+        )  # fmt: skip
+    for key, label in zip(test.ids, test.labels, strict=True):
+        if label not in known:
+            intake.tally.note("test texts whose label is not trained on", f"{key}: {label}")
+    return Classification(train, test)
+
+
+def _side(
+    taken: list[tuple[str, Labelled]], side: str, limit: int | None, seed: int, source: Source, intake: Intake
+) -> LabelledTexts:
+    rows = [(key, text, label) for key, (text, label, split) in taken if split == side]
+    if not rows:
+        others = ", ".join(left.reason for left in intake.tally.skipped())
+        raise DataError(
+            f"there is no usable row of the split {side!r}", path=source.path,
+            expected="a column split that says train or test", found=others or f"{len(taken)} of the other",
+            mend="Name the test split with --split, and call the other one train.",
+        )  # fmt: skip
+    kept = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
+    ids, texts, labels = zip(*(rows[k] for k in kept), strict=True)
+    intake.note_texts(ids, texts)
+    return LabelledTexts(ids, texts, labels, ("",) * len(ids))
+
+
+PAIRED = {"text": "paraphrases", "text2": "paraphrases2"}
+"""Column of a text -> the column of its paraphrases."""
+
+
+def paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) -> Paraphrases:
+    """Each text once with its other wordings; rows of blank texts and texts without a wording are skipped.
+
+    A row with `text2` and `paraphrases2` gives two texts. DataError for a text that comes again with others.
+    """
+    known: dict[str, tuple[str, ...]] = {}
+    draw = Draw[tuple[str, tuple[str, ...]]](limit, seed)
+    for row, text, wordings in _given(source, intake):
+        if text in known:
+            if known[text] != wordings:
+                fault(_differs(row, text))
+            continue
+        known[text] = wordings
+        draw.offer(text, (text, wordings))
+    if not known:
+        raise nothing_usable(
+            source, sum(left.count for left in intake.tally.skipped()), intake.tally.skipped()
+        )
+    texts, others = zip(*draw.taken(), strict=True)
+    return Paraphrases(texts, others)
+
+
+def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
+    columns = {text: others for text, others in PAIRED.items() if others in source.columns()}
+    lang = ("lang",) if "lang" in source.columns() else ()
+    for row in source.rows(distinct((*columns, *columns.values(), *lang))):
+        for column, others in columns.items():
+            try:
+                text = text_of(row, column)
+                wordings = tuple(one for one in texts_of(row, others) if one)
+            except DataError as error:
+                fault(error)
+                continue
+            if text is None or not wordings:
+                intake.tally.skip(f"no {column if text is None else others}", f"line {row.line}")
+                continue
+            intake.see_lang(row)
+            yield row, text, wordings
+
+
+def _differs(row: Row, text: str) -> DataError:
+    return DataError(
+        f"the text {text[:40]!r} came before with other paraphrases", path=row.path, line=row.line,
+        mend="Give a text the same paraphrases wherever it stands.",
+    )  # fmt: skip

@@ -1,19 +1,108 @@
-"""From a corpus, queries and qrels to a retrieval set."""
+"""A corpus, queries and judgements; candidates to be reranked; and what a grade is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
-from embassay.data.cells import key_of, text_of
-from embassay.data.faults import fault
-from embassay.data.grades import Gains
-from embassay.data.intake import Intake, nothing_usable
-from embassay.data.rows import Row, Source
+import numpy as np
+
+from embassay.data.intake import Intake, Tally, nothing_usable
+from embassay.data.rows import Origin, Row, Source, fault, key_of, number_of, shown, text_of, texts_of, wrong
 from embassay.data.sampling import Draw, check_limit
-from embassay.data.streamed.reading import limited, read_corpus, recorded
-from embassay.errors import DataError
-from embassay.records import Documents, RetrievalSet
+from embassay.data.stream.corpus import limited, read_corpus, recorded
+from embassay.data.views import distinct
+from embassay.errors import DataError, UsageError
+from embassay.records import Documents, RerankingSet, RetrievalSet
+
+GRADE_MAPS: Mapping[str, Mapping[float, int | None]] = {
+    "identity": {1: 1, 2: 2, 3: 3, 4: 4, 5: 5},
+    "binary": {1: 5, 0: 1},
+    "trec3": {3: 5, 2: 4, 1: 3, 0: 1},
+    "cranfield": {1: 5, 2: 4, 3: 3, 4: 2, -1: None},
+}
+"""Name -> (value in the file -> grade 1 to 5, None = drop the row)."""
+
+
+def grade_map(text: str) -> Mapping[float, int | None]:
+    """The map that `--grades` names, or writes as `value=grade,...`; UsageError if it is neither.
+
+    >>> grade_map("2=5,1=3,0=1")
+    {2.0: 5, 1.0: 3, 0.0: 1}
+    """
+    if text in GRADE_MAPS:
+        return GRADE_MAPS[text]
+    grades: dict[float, int | None] = {}
+    for part in text.split(","):
+        value, _, grade = part.partition("=")
+        try:
+            grades[float(value)] = int(grade)
+            readable = 1 <= int(grade) <= 5
+        except ValueError:
+            readable = False
+        if not readable:
+            raise UsageError(
+                f"Cannot read {part!r} in --grades {text}.",
+                mend=f"Write {', '.join(GRADE_MAPS)}, or value=grade,... with grades from 1 to 5.",
+            )
+    return grades
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Value in the file -> gain; without a table the value is the gain.
+
+    A value mapped to None is dropped and counted. One that is not in the table is dropped too, or a DataError
+    if the table is `complete`.
+    """
+
+    table: Mapping[float, float | None] | None = None
+    complete: bool = False
+
+    @classmethod
+    def from_grades(cls, text: str) -> Gains:
+        """The gains of a grade map: gain = grade - 1 (spec rag 1.1)."""
+        grades = grade_map(text)
+        return cls({value: None if grade is None else grade - 1.0 for value, grade in grades.items()}, True)
+
+    def of(self, row: Row, key: str, tally: Tally) -> float | None:
+        """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
+        value = number_of(row, "relevance")
+        if value is None:
+            raise wrong(row, "relevance", "a number")
+        if self.table is None:
+            if value < 0:
+                tally.note("judgements below 0, read as not relevant", key)
+            return max(value, 0.0)
+        if self.complete and value not in self.table:
+            raise DataError(
+                "the judgement is not in the grade map", path=row.path, line=row.line,
+                expected=", ".join(f"{known:g}" for known in self.table), found=shown(row.cells["relevance"]),
+                mend="Name a fitting map with --grades, or write one as value=grade,...",
+            )  # fmt: skip
+        gain = self.table.get(value)
+        if gain is None:
+            tally.skip(f"judgements of value {value:g}", key)
+        return gain
+
+
+def fitting_map(values: Iterable[float]) -> str:
+    """What to give `--grades` for judgements of these values: a named map that has them all, or one that spreads them
+    over the grades 1 to 5.
+
+    >>> fitting_map([0, 1]), fitting_map([0, 1, 2, 3]), fitting_map([-1, 1, 2, 3, 4]), fitting_map([0, 10])
+    ('binary', 'trec3', 'cranfield', '0=1,10=5')
+    """
+    found = sorted(set(values))
+    for name in ("binary", "trec3", "identity", "cranfield"):
+        if set(found) <= set(GRADE_MAPS[name]):
+            return name
+    step = 4 / max(1, len(found) - 1)
+    spread = [1 + round(i * step) for i in range(len(found))] if len(found) > 1 else [5]
+    return ",".join(f"{value:g}={grade}" for value, grade in zip(found, spread, strict=True))
+
 
 Judgements = Mapping[str, Mapping[str, float]]
 
@@ -120,3 +209,160 @@ def _foreign(source: Source, what: str, ids: Iterable[str]) -> DataError:
         found=", ".join(islice(ids, 3)),
         mend="Check that qrels, queries and corpus belong together.",
     )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The tables of a retrieval set as rows of queries and candidates.
+
+    The candidates of a query are those that `top_ranked` names (rows of a query and a list of documents, or of
+    a query and one), without it the judged ones. A candidate without a judgement is not relevant.
+    """
+
+    corpus: Source
+    queries: Source
+    qrels: Source
+    top_ranked: Source | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file that errors name."""
+        return self.queries.path
+
+    def origins(self) -> tuple[Origin, ...]:
+        """All that is read."""
+        tables = (self.corpus, self.queries, self.qrels, self.top_ranked)
+        return tuple(origin for table in tables if table is not None for origin in table.origins())
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a candidate."""
+        lang = ("lang",) if "lang" in self.queries.columns() else ()
+        return ("query_id", "query", "text", "label", *lang)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """One row per query and candidate."""
+        lang = ("lang",) if "lang" in self.queries.columns() else ()
+        judged = self._judged()
+        shown: Mapping[str, Iterable[str]] = judged if self.top_ranked is None else _shown(self.top_ranked)
+        wanted = {doc for docs in shown.values() for doc in docs}
+        texts = {
+            key: text_of(row, "text")
+            for row in self.corpus.rows(("id", "text"))
+            if (key := key_of(row, "id")) in wanted
+        }
+        for row in self.queries.rows(("id", "text", *lang)):
+            key = key_of(row, "id")
+            for doc in shown.get(key, ()):
+                cells = {
+                    "query_id": key,
+                    "query": row.cells.get("text"),
+                    "text": texts.get(doc),
+                    "label": judged.get(key, {}).get(doc, 0),
+                    "lang": row.cells.get("lang"),
+                }
+                yield Row(row.path, row.line, {column: cells.get(column) for column in columns})
+
+    def _judged(self) -> dict[str, dict[str, float]]:
+        judged: dict[str, dict[str, float]] = {}
+        for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
+            gain = number_of(row, "relevance")
+            if gain is None:
+                raise wrong(row, "relevance", "a number")
+            judged.setdefault(key_of(row, "query_id"), {})[key_of(row, "doc_id")] = max(gain, 0.0)
+        return judged
+
+
+def _shown(top_ranked: Source) -> dict[str, dict[str, None]]:
+    shown: dict[str, dict[str, None]] = {}
+    column = "doc_ids" if "doc_ids" in top_ranked.columns() else "doc_id"
+    for row in top_ranked.rows(("query_id", column)):
+        docs = row.cells.get(column)
+        keys = [str(doc) for doc in docs] if isinstance(docs, list) else [key_of(row, column)]
+        shown.setdefault(key_of(row, "query_id"), {}).update(dict.fromkeys(keys))
+    return shown
+
+
+@dataclass
+class _Item:
+    queries: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)
+    relevance: list[float] = field(default_factory=list)
+
+
+def reranking(source: Source, intake: Intake, limit: int | None, seed: int) -> RerankingSet:
+    """Queries with their candidates; `limit` counts queries.
+
+    A row is a query (a text or several) with its `positive` and `negative` texts, or a `query`, one `text`
+    and its `label` (0 = not relevant); rows of one `query_id`, without it of one query, belong together.
+    Skipped are queries without text, without a relevant or without an irrelevant candidate, and blank candidates.
+    """
+    items = _nested(source, intake) if "positive" in source.columns() else _gathered(source, intake)
+    taken = intake.drawn(
+        source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
+    )
+    return RerankingSet(
+        tuple(key for key, _ in taken),
+        tuple(tuple(item.queries) for _, item in taken),
+        tuple(tuple(item.candidates) for _, item in taken),
+        tuple(np.array(item.relevance, np.float64) for _, item in taken),
+    )
+
+
+def _nested(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+    def parse(row: Row, key: str) -> _Item:
+        item = _Item([query for query in texts_of(row, "query") if query])
+        for column, gain in (("positive", 1.0), ("negative", 0.0)):
+            for text in texts_of(row, column):
+                _add(item, key, text, gain, intake)
+        return item
+
+    return intake.read(source, ["query", "positive", "negative"], parse, Draw(None, 0))
+
+
+def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+    key_column = "query_id" if "query_id" in source.columns() else "query"
+    items: dict[str, _Item] = {}
+    lang = ("lang",) if "lang" in source.columns() else ()
+    for row in source.rows(distinct((key_column, "query", "text", "label", *lang))):
+        try:
+            if key_column == "query" and text_of(row, "query") is None:
+                intake.tally.skip("queries without text", f"line {row.line}")
+                continue
+            key, query = key_of(row, key_column), text_of(row, "query")
+            item = items.setdefault(key, _Item())
+            if query is not None and query not in item.queries:
+                item.queries.append(query)
+            _add(item, key, text_of(row, "text"), _gain(row, key, intake), intake)
+            intake.see_lang(row)
+        except DataError as error:
+            fault(error)
+    return items.items()
+
+
+def _gain(row: Row, key: str, intake: Intake) -> float | None:
+    value = number_of(row, "label")
+    if value is not None and value < 0:
+        raise wrong(row, "label", "0 for not relevant, or a gain above it")
+    if value is None:
+        intake.tally.skip("candidates without a label", key)
+    return value
+
+
+def _add(item: _Item, key: str, text: str | None, gain: float | None, intake: Intake) -> None:
+    if text is None:
+        intake.tally.skip("candidates without text", key)
+    elif gain is not None:
+        item.candidates.append(text)
+        item.relevance.append(gain)
+
+
+def _is_usable(key: str, item: _Item, intake: Intake) -> bool:
+    for lacking, reason in (
+        (not item.queries, "queries without text"),
+        (not any(gain > 0 for gain in item.relevance), "queries without a relevant candidate"),
+        (not any(gain == 0 for gain in item.relevance), "queries without an irrelevant candidate"),
+    ):
+        if lacking:
+            intake.tally.skip(reason, key)
+            return False
+    return True

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.doctor.checks import Check, examine
-from embassay.doctor.extras import Extra, extras
+from embassay.doctor.checks import Check, Extra, examine, extras
 from embassay.doctor.machine import Machine, look
 
 __all__ = ["Check", "Extra", "Machine", "examine", "extras", "look"]

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.accelerator import card
-from embassay.doctor.checks import Check
-from embassay.doctor.extras import extras
+from embassay.doctor.checks import Check, extras
 from embassay.errors import UsageError
+from embassay.machine import card
 from embassay.runs.cluster.connection import connected, threads
 from embassay.runs.cluster.library import on_node
 from embassay.runs.cluster.nodes import Seen, check, cpus, look, nodes

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.accelerator import VARIABLE, card
 from embassay.errors import UsageError
-from embassay.runs.provenance import memory
+from embassay.machine import VARIABLE, card
+from embassay.runs.folder import memory
 
 _GROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from embassay.interchange.wide import Column, Wide
+from embassay.interchange.tables import Column, Wide
 from embassay.protocols import numbers
 from embassay.protocols.numbers import Unit, unit_of
 from embassay.records import Result

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import bounded_entries, read_bounded
 from embassay.errors import DataError
+from embassay.limits import bounded_entries, read_bounded
 from embassay.protocols.standings import OVERALL, read_standings
 from embassay.records import Result
 from embassay.runs.files import digest

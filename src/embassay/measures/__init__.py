@@ -1,9 +1,44 @@
 """How well it did: pure functions, floats for one item, arrays for many; and the registry of their names."""
 
-from embassay.measures.agreement import krippendorff_alpha
-from embassay.measures.bands import agreement_band
-from embassay.measures.borrowed import alpha_ndcg, nrbp, rbp
-from embassay.measures.calls import (
+from embassay.measures.agreement import (
+    Aligned,
+    Fleiss,
+    MarksAgreement,
+    Pairwise,
+    absolute_difference,
+    agreement_band,
+    align,
+    cohen_kappa,
+    fleiss,
+    fleiss_kappa,
+    krippendorff_alpha,
+    marks_agreement,
+    mean_pairwise,
+    percent_agreement,
+)
+from embassay.measures.classification import BinaryScores, binary_classification, pair_average_precision
+from embassay.measures.clusters import ami, ari, v_measure
+from embassay.measures.correlation import edit_distance, edit_distances, list_tau, overlap, pearson, spearman
+from embassay.measures.grades import Graded, Sources, Weighting, grade, treat_unjudged, weights
+from embassay.measures.judgements import Judged, judge, judge_arrays
+from embassay.measures.programs import alpha_ndcg, nrbp, rbp
+from embassay.measures.ranking import (
+    average_precision,
+    ndcg,
+    ndcg_arrays,
+    precision,
+    recall,
+    reciprocal_rank,
+)
+from embassay.measures.registry import (
+    MEASURES,
+    GradedMeasure,
+    Measure,
+    RankingMeasure,
+    evaluate,
+    evaluate_graded,
+)
+from embassay.measures.set_scores import (
     graded_precision,
     harm,
     hit,
@@ -14,38 +49,7 @@ from embassay.measures.calls import (
     ra_nwg,
     ra_nwg_novelty,
 )
-from embassay.measures.choices import BinaryScores, binary_classification
-from embassay.measures.clusters import ami, ari, v_measure
-from embassay.measures.correlation import pearson, spearman
-from embassay.measures.edit import edit_distance, edit_distances
-from embassay.measures.flagged import Flags, flags
-from embassay.measures.graded import Graded, Sources, treat_unjudged
-from embassay.measures.grading import grade
-from embassay.measures.judged import Judged, judge, judge_arrays
-from embassay.measures.kappa import Fleiss, cohen_kappa, fleiss, fleiss_kappa, percent_agreement
-from embassay.measures.lists import list_tau, overlap
-from embassay.measures.marks import MarksAgreement, marks_agreement
-from embassay.measures.novelty import Novelty
-from embassay.measures.pairs import pair_average_precision
-from embassay.measures.ranking import (
-    average_precision,
-    ndcg,
-    ndcg_arrays,
-    precision,
-    recall,
-    reciprocal_rank,
-)
-from embassay.measures.rarity import Weighting, weights
-from embassay.measures.raters import Aligned, Pairwise, absolute_difference, align, mean_pairwise
-from embassay.measures.registry import (
-    MEASURES,
-    GradedMeasure,
-    Measure,
-    RankingMeasure,
-    evaluate,
-    evaluate_graded,
-)
-from embassay.measures.sensitivity import Sensitivity, sensitivity_grid
+from embassay.measures.sets import Flags, Novelty, Sensitivity, flags, sensitivity_grid
 from embassay.measures.summary import (
     HitAccuracy,
     Macro,

@@ -1,16 +1,134 @@
-"""How well raters agree on the same items: Krippendorff's alpha, for any scale and with gaps."""
+"""How well raters agree: Krippendorff's alpha, kappas, marks of relevance, and the words for what they come to."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Literal
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.judged import Values
-from embassay.measures.raters import Ratings, rating_rows
+from embassay.measures.correlation import spearman
+from embassay.measures.judgements import Values
+
+Ratings = Sequence[Sequence[Hashable | None]] | NDArray[np.generic]
+"""A row per rater, a column per item: (raters, items). None or NaN is a missing rating."""
+Answers = Mapping[str, Mapping[str, Hashable]]
+"""What every rater said of every item, by the ids of both."""
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Ratings of the same items in the same order: `rows` has one row per rater, None where one is missing."""
+
+    raters: tuple[str, ...]
+    items: tuple[str, ...]
+    rows: tuple[tuple[Hashable | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """The mean of a measure over pairs of raters, each weighed by the items it shares, NaN where no pair has a value.
+
+    `values` has one per pair, in the order (1, 2), (1, 3), ... (2, 3), NaN where it is undefined or the pair shares too
+    few items; `items` how many items both of the pair rated; `skipped` how many pairs are not in the mean.
+    """
+
+    value: float
+    values: tuple[float, ...]
+    items: tuple[int, ...]
+    skipped: int
+
+
+def align(answers: Answers) -> Aligned:
+    """The answers of every rater over the items that anyone rated, items in the order of their ids.
+
+    >>> align({"ann": {"b": 1}, "bob": {"a": 2, "b": 3}}).rows
+    ((None, 1), (2, 3))
+    """
+    items = tuple(sorted({item for own in answers.values() for item in own}))
+    rows = tuple(tuple(own.get(item) for item in items) for own in answers.values())
+    return Aligned(tuple(answers), items, rows)
+
+
+def rating_rows(ratings: Ratings) -> list[list[Hashable | None]]:
+    """The rows of `ratings` with None for what is missing. Raises UsageError for rows of different lengths or none."""
+    rows = [[None if _is_missing(value) else value for value in row] for row in ratings]
+    if len({len(row) for row in rows}) != 1:
+        raise UsageError(
+            f"The raters have {[len(row) for row in rows]} items.",
+            mend="Give every rater a rating or None per item.",
+        )
+    return rows
+
+
+def mean_pairwise(
+    ratings: Ratings, measure: Callable[[Any, Any], Values], *, min_shared: int = 1
+) -> Pairwise:
+    """The mean over pairs of raters of `measure`, which gets the ratings of the two over the items both rated.
+
+    A pair weighs as many items as it shares, so that the few items of someone who hardly began weigh little, and below
+    `min_shared` of them nothing. Made for `ari`, `v_measure`, `spearman`, `pearson`, `cohen_kappa`, `percent_agreement`
+    of two and `absolute_difference`. A pair whose value is NaN (one rater constant, no common items) is left out and
+    counted, never 0. Source: HUME section 6, where all pairs share all items. Raises UsageError for rows of different
+    lengths or fewer than two raters.
+
+    >>> mean_pairwise([[1, 2, 3], [1, 2, 5], [2, 3, None]], absolute_difference).values
+    (0.6666666666666666, 1.0, 1.0)
+    """
+    rows = rating_rows(ratings)
+    if len(rows) < 2:
+        raise UsageError(
+            "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
+        )
+    both = [common(one, other) for one, other in combinations(rows, 2)]
+    items = tuple(len(pair[0]) for pair in both)
+    values = tuple(
+        float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
+        for n, pair in zip(items, both, strict=True)
+    )
+    defined = [(n, value) for n, value in zip(items, values, strict=True) if not math.isnan(value)]
+    # Shares of the largest pair: where all share as many, each weighs exactly 1.
+    weights = [n / max(items) for n, _ in defined]
+    weighed = math.fsum(weight * value for weight, (_, value) in zip(weights, defined, strict=True))
+    mean = weighed / math.fsum(weights) if defined else math.nan
+    return Pairwise(mean, values, items, len(values) - len(defined))
+
+
+def common(
+    one: Sequence[Hashable | None], other: Sequence[Hashable | None]
+) -> tuple[list[Hashable], list[Hashable]]:
+    """The ratings of two raters over the items that both rated. Raises UsageError for different lengths."""
+    first, second = rating_rows([list(one), list(other)])
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
+    """Mean absolute difference of two series of numbers (n,), 0 or more, lower is better; NaN for none.
+
+    Raises UsageError for shapes that differ.
+
+    >>> absolute_difference([1, 2], [1, 5])
+    1.5
+    """
+    left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if left.shape != right.shape or left.ndim != 1:
+        raise UsageError(
+            f"Series of shapes {left.shape} and {right.shape} have no differences.",
+            mend="Give two of the same shape, one number per item.",
+        )
+    return float(np.abs(left - right).mean()) if len(left) else math.nan
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value
+
 
 Level = Literal["nominal", "ordinal", "interval"]
 Floats = NDArray[np.float64]
@@ -101,3 +219,245 @@ def _disagreement(margins: Floats, values: Floats, level: Level) -> Floats:
     # The ratings up to the middle of each value; what lies between two middles is their distance.
     middles = np.cumsum(margins, axis=-1) - margins / 2
     return np.asarray((middles[..., :, None] - middles[..., None, :]) ** 2)
+
+
+Weights = Literal["linear", "quadratic"]
+
+
+@dataclass(frozen=True)
+class Fleiss:
+    """Fleiss' kappa and what it is of: `items` with `ratings_per_item` ratings each; `dropped` items had another
+    number of ratings."""
+
+    value: float
+    items: int
+    ratings_per_item: int
+    dropped: int
+
+
+def fleiss_kappa(ratings: Ratings) -> float:
+    """Fleiss' kappa of `ratings`, a row per rater and a column per item: (raters, items).
+
+    At most 1, higher is better, 0 is chance. Items that are not rated as often as most are left out: `fleiss` says how
+    many. NaN where every rating is the same, or no item has two. Values are labels: only whether two are equal counts.
+    Source: Fleiss 1971; HUME section 6. Raises UsageError for rows of different lengths.
+
+    >>> round(fleiss_kappa(["aabbccabca", "abbbcaabcc"]), 6)
+    0.548872
+    """
+    return fleiss(ratings).value
+
+
+def fleiss(ratings: Ratings) -> Fleiss:
+    """`fleiss_kappa` with the number of items behind it.
+
+    Every item must have the same number of ratings. So the commonest number from two on is used (the larger of two
+    equally common ones), and the other items are left out.
+
+    >>> fleiss([[1, 2, 1, 1], [1, 2, 2, None]]).dropped
+    1
+    """
+    counted = [
+        Counter(value for value in item if value is not None)
+        for item in zip(*rating_rows(ratings), strict=True)
+    ]
+    sizes = Counter(count.total() for count in counted if count.total() > 1)
+    if not sizes:
+        return Fleiss(math.nan, 0, 0, len(counted))
+    size = max(sizes, key=lambda size: (sizes[size], size))
+    kept = [count for count in counted if count.total() == size]
+    return Fleiss(_fleiss(kept, size), len(kept), size, len(counted) - len(kept))
+
+
+def _fleiss(counted: Sequence[Counter[Hashable]], size: int) -> float:
+    together = sum((count for count in counted), start=Counter[Hashable]())
+    n = len(counted) * size
+    if len(together) == 1:
+        return math.nan
+    # Whole numbers until the last step, so that full agreement is exactly 1.
+    alike = sum(times * (times - 1) for count in counted for times in count.values())
+    observed = alike / (n * (size - 1))
+    expected = sum(times * times for times in together.values()) / (n * n)
+    return (observed - expected) / (1 - expected)
+
+
+def cohen_kappa(
+    x: Sequence[Hashable | None],
+    y: Sequence[Hashable | None],
+    *,
+    weights: Weights | None = None,
+    scale: Sequence[Hashable] | None = None,
+) -> float:
+    """Cohen's kappa of two raters, one rating per item each, over the items that both rated: (n,) and (n,).
+
+    At most 1, higher is better, 0 is chance. NaN where there are no common items or both raters gave nothing but
+    one and the same value. With `weights` a disagreement weighs how far apart the two values stand ("linear") or the
+    square of that ("quadratic"): in the order of `scale`, or else of the values found, as scikit-learn does.
+    Source: Cohen 1960, 1968; HUME section 6.
+    Raises UsageError for different lengths, unknown weights, a value that is not on the scale, or values
+    without an order where one is needed.
+
+    >>> round(cohen_kappa("aabbccabca", "abbbcaabcc"), 6)
+    0.552239
+    """
+    if weights not in (None, "linear", "quadratic"):
+        raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
+    left, right = common(x, y)
+    places = {value: place for place, value in enumerate(_scale({*left, *right}, weights, scale))}
+    unknown = {*left, *right} - places.keys()
+    if unknown:
+        raise UsageError(f"{sorted(map(str, unknown))} is not on the scale.", mend="Name every value there.")
+    table = np.zeros((len(places), len(places)))
+    for a, b in zip(left, right, strict=True):
+        table[places[a], places[b]] += 1
+    return _kappa(table, _apart(len(places), weights))
+
+
+def _scale(
+    found: set[Hashable], weights: Weights | None, scale: Sequence[Hashable] | None
+) -> Sequence[Hashable]:
+    if scale is not None or weights is None:
+        return list(found) if scale is None else scale
+    try:
+        return sorted(found)  # type: ignore[type-var]
+    except TypeError:
+        raise UsageError(
+            "The ratings have no common order.", mend="Name the values in their order as the scale."
+        ) from None
+
+
+def _apart(n: int, weights: Weights | None) -> Floats:
+    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(np.float64)
+    return np.minimum(apart, 1) if weights is None else apart if weights == "linear" else apart**2
+
+
+def _kappa(table: Floats, disagreement: Floats) -> float:
+    """1 - observed over expected disagreement."""
+    expected = float((np.outer(table.sum(axis=1), table.sum(axis=0)) * disagreement).sum())
+    observed = float((table * disagreement).sum()) * float(table.sum())
+    return 1 - observed / expected if expected else math.nan
+
+
+def percent_agreement(ratings: Ratings, *, min_shared: int = 1) -> float:
+    """The share of equal ratings, 0 to 1, over the items that two raters share, as the mean over pairs of raters, each
+    weighed by its items.
+
+    NaN where no two raters share `min_shared` items. Source: HUME section 6. Raises UsageError as `mean_pairwise` does.
+
+    >>> percent_agreement(["aabbccabca", "abbbcaabcc"])
+    0.7
+    """
+    return mean_pairwise(ratings, _equal_share, min_shared=min_shared).value
+
+
+def _equal_share(x: Sequence[Hashable], y: Sequence[Hashable]) -> float:
+    return sum(a == b for a, b in zip(x, y, strict=True)) / len(x)
+
+
+Marks = Mapping[str, Sequence[int]]
+"""Of each query, by id: 1 for a marked document and 0 for another, in one order for all raters."""
+
+
+@dataclass(frozen=True)
+class MarksAgreement:
+    """Means over comparisons, each of two raters on one query.
+
+    `spearman` (on vectors of 0 and 1 also Kendall's tau-b and the phi coefficient: they are equal there) with its
+    population standard deviation `spearman_sd`, over `comparisons`; a comparison in which a vector is constant has
+    none and is only counted, in `skipped`. `kappa` is Cohen's over `kappa_comparisons`: undefined only where both
+    vectors are the same constant. NaN where there is no comparison left.
+    """
+
+    spearman: float
+    spearman_sd: float
+    kappa: float
+    comparisons: int
+    skipped: int
+    kappa_comparisons: int
+
+    @property
+    def kendall(self) -> float:
+        """Kendall's tau-b: Spearman's, as the values are only 0 and 1."""
+        return self.spearman
+
+
+def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgreement:
+    """How well two or more raters agree on what is relevant, over the queries that each two share; two that share fewer
+    than `min_shared` queries are not compared.
+
+    Source: HUME section 6. Raises UsageError for fewer than two raters, vectors of different lengths for one query,
+    or marks other than 0 and 1.
+
+    >>> round(marks_agreement([{"q": [1, 1, 1, 0, 0, 0, 0]}, {"q": [1, 1, 0, 1, 0, 0, 0]}]).spearman, 6)
+    0.416667
+    """
+    if len(raters) < 2:
+        raise UsageError(
+            "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
+        )
+    pairs = [
+        (_checked(query, one[query]), _checked(query, other[query]))
+        for one, other in combinations(raters, 2)
+        if len(one.keys() & other.keys()) >= min_shared
+        for query in sorted(one.keys() & other.keys())
+    ]
+    correlations = [_correlation(*pair) for pair in pairs]
+    defined = [value for value in correlations if not math.isnan(value)]
+    kappas = [value for pair in pairs if not math.isnan(value := cohen_kappa(*pair))]
+    return MarksAgreement(
+        spearman=_mean(defined),
+        spearman_sd=float(np.std(defined)) if defined else math.nan,
+        kappa=_mean(kappas),
+        comparisons=len(defined),
+        skipped=len(pairs) - len(defined),
+        kappa_comparisons=len(kappas),
+    )
+
+
+def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
+    if len(one) != len(other):
+        raise UsageError(
+            f"Marks for {len(one)} and for {len(other)} documents of one query cannot be compared.",
+            mend="Give one mark per document, in one order for all raters.",
+        )
+    return float(spearman(one, other))
+
+
+def _checked(query: str, marks: Sequence[int]) -> Sequence[int]:
+    if any(mark not in (0, 1) for mark in marks):
+        raise UsageError(f"The marks of query {query} are {list(marks)}.", mend="Use 0 and 1.")
+    return marks
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+Coefficient = Literal["kappa", "correlation", "ari"]
+
+_KAPPA = ((0.8, "excellent"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"))
+_BANDS = {
+    "kappa": (*_KAPPA, (-math.inf, "poor")),
+    "correlation": ((0.7, "strong"), (0.4, "moderate"), (-math.inf, "weak")),
+    # The source has no bands for the ARI. Worse than chance is no grouping in common at all.
+    "ari": (*_KAPPA, (-math.inf, "poor")),
+}
+
+
+def agreement_band(value: float, coefficient: Coefficient) -> str:
+    """What `value` of a coefficient is called; "NA" for NaN.
+
+    Kappa: above .8 excellent, .6 substantial, .4 moderate, .2 fair, else poor. Correlation: above .7 strong, .4
+    moderate, else weak. The ARI is read as a kappa is, and below 0 as "none". A value on a limit is in the lower band.
+    Source: HUME section 6 (the ARI is our own choice). Raises UsageError for another coefficient.
+
+    >>> agreement_band(0.386155, "kappa"), agreement_band(0.751323, "correlation"), agreement_band(-0.001, "ari")
+    ('fair', 'strong', 'none')
+    """
+    if coefficient not in _BANDS:
+        raise UsageError(f"The coefficient is {coefficient!r}.", mend=f"Use one of {', '.join(_BANDS)}.")
+    if math.isnan(value):
+        return "NA"
+    if coefficient == "ari" and value < 0:
+        return "none"
+    return next(name for limit, name in _BANDS[coefficient] if value > limit or limit == -math.inf)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.judged import (
+from embassay.measures.judgements import (
     Gains,
     Judged,
     Places,

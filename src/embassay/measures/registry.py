@@ -1,4 +1,4 @@
-"""Measures by name: `nDCG@10`, `AP@100`, `V-measure`, `Recall(positive='spam')`.
+"""Measures by name: `nDCG@10`, `AP@100`, `V-measure`, `Recall(positive='spam')`, and as other tools spell them.
 
 A measure is one function with one decorator: its keyword-only parameters (`cutoff` is what stands after the
 @) are the measure's parameters, and the decorator says what `embassay list measures` and the documentation
@@ -8,8 +8,9 @@ show.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -17,12 +18,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.graded import Graded, as_judged
-from embassay.measures.grading import grade
-from embassay.measures.judged import Gains, Judged, Retrieved, Values, check_cutoff, judge
-from embassay.measures.spellings import canonical
+from embassay.measures.grades import Graded, as_judged, grade
+from embassay.measures.judgements import Gains, Judged, Retrieved, Values, check_cutoff, judge
 from embassay.registry import Registry
 from embassay.spec import CALL, Spec, Value
+
+_ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
+    "RAnWG": ("RA-nWG", {}),
+    "RAnWGNovelty": ("RA-nWG-novelty", {}),
+    "Precision4": ("Precision4+", {}),
+    "PROC_RA": ("PROC", {}),
+    "PROC_NR4": ("PROC", {"of": "N-Recall4+"}),
+    "PROC_NR5": ("PROC", {"of": "N-Recall5"}),
+    "PROC_P4": ("PROC", {"of": "Precision4+"}),
+    "alpha_nDCG": ("alpha-nDCG", {}),
+    "α_nDCG": ("alpha-nDCG", {}),
+    "MAP": ("AP", {}),
+    "MRR": ("RR", {}),
+    "NDCG": ("nDCG", {}),
+    "map": ("AP", {}),
+    "recip_rank": ("RR", {}),
+    "ndcg": ("nDCG", {}),
+}
+_CLASSIFICATION_TOO = {"Recall": "R", "Precision": "P"}
+_TREC_EVAL = re.compile(r"(?P<name>ndcg_cut|map_cut|recall|P)[_.](?P<cutoff>\d+)")
+_TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "recall": "R", "P": "P"}
+_N_RECALL = re.compile(r"N-Recall(?P<level>[1-5])\+")
+
+
+def canonical(spec: Spec) -> Spec:
+    """`spec` by the name that the measure has here.
+
+    >>> from embassay.spec import CALL
+    >>> for text in ("RAnWG(alpha=0.5)@10", "NRecall(rel=5)@10", "MRR@10", "recall_100"):
+    ...     print(CALL.format(canonical(CALL.parse(text))))
+    RA-nWG(alpha=0.5)@10
+    N-Recall5@10
+    RR@10
+    R@100
+    """
+    if spec.name in _CLASSIFICATION_TOO and (spec.cutoff is not None or "rel" in spec.params):
+        return replace(spec, name=_CLASSIFICATION_TOO[spec.name])
+    if spec.cutoff is None and (trec := _TREC_EVAL.fullmatch(spec.name)):
+        return replace(spec, name=_TREC_NAMES[trec["name"]], cutoff=int(trec["cutoff"]))
+    if level := _N_RECALL.fullmatch(spec.name):
+        return _n_recall(spec, int(level["level"]))
+    if spec.name in ("NRecall", "N-Recall"):
+        return _n_recall(spec, spec.params.get("rel", 4))
+    if spec.name in ("RA-nWG", "RAnWG") and spec.params.keys() & {"beta", "occurrence", "ideal"}:
+        return replace(spec, name="RA-nWG-novelty")
+    name, params = _ALIASES.get(spec.name, (spec.name, {}))
+    return replace(spec, name=name, params={**params, **spec.params})
+
+
+def _n_recall(spec: Spec, level: Value) -> Spec:
+    """The companions of the source by their own names, other levels as a parameter."""
+    params = {key: value for key, value in spec.params.items() if key != "rel"}
+    if level in (4, 5):
+        return replace(spec, name="N-Recall4+" if level == 4 else "N-Recall5", params=params)
+    return replace(spec, name="N-Recall", params={**params, "rel": level})
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

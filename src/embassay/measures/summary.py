@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from embassay.errors import UsageError
-from embassay.measures.graded import Floats
+from embassay.measures.grades import Floats
 
 NAN = float("nan")
 SAME = 1e-9

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from embassay.bounded import Ratio
 from embassay.errors import DataError
-from embassay.limits import TABLE
+from embassay.limits import TABLE, Ratio
 
 if TYPE_CHECKING:
     import polars as pl

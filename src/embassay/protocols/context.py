@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Spread, Tokenizer
 from embassay.randomness import generator
-from embassay.runs.spread import HERE
+from embassay.runs.execution import HERE
 from embassay.stats import resample_means
 
 Columns = NDArray[np.float64]

@@ -14,7 +14,7 @@ from embassay.measures.clusters import v_measure_of
 from embassay.protocols.context import Columns, Context, lost_rows
 from embassay.records import Component, LabelledTexts, Score
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
-from embassay.stats.bootstrap import resampled_rows
+from embassay.stats.resampling import resampled_rows
 
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""

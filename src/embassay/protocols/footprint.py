@@ -13,8 +13,7 @@ from typing import Any
 
 from embassay.contracts import Similarity
 from embassay.errors import ModelError
-from embassay.runs.memory import resident
-from embassay.runs.promise import Footprint
+from embassay.runs.memory import Footprint, resident
 
 PROGRAM, WINDOWS = 384 * 2**20, 96 * 2**20
 """What a process holds once all libraries are loaded (numba, scipy, the model's), and what comes on top of it: windows

@@ -13,10 +13,8 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import ModelError
 from embassay.protocols.opening import describe, open_cache
 from embassay.protocols.planning import PlannedSystem
-from embassay.runs.forecast import Forecast, Need, Needs, remote_seconds, tokens_of
-from embassay.runs.memory import resident
-from embassay.runs.promise import Footprint
-from embassay.runs.rehearsal import Hear
+from embassay.runs.forecast import Forecast, Hear, Need, Needs, remote_seconds, tokens_of
+from embassay.runs.memory import Footprint, resident
 
 Probe = list[str]
 PROBE = 24

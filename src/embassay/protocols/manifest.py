@@ -10,8 +10,8 @@ from typing import Any, Literal
 from embassay import __version__
 from embassay.protocols.planning import Plan, PlannedDataset, facts_of
 from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.promise import kept
-from embassay.runs.provenance import hardware, versions
+from embassay.runs.folder import hardware, versions
+from embassay.runs.memory import kept
 from embassay.runs.spending import Spending
 
 Plain = dict[str, Any]

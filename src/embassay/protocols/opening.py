@@ -13,12 +13,11 @@ from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
 from embassay.data import Dataset, open_dataset
 from embassay.protocols.request import DatasetRequest
 from embassay.records import TaskOutcome
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.runs.rehearsal import Hear
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.runs.execution import HERE
+from embassay.runs.forecast import Hear
 from embassay.runs.remembered_encoder import RememberedEncoder
 from embassay.runs.spending import Spending, Spent
-from embassay.runs.spread import HERE
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.bounded import read_bounded
 from embassay.errors import UsageError
+from embassay.limits import read_bounded
 from embassay.runs.folder import RunFolder
 
 if TYPE_CHECKING:

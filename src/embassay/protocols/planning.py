@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
-from embassay.data.opening import chosen_tasks
 from embassay.data.rows import nearest
 from embassay.data.shapes import TASKS
+from embassay.data.sources import chosen_tasks
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.opening import charged, describe
 from embassay.records import Loaded, Skipped

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embassay.data.opening import chosen_tasks
+from embassay.data.sources import chosen_tasks
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from embassay.contracts import Kind, Spread
 from embassay.data.catalogue import DATASETS
-from embassay.data.opening import chosen_tasks
+from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 from embassay.protocols.manifest import manifest, moment, sessions, spent
 from embassay.protocols.planning import Plan, PlannedSystem
@@ -20,12 +20,11 @@ from embassay.protocols.standings import Standing, write_standings
 from embassay.records import Result, TaskOutcome
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.engines.contract import Processes, Workers
-from embassay.runs.execution import Crew, execute
+from embassay.runs.execution import HERE, Crew, execute
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder
 from embassay.runs.forecast import Forecasts
 from embassay.runs.spending import Spending
-from embassay.runs.spread import HERE
 from embassay.systems.encoders.onnx_backends import openvino_of
 from embassay.systems.remote import Ledger
 

@@ -22,8 +22,8 @@ def write_report(run: Path | Sequence[Path], *, out: Path | None = None, tell: T
     `tell` gets a line per folder that is left out: one that cannot be read beside others that can, or that holds the
     same results as another. Raises DataError when a folder holds no run, or one of another schema.
     """
-    from embassay.report.gathered import read_runs
     from embassay.report.html import write
+    from embassay.report.runs import read_runs
 
     folders = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     runs = read_runs(folders)

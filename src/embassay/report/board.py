@@ -1,17 +1,138 @@
-"""The board: every system with its rank range, its leading score and one value per task."""
+"""The board: every system with its label, rank range, leading score and one value per task; a panel per task."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Literal
 
+from embassay.document.marks import Scale, scale_of
 from embassay.protocols import numbers
 from embassay.protocols.numbers import SCORE, Unit
 from embassay.records import Result
-from embassay.report.names import labels
 from embassay.report.record import APART, FEW, OVERALL, Cell, Record, System
-from embassay.report.tasks import Task, item_count, present
+from embassay.runs.files import tails
+
+LONG = 28
+LONGEST = 44
+SERVING = {
+    "base_url",
+    "key",
+    "price",
+    "price_output",
+    "rpm",
+    "tpm",
+    "concurrency",
+    "timeout",
+    "device",
+    "batch_size",
+}
+"""Parameters that say where and how a model is asked, and not what it answers."""
+
+
+def labels(names: Sequence[str]) -> dict[str, str]:
+    """A label per name: names over 28 characters lose the organisation and how the model is served first, then
+    their end.
+
+    Labels are distinct: names that would share one keep more, or get their number.
+
+    >>> list(labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
+    ['bm25', 'all-MiniLM-L6-v2']
+    """
+    short = {name: _without_organisation(name) for name in names}
+    shared = Counter(short.values())
+    kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
+    cut = {
+        name: label if len(label) <= LONGEST else label[: LONGEST - 1] + "…" for name, label in kept.items()
+    }
+    shared = Counter(cut.values())
+    return {
+        name: label if shared[label] == 1 else f"{label[: LONGEST - 6]}… #{i + 1}"
+        for i, (name, label) in enumerate(cut.items())
+    }
+
+
+def _without_organisation(name: str) -> str:
+    if len(name) <= LONG:
+        return name
+    target, question, parameters = name.partition("?")
+    kept = "&".join(part for part in parameters.split("&") if part.partition("=")[0] not in SERVING)
+    return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")
+
+
+def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
+    """A name per run of one kind: that of its folder, with as many of the folders above it as tell them apart.
+
+    >>> run_names("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
+    ['news', 'law']
+    >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
+    ['may/sage', 'june/sage']
+    """
+    names = list(tails(folders))
+    deep = any("/" in name for name in names)
+    short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
+    return short if len(set(short)) == len(set(names)) else names
+
+
+PLACES = {
+    "sage": "embassay.report.sage.conclusions",
+    "pteb": "embassay.report.pteb.conclusions",
+    "original": "embassay.report.pteb.conclusions",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task in words. `trivial` is a value that needs no understanding, a constant or a reference's; `printed` says
+    how values are written."""
+
+    name: str
+    title: str
+    short: str
+    headline: str
+    unit: str
+    items: str
+    superlative: str
+    how: str
+    caution: str = ""
+    trivial: float | None = None
+    trivial_label: str = ""
+    trivial_system: str = ""
+    printed: Unit = SCORE
+
+
+def all_tasks(record: Record) -> tuple[Task, ...]:
+    """Every task of the run's protocol, in the order of its page."""
+    if record.kind not in PLACES:
+        return ()
+    place = import_module(PLACES[record.kind])
+    tasks: tuple[Task, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
+    return tasks
+
+
+def present(record: Record) -> tuple[Task, ...]:
+    """The tasks that the run has, in the order of the page."""
+    return tuple(task for task in all_tasks(record) if record.datasets(task.name))
+
+
+def trivial_value(record: Record, task: Task) -> float | None:
+    """The dashed line of the task's panel: its constant, or the score of a reference system."""
+    if task.trivial is not None:
+        return task.trivial
+    return record.value(task.name, task.trivial_system, task.headline)
+
+
+def item_count(record: Record, task: Task, system: str) -> int:
+    """How many items a system's score on a task rests on: the sum over its datasets."""
+    rows = (
+        record.find(task.name, system, task.headline, dataset=dataset)
+        for dataset in record.datasets(task.name)
+    )
+    return sum(row.n for row in rows if row is not None and row.value is not None)
+
 
 State = Literal["value", "failed", "running", "partial", "not run", "undefined", "none"]
 WORDS: dict[State, str] = {
@@ -221,3 +342,73 @@ def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], value
         return "no task has all its datasets" if some else "no finished task"
     counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
     return f"mean of the {counted} {numbers.score(row.value)}"
+
+
+TOP = 12
+
+
+@dataclass(frozen=True)
+class PanelRow:
+    """A system in a panel."""
+
+    row: Row
+    value: Value
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A task's panel; `rest` are the systems beyond the first twelve, drawn as ticks until asked for."""
+
+    task: Task
+    subtitle: str
+    scale: Scale
+    rows: tuple[PanelRow, ...]
+    rest: tuple[PanelRow, ...]
+    trivial: float | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A value that is missing in a panel, with its reason."""
+
+    row: Row
+    task: Task
+    value: Value
+
+
+def panels(record: Record, board: Board) -> tuple[Panel, ...]:
+    """A panel for each task of the run."""
+    return tuple(_panel(record, board, i) for i in range(len(board.tasks)))
+
+
+def gaps(board: Board) -> tuple[Gap, ...]:
+    """Everything that a panel has no mark for."""
+    return tuple(
+        Gap(row, task, value)
+        for row in (*board.ranked, *board.unranked)
+        for task, value in zip(board.tasks, row.tasks, strict=True)
+        if value.value is None
+    )
+
+
+def _panel(record: Record, board: Board, place: int) -> Panel:
+    task = board.tasks[place]
+    rows = [
+        PanelRow(row, row.tasks[place])
+        for row in board.by_task(task.name)
+        if row.system.ranked and row.tasks[place].value is not None
+    ]
+    trivial = trivial_value(record, task)
+    points = [*ends(one.value for one in rows), *([] if trivial is None else [trivial])]
+    return Panel(
+        task, _subtitle(record, task, rows), scale_of(points), tuple(rows[:TOP]), tuple(rows[TOP:]), trivial
+    )
+
+
+def _subtitle(record: Record, task: Task, rows: list[PanelRow]) -> str:
+    """What the value is, on which data, and how many items stand behind it."""
+    datasets = record.datasets(task.name)
+    where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
+    counts = {item_count(record, task, one.row.system.name) for one in rows}
+    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
+    return f"{task.unit}; {where}{n}"

@@ -1,17 +1,175 @@
-"""What every run says first of every system, on a terminal: in one table that hides nothing."""
+"""What a run says first of every system: one figure with its interval and rank, on a terminal and on the overview."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+from embassay.contracts import Kind
+from embassay.document.marks import Scale, scale_of
+from embassay.document.terminal import GAP, Column, folded, render_table
 from embassay.protocols import numbers
-from embassay.report.leading import Leading, shared
-from embassay.report.textual import GAP, Column, folded, render_table
+from embassay.protocols.numbers import Unit
+from embassay.protocols.standings import read_standings
+from embassay.records import Result
+from embassay.report.board import PLACES, Value, ends
+from embassay.report.record import APART, OVERALL, Record, System
+from embassay.report.runs import Run, score_of, summary_of, systems_of
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from embassay.protocols.hume.summary.record import Summary
+
+KINDS = ("embedding", "classical", "llm", "reference")
+"""What systems are; the runs of a scoring are none of these."""
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A system's figure in one run. `rank` are the places that the run's own paired tests leave it among the systems
+    that one method scored, None without tests; `apart`: these are not the first of its fields. `note` stands beside a
+    figure that is missing."""
+
+    kind: Kind
+    value: Value
+    rank: tuple[int, int] | None = None
+    apart: bool = False
+    note: str = ""
+
+    @property
+    def placed(self) -> str:
+        """`1–2`; empty without a rank."""
+        return numbers.rank(*self.rank) if self.rank else ""
+
+
+@dataclass(frozen=True)
+class Leading:
+    """The figures of one run, systems in its order. `measure` is what they are; `people` says, in a study, what people
+    score and their place, which is by the mean: the tests are of systems, people are none."""
+
+    run: str
+    measure: str
+    unit: Unit
+    leaders: Mapping[str, Leader]
+    people: str = ""
+
+    @property
+    def scale(self) -> Scale:
+        """Of the run's column, in its unit."""
+        return scale_of(ends(one.value for one in self.leaders.values()), factor=self.unit.factor)
+
+    @property
+    def has_points(self) -> bool:
+        """Whether the figures are a hundred times the measure."""
+        return self.unit.factor != 1
+
+
+def leading(run: Run) -> Leading | None:
+    """The record of a run; None where it ranks or places nothing."""
+    made = _board(run) if run.record.kind in PLACES else _score(run) or _hume(run)
+    return made if made is not None and made.leaders else None
+
+
+def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
+    """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
+    those in two or more. The others are left to the table of their run, unless no two runs share any."""
+    kinds: dict[str, list[Kind]] = {}
+    for one in every:
+        for name, leader in one.leaders.items():
+            kinds.setdefault(name, []).append(leader.kind)
+    least = min(2, max(map(len, kinds.values()), default=0))
+    first = every[0].leaders if every else {}
+    # A run of retrieval that bears a system's name is of that system's kind.
+    found = {
+        name: min(own, key=lambda kind: kind not in KINDS)
+        for name, own in kinds.items()
+        if name in first or len(own) >= least
+    }
+    return dict(sorted(found.items(), key=lambda one: one[1] == "reference"))
+
+
+def _board(run: Run) -> Leading:
+    """SAGE and PTEB: overall, or the only task; ranks are those of the board."""
+    board = run.board
+    what = "overall" if board.lead == OVERALL else board.lead_title
+    leaders = {
+        row.system.name: _ranked(run.record, board.lead, row.system, row.lead, row.note)
+        for row in board.rows
+        if row.system.ranked or row.lead.value is not None
+    }
+    return Leading(run.title, what, board.unit, leaders)
+
+
+def _score(run: Run) -> Leading | None:
+    """RAG: the measure that the scoring leads with; ranks are those of its paired bootstrap (specification 1.9)."""
+    score = score_of(run)
+    if score is None:
+        return None
+    from embassay.report.rag.tables import TASK, unit_of
+
+    record, unit, best = run.record, unit_of(score.headline), run.record.scope(TASK).best
+    leaders = {}
+    for one in record.systems:
+        row = record.find(TASK, one.name, score.headline, dataset=score.judgements.name)
+        if row is not None and row.value is not None:
+            leaders[one.name] = _ranked(record, TASK, one, Value("value", row, one.name in best, unit=unit))
+    return Leading(run.title, score.headline, unit, leaders)
+
+
+def _hume(run: Run) -> Leading | None:
+    """HUME: the mean over all pairs. Models are ranked by paired tests over the items, like everywhere; people stand
+    among them by the mean, as the study's table has it (specification 8)."""
+    summary = summary_of(run)
+    if summary is None:
+        return None
+    from embassay.report.hume.standings import POINTS
+
+    record, best = run.record, run.record.scope(OVERALL).best
+    behind = {one.system: one.headline for one in read_standings(record.path) if one.task == OVERALL}
+    leaders = {}
+    for place in summary.places:
+        bar = place.mean
+        if place.kind == "human" or bar.value is None:
+            continue
+        ends_of = bar.low, bar.high
+        if bar.low is None and place.system in behind:
+            # With few pairs the mean has no interval over pairs: that over items, which ranks come from, stands for it.
+            ends_of = behind[place.system].interval
+        row = Result(
+            "hume", OVERALL, "", "", "", "", place.system, OVERALL, bar.value, bar.n, *ends_of, bar.method,
+            summary.seed or 0, "",
+        )  # fmt: skip
+        value = Value("value", row, place.system in best, unit=POINTS)
+        leaders[place.system] = _ranked(record, OVERALL, System(0, place.system, place.kind), value)
+    measure = f"mean of {numbers.counted(len(summary.pairs), 'pair')}"
+    return Leading(run.title, measure, POINTS, leaders, _people(summary))
+
+
+def _people(summary: Summary) -> str:
+    from embassay.report.hume.standings import POINTS, answerers
+
+    human = next((one for one in summary.places if one.kind == "human"), None)
+    if human is None or human.mean.value is None:
+        return ""
+    ranked = sum(one.rank is not None for one in summary.places)
+    place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
+    return f"{answerers(summary)} {POINTS.text(human.mean.value)}{place}"
+
+
+def _ranked(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:
+    rank = record.placed(scope, system.name) if value.value is not None and system.ranked else None
+    main = record.scope(scope)
+    apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
+    return Leader(system.kind, value, rank, apart, note)
+
+
+def leading_of(runs: Sequence[Run]) -> Iterator[Leading]:
+    """Those of the runs that have one."""
+    yield from (made for run in runs if (made := leading(run)) is not None)
+
 
 _APART = "*"
 
@@ -39,7 +197,7 @@ def cells(run: Leading, system: str) -> tuple[str, str]:
     return value, leader.placed + _APART * leader.apart if leader.rank else numbers.NONE
 
 
-def _title(run: Leading) -> str:
+def _column_title(run: Leading) -> str:
     """`SAGE, 95%`: what is overall goes without saying, and a study's mean stands in the notes."""
     return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
 
@@ -47,7 +205,7 @@ def _title(run: Leading) -> str:
 def _table(found: Sequence[Leading], systems: Sequence[str]) -> tuple[list[Column], list[list[str | Text]]]:
     columns = [Column("System")]
     for run in found:
-        columns += [Column(_title(run), right=True), Column("Rank")]
+        columns += [Column(_column_title(run), right=True), Column("Rank")]
     rows: list[list[str | Text]] = [
         [name, *(cell for run in found for cell in cells(run, name))]
         for name in systems
@@ -88,3 +246,60 @@ def _notes(found: Sequence[Leading]) -> Iterator[str]:
     alone = len({name for run in found for name in run.leaders} - set(shared(found)))
     if alone:
         yield f"{numbers.counted(alone, 'system')} of one later run alone: in the table of that run."
+
+
+MOST_ROWS = 300
+
+
+@dataclass(frozen=True)
+class RunColumn:
+    """A run: its title over the scale of its figures."""
+
+    title: str
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class Line:
+    """A system by its label and number; a leader per column, None where the run has not got it."""
+
+    label: str
+    index: int
+    kind: Kind
+    leaders: tuple[Leader | None, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """The table, and a sentence on the people of each study."""
+
+    columns: tuple[RunColumn, ...]
+    lines: tuple[Line, ...]
+    people: tuple[str, ...]
+
+    @property
+    def apart(self) -> bool:
+        """Whether some ranks are of systems that another method scored."""
+        return any(one is not None and one.apart for line in self.lines for one in line.leaders)
+
+
+def together(runs: Sequence[Run]) -> Together | None:
+    """The table; None where fewer than two runs have a figure of a system."""
+    found = list(leading_of(runs))
+    if len(found) < 2:
+        return None
+    kinds = shared(found)
+    known = {system.name: (label, system.index) for system, label in systems_of(runs)}
+    names = list(kinds)[:MOST_ROWS]
+    columns = [one for one in found if any(name in one.leaders for name in names)]
+    return Together(
+        tuple(RunColumn(_run_title(one), one.scale) for one in columns),
+        tuple(
+            Line(*known[name], kinds[name], tuple(one.leaders.get(name) for one in columns)) for name in names
+        ),
+        tuple(f"{one.run}: {one.people}." for one in columns if one.people),
+    )
+
+
+def _run_title(one: Leading) -> str:
+    return f"{one.run}, {one.measure}{', points' if one.has_points else ''}"

@@ -1,22 +1,145 @@
-"""How the numbers of one run came about: data, software, seeds, tests, problems, cost, command."""
+"""The page that says how every number came about: data, software, seeds, tests, problems, cost, command, run by run."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from embassay.errors import DataError
 from embassay.protocols import numbers
-from embassay.report.board import Board
-from embassay.report.cost import Cost, costs, paid
-from embassay.report.found import MANIFEST
-from embassay.report.licences import licence_of
+from embassay.report.board import PLACES, Board, Task, labels
+from embassay.report.kinds import WORDINGS, Citation, Wording, citations, defaults_of
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record
-from embassay.report.tasks import PLACES, Task
-from embassay.report.wording import WORDINGS, Wording, defaults_of
-from embassay.runs.promise import in_words
+from embassay.report.runs import MANIFEST, Left, Run
+from embassay.report.verdict import listed, plain
+from embassay.runs.memory import in_words
+from embassay.runs.spending import dollars, in_one_line
+
+FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A system's planned and real figures, each as words: texts to encode, tokens, requests, cost, time."""
+
+    system: str
+    figures: tuple[tuple[str, str], ...]
+    calls: str
+
+    @property
+    def said(self) -> str:
+        """The same in one line, figures that neither plan nor run has left out."""
+        found = [
+            f"{title} {took} (planned {planned})"
+            for title, (planned, took) in zip(FIGURES, self.figures, strict=True)
+            if {planned, took} != {numbers.NONE}
+        ]
+        return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(found)}"
+
+
+def costs(record: Record) -> tuple[Cost, ...]:
+    """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
+    planned = {one["system"]: one for one in (record.manifest.get("forecast") or {}).get("systems", ())}
+    spent = (record.manifest.get("spent") or {}).get("systems", {})
+    others = [
+        name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None
+    ]
+    label = labels([*record.by_name, *others])
+    return tuple(
+        Cost(label[name], _figures(planned[name], _actual(record, name, spent)), _calls(spent.get(name)))
+        for name in (*(system.name for system in record.ranked_systems), *others)
+        if name in planned
+    )
+
+
+def paid(record: Record) -> str:
+    """What all sessions have paid, in one sentence; empty where nothing was sent."""
+    spent = record.manifest.get("spent")
+    return in_one_line(spent) if spent else ""
+
+
+def _actual(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
+    cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
+    own = spent.get(system, {})
+    return {
+        "texts": own.get("texts") or sum(cell.counts.get("texts_encoded", 0) for cell in cells),
+        "tokens": own.get("input_tokens"),
+        "requests": own.get("requests"),
+        "usd": own.get("usd", 0.0),
+        "seconds": sum(cell.seconds or 0.0 for cell in cells),
+    }
+
+
+def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    def both(key: str, words: Callable[[Any], str], about: str = "") -> tuple[str, str]:
+        expected, real = plan[key], actual[key]
+        return (
+            numbers.NONE if expected is None else about + words(expected),
+            numbers.NONE if real is None else words(real),
+        )
+
+    nothing = (numbers.NONE, numbers.NONE)
+    about = "" if plan["exact"] else "about "
+    embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
+    texts = (numbers.count(plan["texts"] - plan["cached"]), numbers.count(actual["texts"]))
+    money = tuple("price unknown" if one is None else dollars(one) for one in (plan["usd"], actual["usd"]))
+    return (
+        texts if embeds else nothing,
+        both("tokens", numbers.count, about) if plan["requests"] is not None else nothing,
+        both("requests", numbers.count),
+        (money[0], money[1]),
+        both("seconds", numbers.duration, "about "),
+    )
+
+
+def _calls(spent: Mapping[str, Any] | None) -> str:
+    if not spent or not spent["requests"]:
+        return ""
+    parts = [
+        numbers.counted(spent["retries"], "retry"),
+        f"{numbers.counted(spent['failed'], 'call')} failed for good",
+        f"{numbers.duration(spent['seconds'])} of waiting, summed over requests side by side",
+    ]
+    return ", ".join(parts)
+
+
+OWN = "not recorded: own data"
+SAMPLE = "that of Embassay"
+DESCRIPTIONS = (".yaml", ".yml")
+
+
+def licence_of(source: str) -> str:
+    """In words, of the dataset that `source` gives: a catalogue name, or a path.
+
+    >>> licence_of("sample"), licence_of("my/questions.jsonl")
+    ('that of Embassay', 'not recorded: own data')
+    """
+    if source == "sample" or source.startswith("bundled"):
+        return SAMPLE
+    if source.endswith(DESCRIPTIONS):
+        return _described(Path(source)) or OWN
+    if not source or any(sign in source for sign in "/\\.:"):
+        return OWN
+    from embassay.data.catalogue.entries import entries
+
+    found = entries().get(source.partition("?")[0])
+    return found.licence if found is not None and found.licence else OWN
+
+
+def _described(path: Path) -> str:
+    """What a description says of its data; empty where it is gone, broken or silent."""
+    from embassay.data.yaml import read_yaml
+
+    try:
+        plain = read_yaml(path)
+    except DataError:
+        return ""
+    return str(plain.get("licence") or "") if isinstance(plain, dict) else ""
+
 
 PAPER_TOKENIZER = "cl100k"
 WITHOUT_PROMPT = ("recorded", "copied", "permuted")
@@ -121,7 +244,7 @@ def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
 def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
     found = [
-        Choice(name, words, _said(options.get(name, default)), options.get(name, default) == default)
+        Choice(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
         for name, (default, words) in defaults_of(record.kind).items()
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
@@ -131,7 +254,7 @@ def _choices(record: Record) -> tuple[Choice, ...]:
     return tuple(found)
 
 
-def _said(value: Any) -> str:
+def _said_value(value: Any) -> str:
     if value is None:
         return "not given"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
@@ -219,3 +342,99 @@ def _paraphrasing(record: Record) -> list[tuple[str, Any]]:
         ("a text without a usable paraphrase", kept),
         ("a paraphrase equal to its text", f"is {copies}"),
     ]
+
+
+MACHINE = ("processor", "cores, memory", "platform", "embassay")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of some runs, by their titles."""
+
+    runs: tuple[str, ...]
+    text: str
+
+    @property
+    def named(self) -> str:
+        """`SAGE, PTEB and HUME`."""
+        return plain(listed(self.runs))
+
+
+@dataclass(frozen=True)
+class SharedDataset:
+    """A dataset, and a line per run of what it took of it."""
+
+    facts: DatasetFacts
+    taken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The content of the page: a part per run, folders that were left out, and the papers. The rest is of several runs:
+    equal sentences are said once. `quiet` are the runs without a note."""
+
+    parts: tuple[MethodPage, ...]
+    left: tuple[Left, ...]
+    citations: tuple[Citation, ...]
+    commands: tuple[Said, ...]
+    quiet: str
+    datasets: tuple[SharedDataset, ...]
+    intervals: tuple[Said, ...]
+    tests: tuple[Said, ...]
+    files: tuple[Said, ...]
+
+
+def methods_of(runs: Sequence[Run]) -> Methods:
+    """The page of all runs."""
+    parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
+    later = [_after(parts[0], one) for one in parts[1:]]
+    return Methods(
+        parts=(*parts[:1], *later),
+        left=runs[0].left,
+        citations=citations({run.record.kind for run in runs}),
+        commands=_said_by_runs(parts, lambda one: one.command),
+        quiet=plain(listed([one.title for one in parts if not one.notes])),
+        datasets=_datasets(parts),
+        intervals=_said_by_runs(parts, lambda one: one.wording.intervals),
+        tests=_said_by_runs(parts, _test),
+        files=_said_by_runs(parts, lambda one: one.wording.files),
+    )
+
+
+def _after(first: MethodPage, one: MethodPage) -> MethodPage:
+    """A part without the versions and the machine of the first, where they are the same."""
+    machine = {fact for fact in first.facts if fact[0] in MACHINE}
+    return replace(
+        one,
+        versions=() if one.versions == first.versions else one.versions,
+        facts=tuple(fact for fact in one.facts if fact not in machine),
+    )
+
+
+def _test(one: MethodPage) -> str:
+    if not one.test:
+        return ""
+    return (
+        f"{one.test[:1].upper()}{one.test[1:]}. p is adjusted over all pairs of a task "
+        f"({one.correction.capitalize()}), α = {one.alpha}."
+    )
+
+
+def _said_by_runs(parts: Sequence[MethodPage], text: Callable[[MethodPage], str]) -> tuple[Said, ...]:
+    """The sentences of all parts, each once, with the runs that it is of."""
+    found: dict[str, list[str]] = {}
+    for one in parts:
+        if said := text(one):
+            found.setdefault(said, []).append(one.title)
+    return tuple(Said(tuple(titles), said) for said, titles in found.items())
+
+
+def _datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
+    """The datasets of all parts: one that several took stands once."""
+    found: dict[DatasetFacts, list[str]] = {}
+    for part in parts:
+        for one in part.datasets:
+            tasks = "; ".join(f"{task} {n}" for task, n in one.tasks)
+            named = [part.title] if len(parts) > 1 else []
+            found.setdefault(replace(one, tasks=()), []).append(": ".join(filter(None, (*named, tasks))))
+    return tuple(SharedDataset(facts, tuple(taken)) for facts, taken in found.items())

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from embassay.protocols import numbers
-from embassay.report.board import leading_scope
-from embassay.report.gathered import Run
-from embassay.report.names import labels
+from embassay.report.board import all_tasks, labels, leading_scope
 from embassay.report.record import FEW, OVERALL, Record
-from embassay.report.tasks import all_tasks
+from embassay.report.runs import Run
 
 SMALL = 30
 MOST_WARNINGS = 3
@@ -100,7 +98,7 @@ def _of_mteb(record: Record) -> Iterator[Note]:
 def _of_hume(record: Record) -> Iterator[Note]:
     """Those of its record; what its datasets warn of is among them."""
     from embassay.protocols.hume.summary.record import FILE, read_summary
-    from embassay.report.hume.notes import hume_notes
+    from embassay.report.hume.conclusions import hume_notes
 
     found = (
         [Note(*parts) for parts in hume_notes(read_summary(record.path))]
@@ -166,7 +164,7 @@ def _no_overall(record: Record) -> Iterator[Note]:
 def _of_protocol(record: Record) -> Iterator[Note]:
     """What only this protocol has to say."""
     if record.kind == "pteb":
-        from embassay.report.pteb.notes import pteb_notes
+        from embassay.report.pteb.losses import pteb_notes
 
         for kind, what, consequence, mend in pteb_notes(record):
             yield Note(kind, what, consequence, mend)

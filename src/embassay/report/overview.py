@@ -1,4 +1,4 @@
-"""The first page: what the run found, what to beware of, and every system on one board."""
+"""The first page: what the run found, what to beware of, every system on one board, and one against each other one."""
 
 from __future__ import annotations
 
@@ -6,30 +6,109 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+from embassay.document.marks import Scale, scale_of
 from embassay.protocols import numbers
-from embassay.report.board import Board
-from embassay.report.comparison import Forest, forest_of
-from embassay.report.gathered import Run
+from embassay.protocols.numbers import Unit
+from embassay.report.board import PLACES, Board, Row, Task, ends
+from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
-from embassay.report.shown import Shown, shown
-from embassay.report.tasks import PLACES
-from embassay.report.together import Together, together
+from embassay.report.record import OVERALL, Pair, Record
+from embassay.report.runs import Run
 from embassay.report.verdict import Sentence, Verdict, board_verdict, listed, plain
 
+
+@dataclass(frozen=True)
+class Shown:
+    """`columns` are the tasks beside the leading score, with their place; `groups` the rows under their headings."""
+
+    columns: tuple[tuple[int, Task, Scale], ...]
+    lead_scale: Scale
+    groups: tuple[tuple[str, tuple[Row, ...]], ...]
+
+
+def shown(board: Board) -> Shown:
+    """What the board's table shows."""
+    factor = board.unit.factor
+    within = (0.0, 1.0) if factor == 1 else (-1.0, 1.0)
+    columns = tuple(
+        (i, task, scale_of(ends(row.tasks[i] for row in board.rows), within=within, factor=factor))
+        for i, task in enumerate(board.tasks)
+        if task.name != board.lead
+    )
+    missing = "Not ranked: a task is missing" if board.lead == OVERALL else "No value"
+    groups = (
+        ("", board.ranked),
+        (
+            "Classical metrics, ranked by themselves: another method stands behind some of their scores",
+            board.apart,
+        ),
+        (missing, board.unranked),
+        ("References, not ranked", board.references),
+    )
+    return Shown(
+        columns,
+        scale_of(ends(row.lead for row in board.rows), within=within, factor=factor),
+        tuple((title, rows) for title, rows in groups if rows),
+    )
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A system compared with the first one: `pair` is its value minus that one's."""
+
+    row: Row
+    pair: Pair
+    word: str
+
+
+@dataclass(frozen=True)
+class Forest:
+    """All systems against `base` in the scope `title`, printed in `unit`."""
+
+    base: Row
+    title: str
+    scale: Scale
+    rows: tuple[ForestRow, ...]
+    unit: Unit
+
+
+def forest_of(record: Record, board: Board) -> Forest | None:
+    """The best system of the leading scope against each other ranked one; None where nothing is compared."""
+    scope = record.scope(board.lead)
+    if not scope.pairs or not board.ranked:
+        return None
+    base = board.ranked[0]
+    found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
+    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in found if pair is not None]
+    edges = [edge for one in rows for edge in (one.pair.ci_low, one.pair.ci_high)]
+    scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
+    return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
+
+
+def word(pair: Pair, alpha: float) -> str:
+    """What the test says of a - b, in the report's own verbs."""
+    if pair.p_adjusted >= alpha:
+        return "cannot be told apart"
+    return "beats" if pair.difference > 0 else "is beaten by"
+
+
 QUESTIONS = {
-    "sage": ("Similarity under change", "embassay.report.sage.verdict:sage_verdict"),
-    "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.verdict:pteb_verdict"),
+    "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
+    "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
     "original": ("Scores on the texts as they are", "embassay.report.verdict:board_verdict"),
     "judge": ("Language models that rate", "embassay.report.pteb.judges:judge_verdict"),
-    "paraphrasers": ("Language models that paraphrase", "embassay.report.pteb.selection:selection_verdict"),
+    "paraphrasers": (
+        "Language models that paraphrase",
+        "embassay.report.pteb.paraphrasers:selection_verdict",
+    ),
     "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
     "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),
-    "score": ("Evidence among the first K", "embassay.report.rag.score:score_verdict"),
+    "score": ("Evidence among the first K", "embassay.report.rag.scoring:score_verdict"),
     "sweep": ("Price, time and quality", "embassay.report.rag.sweep:sweep_verdict"),
-    "names": ("Names against impostors", "embassay.report.rag.probes.names:names_verdict"),
-    "noise": ("Small talk around questions", "embassay.report.rag.probes.noise:noise_verdict"),
-    "hume": ("People on the same items", "embassay.report.hume.verdict:hume_verdict"),
-    "mteb": ("Scores as published", "embassay.report.published:mteb_verdict"),
+    "names": ("Names against impostors", "embassay.report.rag.names:names_verdict"),
+    "noise": ("Small talk around questions", "embassay.report.rag.noise:noise_verdict"),
+    "hume": ("People on the same items", "embassay.report.hume.conclusions:hume_verdict"),
+    "mteb": ("Scores as published", "embassay.report.mteb:mteb_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 MOST_NOTES = 3

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from embassay.protocols import numbers
-from embassay.report.gathered import TITLES, Run
+from embassay.report.kinds import SCALES, Scale
 from embassay.report.record import FEW, KINDS
-from embassay.report.scales import SCALES, Scale
+from embassay.report.runs import TITLES, Run
 
 
 @dataclass(frozen=True)

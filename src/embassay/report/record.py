@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import read_bounded
 from embassay.contracts import Kind
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 

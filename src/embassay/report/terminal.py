@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embassay.document.terminal import GAP, Column, folded, notes_below, render_table
 from embassay.protocols import numbers
-from embassay.report.textual import GAP, Column, folded, notes_below, render_table
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -32,15 +32,15 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
     """
     from rich.text import Text
 
-    from embassay.report.gathered import gathered
     from embassay.report.notes import notes_of
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
+    from embassay.report.runs import gathered
     from embassay.report.verdict import plain
 
     shown = gathered((read_record(Path(run)),))[0]
     if shown.record.kind == "hume":
-        from embassay.report.hume.terminal import render_hume
+        from embassay.report.hume.conclusions import render_hume
 
         return render_hume(Path(run), width=width, wide=wide, unicode=unicode)
     record, board = shown.record, shown.board
@@ -66,9 +66,9 @@ def render_verdict(run: Path, *, width: int = 80, unicode: bool = True) -> Text:
     """
     from rich.text import Text
 
-    from embassay.report.gathered import gathered
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
+    from embassay.report.runs import gathered
     from embassay.report.verdict import plain
 
     verdict = run_verdict(gathered((read_record(Path(run)),))[0])
@@ -80,13 +80,13 @@ def render_verdict(run: Path, *, width: int = 80, unicode: bool = True) -> Text:
 def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: bool) -> list[Text]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
     if record.kind == "pteb":
-        from embassay.report.pteb.columns import drop_table
+        from embassay.report.pteb.conclusions import drop_table
 
         columns, rows = drop_table(record, board, wide=wide, unicode=unicode)
         return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
     if board.tasks:
         return [_board(board, width, wide, unicode)] if board.rows else []
-    from embassay.report.pteb.columns import step_table
+    from embassay.report.pteb.conclusions import step_table
 
     columns, rows = step_table(record, board)
     return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
@@ -144,8 +144,8 @@ def _strip_width(
 
 def _strip(board: Board, row: Row, width: int) -> str:
     """`··━━┃━━··` on the scale of all leading values."""
+    from embassay.document.marks import scale_of
     from embassay.report.board import ends
-    from embassay.report.scale import scale_of
 
     value = row.lead.row
     if value is None or value.value is None:

@@ -1,20 +1,49 @@
-"""Doing the cells of a run with the engine that was chosen, with what is finished kept whatever happens."""
+"""Doing the cells of a run, and the parts of a cell, with what is finished kept whatever happens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from embassay.contracts import Encoder, Spread
 from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.engines.attempts import InThisProcess
 from embassay.runs.engines.contract import Engine, Listener, Ray, Work, Workers, crew
-from embassay.runs.engines.here import InThisProcess
 from embassay.runs.folder import RunFolder
 
-_NONE: Mapping[str, str] = {}
-
 __all__ = ["Crew", "Listener", "execute"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Here:
+    """No spreading at all: the next part is done when what came before it was taken."""
+
+    def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """The builtin."""
+        return map(work, items)
+
+    def encoder(self, encoder: Encoder, made: Callable[[], Encoder]) -> Encoder:
+        """The encoder itself."""
+        del made
+        return encoder
+
+    def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> None:
+        """It is opened here."""
+        del made, accelerated
+
+    def cache(self, opened: Callable[[], A], /) -> A:
+        """What `opened` opens."""
+        return opened()
+
+
+HERE: Spread = Here()
+
+
+_NONE: Mapping[str, str] = {}
 
 
 class Crew:

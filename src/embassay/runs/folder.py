@@ -1,4 +1,4 @@
-"""A run on disk: manifest, results, cells, items and texts.
+"""A run on disk: manifest with the machine and software it used, results, cells, items and texts.
 
 A cell's items are written first and its record last, each in one step, so a record on disk means the cell is whole.
 `results.jsonl` grows by a line per result while a run goes on and is put in the order of the plan at its end.
@@ -8,20 +8,113 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError, UsageError
-from embassay.limits import WHOLE
+from embassay.limits import WHOLE, read_bounded
 from embassay.records import Result
 from embassay.runs.cells import Cell, CellRecord, record_from_json, record_to_json
 from embassay.runs.files import slug, to_json, write_atomic
-from embassay.runs.manifest_shape import check_shape
+
+PACKAGES = (
+    "bm25s", "numba", "numpy", "onnxruntime", "openvino", "polars", "rapidfuzz", "scikit-learn", "scipy", "tiktoken",
+    "tokenizers", "wordllama",
+)  # fmt: skip
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, cores, memory and platform; what cannot be found is None."""
+    return {
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str | None:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+def memory() -> int | None:
+    """The memory that is built in, in bytes; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _memory_gib() -> float | None:
+    built_in = memory()
+    return None if built_in is None else round(built_in / 2**30, 1)
+
+
+_Kinds = Mapping[str, type | tuple[type, ...]]
+
+_WHOLE: _Kinds = {
+    **dict.fromkeys(("protocol", "kind", "name", "status", "created", "updated", "step"), str),
+    **dict.fromkeys(("arguments", "hardware", "versions", "spent"), dict),
+    **dict.fromkeys(("systems", "datasets", "cells", "warnings"), list),
+}
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "systems": ("name",),
+    "datasets": ("name",),
+    "cells": ("task", "dataset", "system", "status"),
+}
+_PARTS: _Kinds = {
+    **dict.fromkeys(("name", "kind", "identity", "source", "lang", "fingerprint", "task", "dataset", "system"), str),
+    **dict.fromkeys(("status", "reason", "variant"), str),
+    **dict.fromkeys(("facts", "tasks", "counts"), dict),
+    **dict.fromkeys(("skipped", "warnings"), list),
+    "seconds": (int, float),
+}  # fmt: skip
+
+
+def check_shape(manifest: Mapping[str, Any]) -> None:
+    """ValueError, with the place, where a part that others rely on is of another kind than it should be, or where a
+    system, a dataset or a cell lacks what names it. What is not there at all is allowed, and so is null."""
+    _check(manifest, _WHOLE, "")
+    for name, needed in _NEEDED.items():
+        for place, one in enumerate(manifest.get(name) or ()):
+            where = f"{name}[{place}]"
+            if not isinstance(one, dict):
+                raise ValueError(f"{where} is no object")
+            missing = [key for key in needed if not isinstance(one.get(key), str)]
+            if missing:
+                raise ValueError(f"{where} has no {missing[0]}")
+            _check(one, _PARTS, f"{where}.")
+
+
+def _check(found: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
+    for key, kind in kinds.items():
+        value = found.get(key)
+        if value is not None and not isinstance(value, kind):
+            raise ValueError(f"{where}{key} is {type(value).__name__}")
+        if isinstance(value, str):
+            value.encode()  # ValueError too for half of a surrogate pair, which no file could hold again
+
 
 SCHEMA = 1
 _WORDS = (

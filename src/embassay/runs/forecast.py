@@ -1,19 +1,21 @@
-"""What work will take, before it is done: texts, tokens, requests, money, time and disk.
+"""What work will take before it is done, by doing it in vain: texts, tokens, requests, money, time and disk.
 
 A protocol says which texts a system will be asked for, call by call; everything else is here. Nothing is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
-from embassay.contracts import Encoder, RemoteEncoder, Role, Tokenizer
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.runs.promise import in_words as size_in_words
-from embassay.runs.promise import limit
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Encoder, Kind, Ranked, RemoteEncoder, Role, Spread, Tokenizer
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.runs.memory import in_words as size_in_words
+from embassay.runs.memory import limit
 from embassay.runs.spending import dollars
 
 COUNTED, SAMPLED = 20_000, 200
@@ -254,3 +256,60 @@ def _of_memory(most: int) -> Iterator[str]:
         yield f"{said}, by estimate: within the {size_in_words(promised)} promised."
     else:
         yield f"{said}, by estimate: cells that would hold more than the {size_in_words(promised)} promised will fail."
+
+
+Hear = Callable[[Sequence[str], Role | None], None]
+
+
+class Rehearsal:
+    """Stands in for an embedding model compared by cosine: `hear` gets the texts and the role of every call that
+    its encoder would get. All texts are equally similar."""
+
+    name = identity = "rehearsal"
+    kind: Kind = "embedding"
+
+    def __init__(self, hear: Hear) -> None:
+        self.hear = hear
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Zeros, (n,)."""
+        self.hear(a, None)
+        self.hear(b, None)
+        return np.zeros(len(a), dtype=np.float32)
+
+    def between(
+        self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Zeros, (n,)."""
+        self.hear(texts, None)
+        return np.zeros(np.broadcast_shapes(left.shape, right.shape), dtype=np.float32)
+
+    def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """Zeros of one dimension, (n, 1): little work for what learns from them."""
+        self.hear(texts, role)
+        return np.zeros((len(texts), 1), dtype=np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Zeros, condensed."""
+        self.hear(texts, None)
+        return np.zeros(len(texts) * (len(texts) - 1) // 2, dtype=np.float32)
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The first k texts of the corpus."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,  # noqa: ARG002 - nothing is searched
+    ) -> Iterator[Ranked]:
+        """The first k texts of each shard."""
+        self.hear(queries, "query")
+        for shard in shards:
+            self.hear(shard, "document")
+            found = np.full((len(queries), k), -1, dtype=np.int64)
+            found[:, : len(shard)] = np.arange(min(k, len(shard)))
+            yield Ranked(found, np.where(found < 0, -np.inf, 0.0))

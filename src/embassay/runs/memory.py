@@ -1,11 +1,29 @@
-"""What memory this process and its children hold, and the most that they have held while something was done."""
+"""Memory: what this process and its children hold, who of them claims how much, and `--memory` as a promise.
+
+What a cell will hold at most is estimated from its data (`Footprint`). The processes of a run write what they have
+begun into one small file, so that cells side by side wait for each other rather than break the promise together. A cell
+that does not fit even alone fails, with the figure and the mend; the others go on. Nothing that is computed depends on
+any of this. Processes on other machines are not covered.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
 import sys
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread, main_thread
+from types import FrameType
+from typing import IO, Any
+
+from embassay.errors import Interrupted, UsageError
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -107,3 +125,274 @@ def _children(process: Path) -> list[int]:
     except OSError:
         return found
     return found + [one for child in found for one in _children(Path("/proc", str(child)))]
+
+
+try:
+    import fcntl
+except ImportError:  # not POSIX: nobody waits for anybody
+    fcntl = None  # type: ignore[assignment]
+
+
+class Claims:
+    """The claims of this and the other processes, bytes by process id; 0 where a process is between two cells, and then
+    it counts by what it holds. One that is gone counts nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._own = path, str(os.getpid())
+
+    def write(self, amount: int) -> None:
+        """Claim so much for this process."""
+        with self._open() as file:
+            self._put(file, {**self._read(file), self._own: amount})
+
+    def granted(self, amount: int, most: int) -> bool:
+        """Claim so much for this process if it fits beside the others."""
+        with self._open() as file:
+            claims = self._read(file)
+            fits = amount + self._sum(claims) <= most
+            if fits:
+                self._put(file, {**claims, self._own: amount})
+            return fits
+
+    def alone(self) -> bool:
+        """Whether no other process is in a cell."""
+        with self._open() as file:
+            return not any(claim for process, claim in self._read(file).items() if process != self._own)
+
+    def others(self) -> int:
+        """What the other processes hold or have claimed."""
+        with self._open() as file:
+            return self._sum(self._read(file))
+
+    def _sum(self, claims: dict[str, int]) -> int:
+        return sum(
+            max(claim, resident(int(process)) or 0)
+            for process, claim in claims.items()
+            if process != self._own
+        )
+
+    @staticmethod
+    def _read(file: IO[str]) -> dict[str, int]:
+        """The claims of processes that live."""
+        claims: dict[str, int] = json.loads(file.read() or "{}")
+        return {process: claim for process, claim in claims.items() if resident(int(process)) is not None}
+
+    @staticmethod
+    def _put(file: IO[str], claims: dict[str, int]) -> None:
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(claims))
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[str]]:
+        with self._path.open("a+", encoding="utf-8") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            yield file
+
+
+LIMIT, CLAIMS = "EMBASSAY_MEMORY", "EMBASSAY_MEMORY_CLAIMS"
+"""Environment variables: the bytes, and the file of claims; the processes of a run inherit both."""
+LEAST = 2**29
+_UNITS: dict[str, int] = {
+    "b": 1,
+    **{f"{letter}b": 1000**n for n, letter in enumerate("kmgt", 1)},
+    **{f"{letter}ib": 1024**n for n, letter in enumerate("kmgt", 1)},
+}
+_PERIOD = 0.2
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What work will hold at most beside what its process holds already: bytes by what they are for, and what to do
+    where that is too much."""
+
+    parts: Mapping[str, int] = field(default_factory=dict)
+    mend: str = "Use fewer items (--limit)."
+
+    @property
+    def bytes(self) -> int:
+        """All parts together."""
+        return sum(self.parts.values())
+
+    def __str__(self) -> str:
+        """The largest part, and the others from 16 MiB, by size."""
+        large = sorted(self.parts.items(), key=lambda part: -part[1])
+        said = [(what, size) for place, (what, size) in enumerate(large) if not place or size >= 2**24]
+        return ", ".join(f"{in_words(size)} for {what}" for what, size in said)
+
+
+def size(text: str) -> int:
+    """The bytes of `4GiB`, `512MiB` or `2GB`, whatever the case. UsageError for what is no size, and for one too small
+    for any run.
+
+    >>> size("4GiB"), size("1.5 gb")
+    (4294967296, 1500000000)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
+    if found is None or found[2].lower() not in _UNITS:
+        raise UsageError(
+            f"--memory is {text!r}, which is no size.", mend="Write a number and a unit: 4GiB, 512MiB or 2GB."
+        )
+    amount = round(float(found[1]) * _UNITS[found[2].lower()])
+    if amount < LEAST:
+        raise UsageError(
+            f"--memory is {in_words(amount)}, in which no run fits.",
+            mend=f"Promise at least {in_words(LEAST)}: the program itself takes most of that.",
+        )
+    return amount
+
+
+def in_words(amount: int) -> str:
+    """`3.2 GiB`, `140 MiB`.
+
+    >>> in_words(3_400_000_000), in_words(1_000_000)
+    ('3.17 GiB', '1 MiB')
+    """
+    return f"{amount / 2**30:.3g} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
+
+
+def limit() -> int | None:
+    """What is promised in this process, in bytes; None without a promise."""
+    given = os.environ.get(LIMIT, "")
+    if not given:
+        return None
+    return int(given) if given.isdecimal() else size(given)
+
+
+_watch: Watch | None = None
+
+
+@contextmanager
+def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
+    """Inside, this process and those that it starts together hold no more than `most` bytes; None promises nothing.
+
+    What estimates its cells keeps the promise by that. Other work is to `stop` where it holds more: it is interrupted
+    as by Ctrl-C, also where that is ignored, keeps what it keeps then, and UsageError says so. Of the main thread only.
+    """
+    global _watch
+    if most is None:
+        yield
+        return
+    before = {name: os.environ.get(name) for name in (LIMIT, CLAIMS)}
+    stopper = _Stopper()
+    watch = Watch(limit=most, beyond=stopper) if stop else Watch()
+    interrupts = signal.signal(signal.SIGINT, stopper.heard) if stop else None
+    try:
+        with tempfile.TemporaryDirectory(prefix="embassay-") as folder, watch as _watch:
+            os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
+            Claims(Path(folder, "claims")).write(0)
+            yield
+            stopper.rest()
+    except (KeyboardInterrupt, Interrupted) as error:
+        if not stopper.stopped:
+            raise
+        raise _beyond(watch.most, most, kept=isinstance(error, Interrupted)) from None
+    else:
+        if stopper.stopped:  # a server that has come down
+            raise _beyond(watch.most, most)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        _watch = None
+        if stop:
+            signal.signal(signal.SIGINT, interrupts)
+
+
+class _Stopper:
+    """Interrupts the main thread as Ctrl-C does, once, unless its work has ended."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._lock, self._ended = Lock(), False
+        self._before = signal.getsignal(signal.SIGINT)
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        """An interrupt: its own, or one that is treated as it was before. A shell's background job ignores those."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        if callable(self._before):
+            self._before(number, frame)
+
+    def __call__(self) -> None:
+        with self._lock:
+            if not self._ended:
+                self.stopped = True
+                signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+    def rest(self) -> None:
+        """The work has ended."""
+        with self._lock:
+            self._ended = True
+
+
+def _beyond(held: int, most: int, *, kept: bool = False) -> UsageError:
+    return UsageError(
+        f"It came to hold {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
+        + (" What is finished is kept." if kept else ""),
+        mend="Give it less data (--limit, where there is one), or promise more --memory.",
+    )
+
+
+@contextmanager
+def room_for(need: Footprint) -> Iterator[None]:
+    """Inside, the work has the room that it needs; it is waited for while other processes of the run hold it.
+    UsageError, with the figure, where the work does not fit even alone."""
+    most = limit()
+    if most is None:
+        yield
+        return
+    check(need)
+    held = resident() or 0
+    path = Path(os.environ.get(CLAIMS, ""))
+    if not path.is_file():
+        yield
+        return
+    claims = Claims(path)
+    while not claims.granted(held + need.bytes, most):
+        if claims.alone():
+            raise UsageError(
+                f"It would hold up to {in_words(held + need.bytes)} beside the {in_words(claims.others())} of the "
+                f"run's other processes, more than the {in_words(most)} promised ({need}).",
+                mend="Use fewer --workers, or promise more --memory.",
+            )
+        time.sleep(_PERIOD)
+    try:
+        yield
+    finally:
+        claims.write(0)
+
+
+def check(need: Footprint) -> None:
+    """UsageError, with the figure, where work that is about to begin would break the promise by itself."""
+    most = limit()
+    if most is not None and (held := resident() or 0) + need.bytes > most:
+        raise _too_much(need, held, most)
+
+
+def _too_much(need: Footprint, held: int, most: int) -> UsageError:
+    return UsageError(
+        f"It would hold up to {in_words(held + need.bytes)}, more than the {in_words(most)} promised: {need}, and "
+        f"{in_words(held)} that the program and the data take already.",
+        mend=f"{need.mend.rstrip('.')}, or promise more --memory.",
+    )
+
+
+def kept() -> dict[str, Any] | None:
+    """What was promised, and the most that the processes of this run have held together so far; None without a
+    promise."""
+    most = limit()
+    if most is None or _watch is None:
+        return None
+    return {"promised_bytes": most, "held_bytes": _watch.most, "kept": _watch.most <= most}
+
+
+def warning(told: Mapping[str, Any] | None) -> str:
+    """What is to be said of a broken promise; empty where it was kept, or none was made."""
+    if told is None or told["kept"]:
+        return ""
+    return (
+        f"The run held {in_words(told['held_bytes'])} at its most, more than the "
+        f"{in_words(told['promised_bytes'])} promised with --memory. Its results are not touched by that."
+    )

@@ -14,7 +14,7 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import Any, ClassVar, Self
 
-from embassay.folders import cache_folder
+from embassay.machine import cache_folder
 from embassay.runs.files import private_file, private_folder
 
 __all__ = ["Store", "cache_folder", "index_folder", "seal"]

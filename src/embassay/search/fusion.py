@@ -1,12 +1,17 @@
-"""Several rankings made one: reciprocal rank fusion."""
+"""Several rankings made one: reciprocal rank fusion, a share of the words' score, and a reranker's order."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from embassay.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Reranker
+from embassay.errors import ModelError, UsageError
 
 MISSING = 1_000_000_000
 """The rank, among ties, of what a list does not hold."""
@@ -45,3 +50,76 @@ def rrf(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
 
 def _ranks(ranking: Sequence[str]) -> dict[str, int]:
     return {key: rank for rank, key in enumerate(dict.fromkeys(ranking), start=1)}
+
+
+Scores = NDArray[np.float64]
+
+
+def boosted(scores: NDArray[np.floating[Any]], words: NDArray[np.floating[Any]], weight: float) -> Scores:
+    """`standardised(scores) + weight * standardised(words)` over one query's candidates, (n,), in [0, 1 + weight].
+
+    `scores` are a reranker's or inner products, higher is better; `words` is the BM25 score of each candidate, 0 where
+    it shares no word with the query (`BM25Index.scores`). A weight of 0 gives `scores` back as they are. UsageError for
+    a weight that is negative or no number and lists that are not as long, ModelError for scores that are not finite.
+    Source: RAG spec, section 9 (BM25 feature added to rerank scores); how both are brought to one scale is ours.
+
+    >>> boosted(np.array([2.0, 4.0, 3.0]), np.array([9.0, 0.0, 0.0]), 0.5).tolist()
+    [0.5, 1.0, 0.5]
+    """
+    if not (weight >= 0 and math.isfinite(weight)):
+        raise UsageError(f"The weight of the words' score is {weight}.", mend="Use a number from 0.")
+    if scores.ndim != 1 or scores.shape != words.shape:
+        raise UsageError(
+            f"Cannot add the words' scores {words.shape} to scores {scores.shape}.",
+            mend="Both have one score for each candidate.",
+        )
+    if not (np.isfinite(scores).all() and np.isfinite(words).all()):
+        raise ModelError("The scores of candidates are not all finite.")
+    if weight == 0:
+        return np.asarray(scores, dtype=np.float64)
+    return np.asarray(standardised(scores) + weight * standardised(words), dtype=np.float64)
+
+
+def standardised(scores: NDArray[np.floating[Any]]) -> Scores:
+    """Scores from 0 (the list's lowest) to 1 (its highest), linearly; all 0 where they are all equal.
+
+    A list without differences says nothing of which candidate is better, so it must not move any.
+
+    >>> standardised(np.array([3.0, 5.0, 4.0])).tolist()
+    [0.0, 1.0, 0.5]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if not values.size or values.min() == values.max():
+        return np.zeros(len(values))
+    low, high = values.min(), values.max()
+    return np.asarray((values - low) / (high - low))
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """Ids, best first, with their scores."""
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+
+
+def rerank(
+    reranker: Reranker, query: str, ids: Sequence[str], texts: Sequence[str], k: int | None = None
+) -> Reranked:
+    """The best k (by default all) of the documents `ids` with these `texts`, by the reranker's scores.
+
+    Equal scores keep the order in which the documents were found. UsageError when ids and texts are not as
+    many or k is below 1, ModelError for scores that are not one finite number for each document.
+    """
+    if len(ids) != len(texts) or (k is not None and k < 1):
+        raise UsageError(
+            f"Cannot rerank {len(ids)} ids with {len(texts)} texts to the best {k}.",
+            mend="Give one text for each id, and a k of at least 1.",
+        )
+    scores = np.asarray(reranker.score(query, texts), dtype=np.float64)
+    if scores.shape != (len(ids),) or not np.isfinite(scores).all():
+        raise ModelError(
+            f"The reranker {reranker.name!r} did not give one finite score for each of {len(ids)} documents."
+        )
+    order = np.argsort(-scores, kind="stable")[:k]
+    return Reranked(tuple(ids[i] for i in order), tuple(scores[order].tolist()))

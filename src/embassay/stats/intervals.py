@@ -1,14 +1,80 @@
-"""Intervals in closed form: of a share and of a correlation; and the plain range of a few values."""
+"""Intervals and what every statistic returns: shares, correlations, ranges, and Student's t."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.estimate import Estimate, critical, sample
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, its interval, the number of items behind it, and in words how the interval was made.
+
+    `low` and `high` are NaN where one item says nothing about the spread; `method` then says so.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    method: str
+
+
+@dataclass(frozen=True)
+class Significance(Estimate):
+    """An estimate with a two-sided test that it is 0: the test's statistic and its p-value."""
+
+    statistic: float
+    p: float
+
+
+def sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> NDArray[np.float64]:
+    """`x` as an array (n,), or (n, m) with two `most_dimensions`, of finite floats; UsageError otherwise."""
+    values = np.asarray(x, dtype=np.float64)
+    if not 1 <= values.ndim <= most_dimensions or not values.size:
+        raise UsageError(
+            f"{name} has the shape {values.shape}.", mend="Give one number per item, and at least one item."
+        )
+    bad = np.unique(np.nonzero(~np.isfinite(values))[0])
+    if len(bad):
+        raise UsageError(
+            f"{name} is not finite for {len(bad)} of {len(values)} items, the first at position {bad[0]}.",
+            mend="Leave undefined items out (on both sides of a comparison), and report how many.",
+        )
+    return values
+
+
+def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """`a - b` item by item, (n,); UsageError where the two do not have the same items."""
+    first, second = sample(a, "a"), sample(b, "b")
+    if len(first) != len(second):
+        raise UsageError(
+            f"a has {len(first)} items and b has {len(second)}.",
+            mend="Give both for the same items, in one order.",
+        )
+    return first - second
+
+
+def critical(confidence: float) -> float:
+    """Standard normal quantile of a two-sided interval: 1.96 for 0.95."""
+    check_confidence(confidence)
+    return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise UsageError unless 0 < confidence < 1."""
+    if not 0 < confidence < 1:
+        raise UsageError(
+            f"The confidence is {confidence}.", mend="It must lie between 0 and 1, as 0.95 does."
+        )
+
 
 Error = Literal["fisher", "bonett-wright"]
 
@@ -74,3 +140,97 @@ def observed_range(values: ArrayLike, n: int, of: str = "values") -> Estimate:
     return Estimate(
         float(found.mean()), float(found.min()), float(found.max()), n, f"range of {len(found)} {of}"
     )
+
+
+# Relative to the largest estimate: what two orders of summation may differ by.
+ROUNDING = 1e-12
+
+
+def t_test(difference: float, error: float, scale: float, df: float = math.inf) -> tuple[float, float]:
+    """The statistic of a difference with this standard error, known to `df` degrees of freedom, and its two-sided p.
+    Where the error is 0 the difference is certain; one in the last bits of values as large as `scale` is none.
+
+    >>> t_test(0.1, 0.05, 1.0)[1].__round__(4), t_test(1e-17, 0.0, 1.0), t_test(0.1, 0.0, 1.0)
+    (0.0455, (0.0, 1.0), (inf, 0.0))
+    >>> t_test(0.1, 0.05, 1.0, 4)[1].__round__(4)
+    0.1161
+    """
+    score = _standardised(difference, error, ROUNDING * scale)
+    return score, min(1.0, 2 * t_tail(abs(score), df))
+
+
+def t_tail(score: float, df: float) -> float:
+    """The probability of more than `score` by Student's t, by the normal law for infinite `df`.
+
+    >>> round(t_tail(1.96, math.inf), 4), round(t_tail(1.96, 10), 4)
+    (0.025, 0.0392)
+    """
+    if math.isinf(df):
+        return math.erfc(score / math.sqrt(2)) / 2
+    from scipy.special import stdtr
+
+    return float(stdtr(df, -score))
+
+
+def t_quantile(share: float, df: float) -> float:
+    """The quantile of Student's t, of the normal law for infinite `df`.
+
+    >>> round(t_quantile(0.975, math.inf), 3), round(t_quantile(0.975, 4), 3)
+    (1.96, 2.776)
+    """
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(share) if math.isinf(df) else stdtrit(df, share))
+
+
+def _standardised(difference: float, error: float, rounding: float) -> float:
+    if abs(difference) <= rounding:
+        return 0.0
+    return difference / error if error > rounding else math.copysign(math.inf, difference)
+
+
+ALPHA, POWER = 0.05, 0.8
+
+
+def smallest_difference(
+    error: float, *, alpha: float = ALPHA, power: float = POWER, df: float = math.inf
+) -> float:
+    """The least true difference that a two-sided test at `alpha` finds with this `power`, from the standard error of
+    the difference with its `df` degrees of freedom, in its unit: (t_(1-alpha/2) + t_power) x error, for infinite `df`
+    with normal quantiles. Source: Lachin 1981.
+
+    Raises UsageError for an error below 0, or alpha or power outside (0, 1).
+
+    >>> round(smallest_difference(0.01), 4)
+    0.028
+    >>> round(smallest_difference(0.01, df=4), 4)
+    0.0372
+    """
+    _check(error, alpha, power)
+    return (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) * error
+
+
+def items_needed(
+    error: float, n: int, difference: float, *, alpha: float = ALPHA, power: float = POWER
+) -> int | None:
+    """How many items would show `difference` with this `power`, where `n` of the same kind leave a standard error of
+    `error`: the error falls with the root of the items. None where the difference is 0. Errors as for
+    `smallest_difference`, and for n below 1.
+
+    >>> items_needed(0.02, 100, 0.028)
+    401
+    """
+    if n < 1:
+        raise UsageError(f"There are {n} items.", mend="Give 1 or more.")
+    if difference == 0:
+        return None
+    ratio = smallest_difference(error, alpha=alpha, power=power) / abs(difference)
+    return max(1, math.ceil(n * ratio**2))
+
+
+def _check(error: float, alpha: float, power: float) -> None:
+    if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
+        raise UsageError(
+            f"A standard error of {error}, alpha {alpha} and power {power} do not go together.",
+            mend="Give an error from 0, and alpha and power between 0 and 1.",
+        )

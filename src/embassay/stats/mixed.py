@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.estimate import Estimate, check_confidence, sample
-from embassay.stats.students import t_quantile
+from embassay.stats.intervals import Estimate, check_confidence, sample, t_quantile
 
 Floats = NDArray[np.float64]
 

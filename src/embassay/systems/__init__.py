@@ -33,13 +33,13 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "rouge",
-    "embassay.systems.lexical.rouge:rouge",
+    "embassay.systems.lexical.overlap:rouge",
     "mean of the F1 of common tokens and of common token pairs",
     kind="classical",
 )
 SYSTEMS.add(
     "jaccard",
-    "embassay.systems.lexical.jaccard:jaccard",
+    "embassay.systems.lexical.overlap:jaccard",
     "common tokens over all tokens, as sets",
     kind="classical",
 )
@@ -142,12 +142,8 @@ SYSTEMS.add(
     kind="reference",
 )
 
-TOKENIZERS.add(
-    "wordllama", "embassay.systems.tokenizers:wordllama", "the pieces that wordllama averages over"
-)
-TOKENIZERS.add(
-    "minilm", "embassay.systems.tokenizers:minilm", "the word pieces that minilm reads, in lower case"
-)
+TOKENIZERS.add("wordllama", "embassay.systems.models:wordllama", "the pieces that wordllama averages over")
+TOKENIZERS.add("minilm", "embassay.systems.models:minilm", "the word pieces that minilm reads, in lower case")
 
 _encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
 """Encoders made so far, before any transform: each is loaded once in a process, and once for each ledger

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Encoder, Ranked, Role, Spread
 from embassay.errors import UsageError
 from embassay.search import exact_search
-from embassay.search.sharding import over_shards
+from embassay.search.blocks import over_shards
 from embassay.systems.transforms import unit
 
 _BLOCK = 256

@@ -1,4 +1,4 @@
-"""Known models: what their vendors say of dimensions, context, prompts and price, from `models.toml`."""
+"""Known models: what vendors say of dimensions, context, prompts and price; and the tokenizers they bring along."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from embassay.contracts import Role
+from embassay.contracts import Role, Tokenizer
 
 __all__ = ["KnownModel", "known_model", "known_models"]
 
@@ -74,3 +74,23 @@ def _by_name() -> Mapping[str, KnownModel]:
     other = {alias: model for model in known_models() for alias in model.aliases}
     full = {model.name: model for model in known_models()}
     return {name.lower(): model for name, model in (*short.items(), *other.items(), *full.items())}
+
+
+def wordllama() -> Tokenizer:
+    """wordllama's own tokenizer; ModelError when its files cannot be read."""
+    from embassay.systems.encoders.wordllama import WordLlama
+
+    return _own(WordLlama())
+
+
+def minilm() -> Tokenizer:
+    """minilm's own tokenizer; ModelError when its packages are missing."""
+    from embassay.systems.encoders.minilm import MiniLM
+
+    return _own(MiniLM())
+
+
+def _own(encoder: object) -> Tokenizer:
+    from embassay.text.tokenizers import EncoderTokenizer
+
+    return EncoderTokenizer(encoder.name, encoder.tokenizer)  # type: ignore[attr-defined]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread
 from embassay.randomness import random_bytes
-from embassay.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
-from embassay.search.sharding import over_shards
-from embassay.systems.lexical.tokens import check_pairs
+from embassay.search.blocks import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
+from embassay.systems.lexical.bags import check_pairs
 
 _MANTISSA_BITS = 53
 

@@ -1,4 +1,4 @@
-"""A local model's files: a folder, or a repository of the Hugging Face hub at one commit.
+"""A local model's files: a folder, the hub at one commit, or an installed package; and the libraries that load them.
 
 What a model gives depends on its files, so both have an identity: a folder the checksum of its content, a
 repository the commit that its revision stands for now.
@@ -12,11 +12,72 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from embassay.bounded import bounded_entries
 from embassay.errors import ModelError, UsageError
+from embassay.limits import bounded_entries
 from embassay.systems.models import known_model
+
+
+def model_library(name: str, *, what: str, mend: str) -> Any:
+    """The library `name`, which builds on transformers. ModelError, saying that `what` needs it, where it or a part
+    of it is not installed."""
+    try:
+        library = import_module(name)
+        from transformers.utils import logging
+    except ImportError as error:
+        raise ModelError(
+            f"{what} need the package {error.name}, which is not installed.", mend=mend
+        ) from error
+    # A bar of its own for weights that load in a second would cut through the run's.
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return library
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what a library says, as a sentence."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."
+
+
+PICKLED = "its weights are a pickle of more than tensors, which could run code on this machine"
+SAFE_WEIGHTS = "Take the model as safetensors; do not load this file by other means either."
+
+
+def is_pickle(error: BaseException | None) -> bool:
+    """Whether torch refused weights for what it would have to run. Its own words say how to run it all the same."""
+    while error is not None:
+        if "weights_only" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def package_folder(package: str, *, encoder: str, mend: str) -> Path:
+    """The folder of an installed package, without importing it; ModelError with `mend` when it is absent."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ModelError(f"{encoder} needs the package {package}, which is not installed.", mend=mend)
+    return Path(found.submodule_search_locations[0])
+
+
+def verified(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
+    """The file's bytes; ModelError with `mend` when it cannot be read or its SHA-256 is not `checksum`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{encoder} cannot read {path}: {error.strerror}.", mend=mend) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != checksum:
+        raise ModelError(
+            f"{path} is not the file that {encoder} was published with: SHA-256 expected {checksum}, "
+            f"found {found}.",
+            mend=mend,
+        )
+    return content
+
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")

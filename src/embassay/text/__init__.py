@@ -1,7 +1,8 @@
 """What is done to texts: tokenizers, sentences, chunks and perturbations. Pure and seeded."""
 
 from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
-from embassay.text.needle import read_needle, text_digest
+from embassay.text.edits import split_sentences
+from embassay.text.needle import first_tokens, read_needle, text_digest
 from embassay.text.perturbations import (
     PERTURBATIONS,
     SEMANTIC,
@@ -13,10 +14,7 @@ from embassay.text.perturbations import (
     removal_variants,
     retrieval_variants,
 )
-from embassay.text.sentences import split_sentences
-from embassay.text.spans import first_tokens
-from embassay.text.token_ends import token_ends
-from embassay.text.tokenizers import TOKENIZERS, open_tokenizer
+from embassay.text.tokenizers import TOKENIZERS, open_tokenizer, token_ends
 
 __all__ = [
     "PERTURBATIONS",

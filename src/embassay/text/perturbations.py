@@ -21,9 +21,8 @@ from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
 from embassay.text import edits
 from embassay.text.edits import Draw
-from embassay.text.needle import NEEDLE_VERSION, text_digest
+from embassay.text.needle import NEEDLE_VERSION, insert_needle, remove_span, text_digest
 from embassay.text.negation import RULES_VERSION, negate_in
-from embassay.text.spans import insert_needle, remove_span
 
 Kind = Literal["superficial", "semantic", "insertion", "removal"]
 

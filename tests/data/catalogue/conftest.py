@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from embassay.data.catalogue.entry import EntryRecord, TableRecord
+from embassay.data.catalogue.entries import EntryRecord, TableRecord
 from embassay.data.catalogue.hub import Place, _loaded
 
 SIZE = 4

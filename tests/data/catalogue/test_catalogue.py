@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import DATASETS, SHAPES, open_dataset
-from embassay.data.catalogue.entries import entries, entry
-from embassay.data.catalogue.entry import EntryRecord
+from embassay.data.catalogue.entries import EntryRecord, entries, entry
 from embassay.errors import DataError, UsageError
 
 BEIR = [

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from embassay.data import open_dataset
-from embassay.data.catalogue import entry as records
-from embassay.data.catalogue import fetch as fetching
-from embassay.data.catalogue.entries import entries, entry
-from embassay.data.catalogue.entry import EntryRecord
-from embassay.data.catalogue.fetch import fetch
-from embassay.data.catalogue.overview import place
+from embassay.data.catalogue import entries as records
+from embassay.data.catalogue import mirror as fetching
+from embassay.data.catalogue.entries import EntryRecord, entries, entry, place
+from embassay.data.catalogue.mirror import fetch
 from embassay.errors import DataError, UsageError
 
 SIZE = 4

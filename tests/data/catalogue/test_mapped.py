@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.mapped import Mapped
+from embassay.data.catalogue.hub import Mapped
 from embassay.data.tables import JsonLines
 
 

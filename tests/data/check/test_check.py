@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from embassay.data import SHAPES, open_dataset
-from embassay.data.check import Check, texts
+from embassay.data.check import Check
+from embassay.data.check import figures as texts
 from embassay.data.check.figures import balance, off_scale, spread
-from embassay.data.check.shapes import TASKS, near_misses
-from embassay.data.check.stops import Stops
+from embassay.data.check.findings import Stops
+from embassay.data.check.tasks import TASKS, near_misses
 from embassay.errors import DataError, UsageError
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from embassay.data.check import Nearness, near
-from embassay.data.check.near import PERMUTATIONS, TRIES, Sketches, Unit, jaccard, shingles
+from embassay.data.check import Nearness
+from embassay.data.check import duplicates as near
+from embassay.data.check.duplicates import PERMUTATIONS, TRIES, Sketches, Unit, jaccard, shingles
 from embassay.errors import UsageError
 
 WORDS = [

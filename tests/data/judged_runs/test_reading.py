@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import Entries, careful, columns, entries_of, read_qrels, read_run
+from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
+from embassay.data.judged_runs import reader as careful
+from embassay.data.judged_runs import reader as columns
 from embassay.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
 from embassay.errors import DataError
 

@@ -20,8 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.data.faults import collecting
-from embassay.data.streamed import Picked, TextColumn, gathering, shelf
+from embassay.data.rows import collecting
+from embassay.data.stream import Picked, TextColumn, shelf
+from embassay.data.stream import corpus as gathering
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, Loaded, RetrievalSet
 
@@ -202,7 +203,7 @@ def test_full_disk(tmp_path: Path, large: Callable[[], None], monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embassay.data.streamed.writing.ColumnWriter._put", full)
+    monkeypatch.setattr("embassay.data.stream.column.ColumnWriter._put", full)
     with pytest.raises(UsageError, match="No space left"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
     assert not list((tmp_path / "cache" / "corpora").glob("**/texts"))
@@ -223,13 +224,13 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
 
 PROGRAM = """
 import sys
-from embassay.data.streamed import gathering
+from embassay.data.stream import gathering
 gathering.IN_MEMORY = 100
 from embassay.data import open_dataset
 if len(sys.argv) > 2:
     # Slow enough to be met in the middle.
     from time import sleep
-    from embassay.data.streamed.writing import ColumnWriter
+    from embassay.data.stream.column import ColumnWriter
     append = ColumnWriter.append
     def slowly(self, text):
         sleep(0.02)

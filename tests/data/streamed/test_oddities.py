@@ -7,9 +7,9 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.data.intake import Tally
 from embassay.data.sampling import Draw, drawn_places
-from embassay.data.streamed.oddities import oddities, repeats
-from embassay.data.tally import Tally
+from embassay.data.stream.ids import oddities, repeats
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 

@@ -18,7 +18,7 @@ from embassay.protocols.compare.many import field_of
 from embassay.protocols.comparisons import Headline, compared
 from embassay.protocols.numbers import SCORE
 from embassay.protocols.standings import REFERENCE, Standing, read_standings, write_standings
-from embassay.report.comparing import verdict
+from embassay.report.comparisons import verdict
 from embassay.stats import hodges_lehmann, resample_means, wilcoxon
 from written_runs import MEASURE, TASK, write_run
 

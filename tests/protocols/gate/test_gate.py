@@ -13,7 +13,7 @@ from embassay.protocols.compare import read_values
 from embassay.protocols.gate import as_junit, as_markdown, judged_against, judged_bars, read_bar, read_rows
 from embassay.protocols.gate.verdict import Verdict
 from embassay.records import Result
-from embassay.report.gating import render_gate
+from embassay.report.comparisons import render_gate
 from embassay.runs.folder import RunFolder
 from written_runs import TASK, write_run
 

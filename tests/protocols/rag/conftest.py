@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.answers import AnswerCache
 
 
 @pytest.fixture

@@ -11,12 +11,11 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.rag.golden.footprint import reading, searching
+from embassay.protocols.rag.golden.corpus import reading, searching
 from embassay.protocols.rag.sweep.config import request_of
 from embassay.protocols.rag.sweep.forecast import forecast_of
-from embassay.protocols.rag.words_footprint import words_bytes
-from embassay.runs.memory import PeakMemory, resident
-from embassay.runs.promise import LIMIT, promised
+from embassay.protocols.rag.tradeoffs import words_bytes
+from embassay.runs.memory import LIMIT, PeakMemory, promised, resident
 from embassay.search.bm25 import BM25Index
 from embassay.systems import open_system
 from embassay.systems.remote import NoCalls

@@ -10,7 +10,7 @@ from embassay.protocols.sage.corpora import Corpora
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
 from embassay.protocols.sage.options import SageOptions
 from embassay.records import Documents
-from embassay.search import sharding
+from embassay.search import blocks as sharding
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(10)),

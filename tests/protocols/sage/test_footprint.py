@@ -13,7 +13,7 @@ import pytest
 from embassay.protocols.sage.footprint import needed
 from embassay.protocols.sage.options import SageOptions
 from embassay.records import Documents, LabelledTexts, RetrievalSet
-from embassay.search.sharding import SHARD
+from embassay.search.blocks import SHARD
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

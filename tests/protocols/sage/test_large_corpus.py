@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.data.streamed import gathering
+from embassay.data.stream import corpus as gathering
 from embassay.protocols import opening
 from embassay.protocols.sage import work
-from embassay.report.items.texts import Judged
+from embassay.report.items.groups import Judged
 from embassay.runs.folder import RunFolder
 
 WORDS = [

@@ -10,10 +10,9 @@ from embassay.protocols.sage.edits import RETRIEVAL_EDITS
 from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, retention
 from embassay.protocols.sage.retrieved import merged
 from embassay.records import Documents, RetrievalSet
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.runs.spread import HERE
-from embassay.search import sharding
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.runs.execution import HERE
+from embassay.search import blocks as sharding
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
 from embassay.systems.encoders.wordllama import WordLlama

@@ -10,11 +10,10 @@ import pytest
 import embassay as eb
 from embassay.protocols.numbers import change, score
 from embassay.report import write_report
-from embassay.report.gathered import Run, read_runs
-from embassay.report.rag.probes.ablations import PERCENTS
-from embassay.report.rag.probes.names import names_page
-from embassay.report.rag.probes.noise import noise_page
-from embassay.report.rag.probes.terminal import render_probe
+from embassay.report.rag.names import PERCENTS, names_page
+from embassay.report.rag.noise import noise_page
+from embassay.report.rag.probes import render_probe
+from embassay.report.runs import Run, read_runs
 from embassay.report.verdict import plain
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}

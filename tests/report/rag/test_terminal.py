@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import embassay as eb
-from embassay.protocols.rag.scoring.record import Score
-from embassay.report.rag.terminal import per_query_lines, render_score
+from embassay.protocols.rag.scoring.score import Score
+from embassay.report.rag.tables import per_query_lines, render_score
 from stub.ranked import qrels, run
 
 JUDGED = qrels(20)

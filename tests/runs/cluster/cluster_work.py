@@ -9,9 +9,8 @@ import numpy as np
 
 from embassay.errors import ModelError
 from embassay.records import Component, Score, TaskOutcome
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
-from embassay.runs.spread import HERE
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.runs.execution import HERE
 
 TEXTS = [f"text {i}" for i in range(48)]
 

@@ -10,7 +10,8 @@ from cluster_work import started, work
 
 from embassay.errors import EmbassayError
 from embassay.runs.cells import Cell
-from embassay.runs.cluster import engine, pulse
+from embassay.runs.cluster import connection as pulse
+from embassay.runs.cluster import engine
 from embassay.runs.cluster.library import library
 from embassay.runs.engines.contract import Ray
 from embassay.runs.folder import RunFolder

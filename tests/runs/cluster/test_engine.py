@@ -13,13 +13,14 @@ psutil = pytest.importorskip("psutil")
 from cluster_work import TEXTS, started, work  # noqa: E402
 
 from embassay.runs.cells import Cell  # noqa: E402
-from embassay.runs.cluster import engine, losses  # noqa: E402
+from embassay.runs.cluster import engine  # noqa: E402
+from embassay.runs.cluster import pools as losses  # noqa: E402
 from embassay.runs.cluster.connection import connected  # noqa: E402
+from embassay.runs.cluster.engine import OverRay  # noqa: E402
 from embassay.runs.cluster.library import library  # noqa: E402
 from embassay.runs.cluster.nodes import check, look, nodes  # noqa: E402
-from embassay.runs.cluster.spread import OverRay  # noqa: E402
+from embassay.runs.engines.attempts import InThisProcess  # noqa: E402
 from embassay.runs.engines.contract import Ray  # noqa: E402
-from embassay.runs.engines.here import InThisProcess  # noqa: E402
 from embassay.runs.folder import RunFolder  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -100,7 +101,7 @@ class EmbeddingsKept:
     """How many texts the cache of this machine has."""
 
     def __init__(self, path):
-        from embassay.runs.embedding_cache import EmbeddingCache
+        from embassay.runs.embeddings import EmbeddingCache
 
         self.texts = sum(EmbeddingCache.open(path).info().encoders.values())
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.runs.cells import Cell
-from embassay.runs.cluster.hearing import Ears
+from embassay.runs.cluster.desk import Ears
 
 CELL = Cell("retrieval", "scifact", "bm25", "k", 100, None)
 

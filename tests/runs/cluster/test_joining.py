@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
-from embassay.runs.cluster import address
-from embassay.runs.cluster.address import check_address
-from embassay.runs.cluster.connection import threads
+from embassay.runs.cluster import connection as address
+from embassay.runs.cluster.connection import check_address, threads
 from embassay.runs.cluster.library import library
 from embassay.runs.cluster.nodes import Node, Seen, check, cpus
 from embassay.runs.cluster.pools import seats

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from embassay.errors import ModelError
-from embassay.runs.cluster import pulse
-from embassay.runs.cluster.pulse import Pulse
+from embassay.runs.cluster import connection as pulse
+from embassay.runs.cluster.connection import Pulse
 
 
 class Head:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.search.indexes import open_index
-from embassay.search.indexes.kept import Form, Recipe, kept
+from embassay.search.indexes.store import Form, Recipe, kept
 
 RECIPE = Recipe("test", {"m": 4}, "library 1.0", "abc")
 CONTENT = b"what a library wrote\n" * 40
@@ -124,7 +124,7 @@ def test_a_full_disk_costs_no_index(tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from embassay.search.indexes.kept import Form, Recipe, kept
+from embassay.search.indexes.store import Form, Recipe, kept
 
 def write(value, write):
     write(b"half of it")

@@ -6,8 +6,15 @@ import pytest
 from pydantic import BaseModel, Field
 
 from embassay.contracts import Message
-from embassay.systems.chat.structured import Unfit, checked, found_json, is_strict, json_schema, with_schema
-from embassay.systems.chat.thinking import without_thinking
+from embassay.systems.chat.server import (
+    Unfit,
+    checked,
+    found_json,
+    is_strict,
+    json_schema,
+    with_schema,
+    without_thinking,
+)
 
 
 class Inner(BaseModel):

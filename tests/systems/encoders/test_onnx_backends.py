@@ -11,8 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import ModelError, UsageError
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems import open_system
 from embassay.systems.encoders import batches
 from embassay.systems.encoders.minilm import MiniLM

@@ -15,7 +15,7 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
-from embassay.text.cl100k import Cl100k
+from embassay.text.tokenizers import Cl100k
 from stub import Faults, Problem, StubServer
 from stub.vectors import tokens, vector
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.encoders import batches
 from embassay.systems.encoders import sentence_transformers as module
 from embassay.systems.encoders.sentence_transformers import SentenceTransformer

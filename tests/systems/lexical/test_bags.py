@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.lexical import bags as module
-from embassay.systems.lexical.bags import bigrams, token_sets, unigrams
-from embassay.systems.lexical.index import invert
-from embassay.systems.lexical.tokens import Tokens
+from embassay.systems.lexical.bags import Tokens, bigrams, invert, token_sets, unigrams
 
 VOCABULARY = 4
 ROWS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=7), max_size=7)

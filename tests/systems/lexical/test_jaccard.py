@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
-from embassay.systems.lexical.jaccard import jaccard
+from embassay.systems.lexical.overlap import jaccard
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.spatial.distance import squareform
 
-from embassay.systems.lexical.rouge import rouge, rouge_similarity
+from embassay.systems.lexical.overlap import rouge, rouge_similarity
 from embassay.text import open_tokenizer
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "A", ".", ","]), max_size=12).map(" ".join)

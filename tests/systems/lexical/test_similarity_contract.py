@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
 from embassay.errors import UsageError
-from embassay.search import blockwise, top_k
+from embassay.search import blocks as blockwise
+from embassay.search import top_k
 from embassay.systems.lexical.bm25 import BM25
-from embassay.systems.lexical.jaccard import jaccard
 from embassay.systems.lexical.levenshtein import Levenshtein
-from embassay.systems.lexical.rouge import rouge
+from embassay.systems.lexical.overlap import jaccard, rouge
 from embassay.systems.reference import Constant, RandomScores
 from embassay.text import open_tokenizer
 
@@ -146,7 +146,9 @@ def test_refuses_unequal_lengths(system):
 def test_threads_do_not_change_a_bit(system, monkeypatch):
     """One thread or four: the same bytes."""
     from embassay.systems import reference
-    from embassay.systems.lexical import bm25, bm25_mutual, index, overlap
+    from embassay.systems.lexical import bags as index
+    from embassay.systems.lexical import bm25, overlap
+    from embassay.systems.lexical import bm25 as bm25_mutual
 
     texts = [" ".join(PROSE[i % 7 : i % 5 + 8 + i % 3]) for i in range(40)]
     outcomes = []

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.systems.lexical import tokens as module
+from embassay.systems.lexical import bags as module
+from embassay.systems.lexical.bags import tokenise
 from embassay.systems.lexical.bm25 import BM25
-from embassay.systems.lexical.jaccard import jaccard
-from embassay.systems.lexical.rouge import rouge
-from embassay.systems.lexical.tokens import tokenise
+from embassay.systems.lexical.overlap import jaccard, rouge
 
 TEXTS = st.lists(st.text(alphabet="abc", max_size=4), max_size=6)
 

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from embassay.contracts import Message
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.cached_chat import CachedChat, Question, ask_all
-from embassay.runs.cached_encoder import CachedEncoder
-from embassay.runs.embedding_cache import EmbeddingCache
+from embassay.runs.answers import AnswerCache, CachedChat, Question, ask_all
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger
@@ -84,8 +82,8 @@ def test_answers_through_every_fault(tmp_path, n):
 ASK = """
 import asyncio, sys
 from embassay.contracts import Message
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.cached_chat import CachedChat, Question, ask_all
+from embassay.runs.answers import AnswerCache
+from embassay.runs.answers import CachedChat, Question, ask_all
 from embassay.systems.chat import open_chat
 
 async def ask():

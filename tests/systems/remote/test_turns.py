@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import count
 
-from embassay.systems.remote.turns import Turns
+from embassay.systems.remote.http import Turns
 
 
 def test_few_requests_need_one_client():

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.web.annotation.guidelines import as_html
-from embassay.web.serving import hosts_answered
+from embassay.web.annotation.payload import as_html
+from embassay.web.server import hosts_answered
 
 PLAIN = {
     "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote", "hr", "br", "a",

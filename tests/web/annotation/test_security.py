@@ -11,8 +11,8 @@ from http.cookies import SimpleCookie
 import pytest
 
 from embassay.protocols.hume.folder import GoldRow, ItemRow, content_hash, read_study, write_study
-from embassay.web.annotation.guard import HEADERS
 from embassay.web.annotation.service import Rates
+from embassay.web.guard import HEADERS
 from hume_small import small_study
 
 from .conftest import page_of

@@ -9,13 +9,9 @@ import pytest
 from embassay.errors import DataError
 from embassay.protocols.compare import pairing
 from embassay.web.leaderboard import library as library_module
-from embassay.web.leaderboard.cells import cell_of
-from embassay.web.leaderboard.columns import columns_of
-from embassay.web.leaderboard.finding import find_folders
-from embassay.web.leaderboard.joining import entrants
+from embassay.web.leaderboard.folders import find_folders, read_run, title_of, version_of
 from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.reading import read_run
-from embassay.web.leaderboard.versions import title_of, version_of
+from embassay.web.leaderboard.table import cell_of, columns_of, entrants
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.protocols import numbers
 from embassay.report import write_report
-from embassay.web.leaderboard.discretion import shown_name
+from embassay.web.leaderboard.folders import shown_name
 from leaderboard_runs import EARLY, Running, write_sage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from embassay.web.leaderboard.discretion import shown_name
+from embassay.web.leaderboard.folders import shown_name
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
 pytestmark = pytest.mark.slow

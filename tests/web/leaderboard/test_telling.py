@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from embassay.protocols import numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.answers import Kept, is_known, pack
-from embassay.web.leaderboard.changes import MOST_BYTES, changes
+from embassay.web.leaderboard.answers import MOST_BYTES, Kept, changes, is_known, pack
 from embassay.web.leaderboard.contract import Cell, as_plain
 from embassay.web.leaderboard.downloads import as_csv, as_tex
 from embassay.web.leaderboard.library import Library

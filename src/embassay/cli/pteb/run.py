@@ -14,7 +14,7 @@ from embassay.protocols.pteb.options import PtebOptions
 from embassay.protocols.pteb.paraphrasing.generation import Generation
 
 if TYPE_CHECKING:
-    from embassay.cli.running import Display
+    from embassay.cli.session import Display
     from embassay.protocols.pteb import Request
 
 Paraphrasers = Annotated[
@@ -115,7 +115,7 @@ def run(
 
     Wordings are kept in the folder of the run: `-p stored:FOLDER` replays them without a model.
     """
-    from embassay.cli.running import Display
+    from embassay.cli.session import Display
     from embassay.protocols.pteb import Request
 
     request = Request(
@@ -159,7 +159,7 @@ def prompts(
     generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """How much do STS scores depend on the words of the prompt? (table 12): the same run with each prompt."""
-    from embassay.cli.running import Display
+    from embassay.cli.session import Display
     from embassay.protocols.pteb import Request
     from embassay.protocols.pteb.paraphrasing.prompts import PROMPT_NAMES
 
@@ -177,7 +177,7 @@ def prompts(
 
 def run_pteb(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
     """Carry out a request."""
-    from embassay.cli.running import carry_out
+    from embassay.cli.session import carry_out
     from embassay.protocols.pteb.session import carry_out as carry_out_pteb
 
     _say_what_is_narrowed(request)
@@ -186,7 +186,7 @@ def run_pteb(request: Request, out: Path, display: Display, *, report: bool = Tr
 
 def plan_pteb(request: Request, display: Display) -> None:
     """Show what a request would take."""
-    from embassay.cli.running import show_plan
+    from embassay.cli.session import show_plan
     from embassay.protocols.pteb.session import forecast_of
 
     _say_what_is_narrowed(request)

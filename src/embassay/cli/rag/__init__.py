@@ -1,11 +1,11 @@
-"""`embassay rag`: what a retriever puts into the prompt, one command per module."""
+"""`embassay rag`: what a retriever puts into the prompt."""
 
 from __future__ import annotations
 
 import typer
 
 from embassay.cli.options import stopping_at_memory, within_memory
-from embassay.cli.rag import check, golden, probe, prompts, score, sweep
+from embassay.cli.rag import golden, probes, score, sweep
 
 app = typer.Typer(
     help="RAG: does the set of K passages in the prompt hold the evidence?", no_args_is_help=True,
@@ -21,6 +21,6 @@ def group() -> None:
 app.command("score")(stopping_at_memory(score.score))
 app.command("golden")(within_memory(golden.golden))
 app.command("sweep")(within_memory(sweep.sweep))
-app.command("prompts")(prompts.prompts)
-app.add_typer(check.app, name="check")
-app.add_typer(probe.app, name="probe")
+app.command("prompts")(golden.prompts)
+app.add_typer(golden.check_app, name="check")
+app.add_typer(probes.app, name="probe")

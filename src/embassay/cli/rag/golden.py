@@ -1,4 +1,4 @@
-"""`embassay rag golden`: a golden set from questions and a corpus, graded and ordered by a judge."""
+"""`embassay rag golden`, `rag check` and `rag prompts`: a golden set, graded by a judge and confirmed by a person."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, knobs
+from embassay.cli.options import Json, Seed, Wide, column_map, knobs, stopping_at_memory
 from embassay.protocols.rag.golden.options import GoldenOptions
 
 if TYPE_CHECKING:
-    from embassay.cli.running import Display, Run
-    from embassay.protocols.rag.golden.request import GoldenRequest
-    from embassay.protocols.rag.golden.summary import Golden
+    from embassay.cli.session import Display, Run
+    from embassay.protocols.rag.golden.options import GoldenRequest
+    from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
 
 Corpus = Annotated[
     Path | None, typer.Option("--corpus", help="Documents: a table with `text`, and `id`, `title` and more.")
@@ -56,7 +56,7 @@ RankingName = Annotated[
     ),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Draw at most this many questions.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice. Default: 1337.")]
+GoldenSeed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice. Default: 1337.")]
 Tokens = Annotated[
     str | None,
     typer.Option("--tokenizer", help="What counts the tokens of chunks and candidates. Default: words."),
@@ -88,7 +88,7 @@ def golden(
     mapping: given.Mapping = None,
     split: given.Split = None,
     limit: Limit = None,
-    seed: Seed = None,
+    seed: GoldenSeed = None,
     tokenizer: Tokens = None,
     config: Config = None,
     profile: Profile = None,
@@ -106,9 +106,9 @@ def golden(
     The same command with the same --out resumes. Settings: defaults < embassay.toml < profile < EMBASSAY_GOLDEN_* <
     these options.
     """
-    from embassay.cli.running import Display, show_plan
-    from embassay.protocols.rag.golden import session
-    from embassay.protocols.rag.golden.config import request_of, resolve
+    from embassay.cli.session import Display, show_plan
+    from embassay.protocols.rag.golden import protocol
+    from embassay.protocols.rag.golden.options import request_of, resolve
 
     named = {
         "corpus": corpus and str(corpus), "queries": queries and str(queries), "dataset": dataset, "encoder": system,
@@ -119,7 +119,7 @@ def golden(
     request, display = request_of(settings), Display(json, wide)
     out = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if dry_run:
-        show_plan(partial(session.forecast_of, request, out), display)
+        show_plan(partial(protocol.forecast_of, request, out), display)
         return
     redo = "S1" if force else from_stage
     run_golden(request, out, display, settings=settings, redo=redo, max_usd=max_cost)
@@ -134,11 +134,11 @@ def run_golden(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `session.carry_out` takes besides."""
-    from embassay.cli.running import carry_out
-    from embassay.protocols.rag.golden import session
+    """Carry out a request; `how` is what `protocol.carry_out` takes besides."""
+    from embassay.cli.session import carry_out
+    from embassay.protocols.rag.golden import protocol
 
-    do = partial(session.carry_out, request, **how)
+    do = partial(protocol.carry_out, request, **how)
     carry_out(do, out, display=display, report=report, once=ONCE, check=_check, show=_show, max_usd=max_usd)
 
 
@@ -151,8 +151,8 @@ _MORE = (
 def _check(run: Run, out: Path) -> None:
     """ModelError if questions failed, loudly if many did."""
     from embassay.errors import ModelError
-    from embassay.protocols.rag.golden.record import FAILED_LOUDLY
-    from embassay.protocols.rag.judges.contract import UNREADABLE
+    from embassay.protocols.rag.golden.conclusions import FAILED_LOUDLY
+    from embassay.protocols.rag.judges import UNREADABLE
 
     cells = run.manifest["cells"]
     failed = [cell for cell in cells if cell["status"] == "failed"]
@@ -179,7 +179,7 @@ def _show(path: Path, display: Display, report: bool) -> None:
         _print_json(path, golden, written)
         return
     from embassay.cli.terminal import screen, show
-    from embassay.report.rag.golden_terminal import render_golden
+    from embassay.report.rag.golden import render_golden
 
     here = screen()
     show(render_golden(golden, path, width=here.width, wide=display.wide, unicode=here.unicode))
@@ -206,3 +206,160 @@ def _of_query(one: Any) -> Iterator[dict[str, Any]]:
             "run": "golden", "query_id": one.query_id, "measure": name, "value": value if done else None,
             "reason": reason,
         }  # fmt: skip
+
+
+check_app = typer.Typer(
+    help="Human check of a golden set: draw questions for a person, evaluate the edited file.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+GoldenRun = Annotated[Path, typer.Argument(help="The folder of a run of `embassay rag golden`.")]
+_REMARKS = 10
+
+
+@check_app.callback()
+def group() -> None:
+    """Human check of a golden set: draw questions for a person, evaluate the edited file."""
+
+
+@check_app.command("sample")
+@stopping_at_memory
+def sample(
+    run: GoldenRun,
+    out: Annotated[Path, typer.Option("--out", help="The file to write: .csv or .tsv, new.")],
+    share: Annotated[float, typer.Option("--share", help="Share of the questions, above 0 to 1.")] = 0.4,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Show neither places nor grades of the judge; passages are mixed.")
+    ] = False,
+    excerpt: Annotated[int, typer.Option("--excerpt", help="Most characters of a passage.")] = 800,
+    seed: Seed = 1337,
+) -> None:
+    """Write the final lists of some questions to a file, with places and grades to confirm or edit."""
+    from embassay.protocols.rag.golden.human_check import Sampling, sample_check
+
+    lists = sample_check(run, out, Sampling(share, blind, excerpt, seed))
+    passages = sum(len(one.passages) for one in lists)
+    typer.echo(f"{len(lists):,} questions with {passages:,} passages are in {out}.")
+    if blind:
+        typer.echo(
+            "Fill in `place` (1 = best; equal or in-between places such as 2.5 are fine) and `grade` (1 to 5)."
+        )
+    else:
+        typer.echo(
+            "Change `place` where a passage belongs elsewhere (2.5 goes between 2 and 3; equal places are fine) and "
+            "`grade` where it is wrong; leave the rest."
+        )
+    typer.echo(
+        "What you cannot judge, leave blank; `remark` is for anything else. Rows may be sorted, not removed."
+    )
+    typer.echo(f"When it is back: embassay rag check score {run} {out}")
+
+
+@check_app.command("score")
+@stopping_at_memory
+def score(
+    run: GoldenRun,
+    file: Annotated[Path, typer.Argument(help="The edited file.")],
+    seed: Seed = 1337,
+    json: Json = False,
+    wide: Wide = False,
+) -> None:
+    """Compare an edited file with what the judge said: order, grades, remarks."""
+    from embassay.protocols.rag.golden.human_check import score_file
+
+    found = score_file(run, file, seed=seed)
+    if json:
+        from dataclasses import asdict
+
+        from embassay.runs.files import to_json
+
+        typer.echo(to_json(asdict(found)))
+        return
+    _show_check(found, wide)
+    _own(run)
+
+
+def _own(run: Path) -> None:
+    """What the engine claims is another matter: say so, and where it claims nothing."""
+    from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.report.rag.golden import doubts
+
+    if not (record := run / "golden.json").exists():
+        return
+    golden = read_golden(record)
+    if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
+        typer.echo(
+            "\nThis is how near the judge is to people. What the run claims of its order is of the judge alone."
+        )
+    if said := doubts(golden):
+        typer.echo(said)
+
+
+def _show_check(found: HumanCheck, wide: bool) -> None:
+    from embassay.cli.terminal import show_table
+
+    typer.echo(_verdict(found))
+    if _is_untouched(found):
+        return
+    typer.echo()
+    show_table(["Order and grades", "Person against judge", "95%", "n"], list(_rows(found)), wide=wide)
+    if found.table:
+        typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
+        rows = [[str(grade), *map(str, found.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
+        show_table(["", "1", "2", "3", "4", "5"], rows, wide=wide)
+    for remark in found.remarks[:_REMARKS]:
+        typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
+    if len(found.remarks) > _REMARKS:
+        typer.echo(f"- and {len(found.remarks) - _REMARKS} more remarks, see --json")
+
+
+def _verdict(found: HumanCheck) -> str:
+    head = f"{found.queries:,} questions, {found.items:,} passages"
+    if _is_untouched(found):
+        return f"{head}: nothing was changed. All is confirmed, if anybody has looked at it."
+    told = [f"{found.moved:,} moved", f"{found.changed:,} with another grade"]
+    if found.remarks:
+        told.append(f"{len(found.remarks):,} with a remark")
+    return f"{head}: {', '.join(told)}."
+
+
+def _is_untouched(found: HumanCheck) -> bool:
+    """Whether the file is as it was written: figures of it would be of the judge against himself."""
+    return not (found.moved or found.changed or found.remarks or found.blind)
+
+
+def _rows(found: HumanCheck) -> Iterator[list[str]]:
+    from embassay.protocols import numbers
+
+    def row(name: str, one: Figure, *, percent: bool = False) -> list[str]:
+        if one.value is None:
+            return [name, "n/a", one.reason, f"{one.n:,}"]
+        said = numbers.percent(one.value, 1) if percent else numbers.score(one.value, 2)
+        if one.low is None or one.high is None:
+            return [name, said, "", f"{one.n:,}"]
+        if percent:
+            return [name, said, numbers.interval(100 * one.low, 100 * one.high, 1) + "%", f"{one.n:,}"]
+        return [name, said, numbers.interval(one.low, one.high, 2), f"{one.n:,}"]
+
+    yield row("Kendall's tau, mean over questions", found.tau)
+    yield row("Pairs put the other way", found.swapped, percent=True)
+    if found.distance is not None:
+        yield ["Places between such two, median", f"{found.distance:g}", "", ""]
+    yield row("Same grade", found.exact, percent=True)
+    yield row("Same or next grade", found.within_one, percent=True)
+    yield row("Weighted kappa of grades", found.kappa)
+
+
+def prompts(json: Json = False) -> None:
+    """Show the instructions for grading one passage and for ordering several, with the digests that results carry."""
+    from embassay.protocols.rag.judges.prompts import KINDS, prompt
+
+    if json:
+        from json import dumps
+
+        typer.echo(dumps([prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
+        return
+    for kind in KINDS:
+        one = prompt(kind)
+        typer.echo(f"{one.identity}\n\n{one.text}\n")

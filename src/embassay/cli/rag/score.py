@@ -14,8 +14,8 @@ from embassay.cli import options as given
 from embassay.cli.options import column_map
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.scoring.request import ScoreRequest
-    from embassay.protocols.rag.scoring.scoring import Scored
+    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.protocol import Scored
 
 
 class Unjudged(StrEnum):
@@ -142,8 +142,8 @@ def score(
     wide: given.Wide = False,
 ) -> None:
     """Score runs against graded judgements: is it the pool or the ordering, and which run is better."""
-    from embassay.protocols.rag.scoring.api import score_request
-    from embassay.protocols.rag.scoring.request import CUTOFFS, ScoreRequest
+    from embassay.protocols.rag.scoring.options import CUTOFFS, ScoreRequest
+    from embassay.protocols.rag.scoring.protocol import score_request
 
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
@@ -166,7 +166,7 @@ def run_score(
     report: bool = False,
 ) -> None:
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
-    from embassay.protocols.rag.scoring.api import score_request
+    from embassay.protocols.rag.scoring.protocol import score_request
 
     _print(score_request(request, out, _command()), per_query=per_query, wide=wide)
     if out is not None and report:
@@ -185,7 +185,7 @@ def _command() -> str:
 
 def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
     from embassay.cli.terminal import screen, show
-    from embassay.report.rag.terminal import per_query_lines, render_score
+    from embassay.report.rag.tables import per_query_lines, render_score
 
     here = screen()
     show(render_score(scored.record, width=here.width, wide=wide, unicode=here.unicode))
@@ -199,7 +199,7 @@ def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None
     """One object; the many values per query are written by columns, which is ten times as fast."""
     import json
 
-    from embassay.protocols.rag.scoring.rows import result_rows
+    from embassay.protocols.rag.scoring.tables import result_rows
     from embassay.runs.files import to_json
 
     record = scored.record.as_dict()

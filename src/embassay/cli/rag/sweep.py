@@ -11,8 +11,8 @@ import typer
 from embassay.cli import options as given
 
 if TYPE_CHECKING:
-    from embassay.cli.running import Display
-    from embassay.protocols.rag.sweep.request import SweepRequest
+    from embassay.cli.session import Display
+    from embassay.protocols.rag.sweep.options import SweepRequest
 
 Config = Annotated[
     Path, typer.Argument(metavar="CONFIG.yaml", help="What to sweep: datasets, axes, prices, rules.")
@@ -62,9 +62,9 @@ def sweep(
     The same command with the same --out resumes. The rules (--sla-ms, --budget, --target) and prices may change
     between sessions: nothing is measured anew for them.
     """
-    from embassay.cli.running import Display
-    from embassay.protocols.rag.sweep.api import overridden
+    from embassay.cli.session import Display
     from embassay.protocols.rag.sweep.config import read_config
+    from embassay.protocols.rag.sweep.protocol import overridden
 
     request = overridden(
         read_config(config), limit=limit, seed=seed, sla_ms=sla_ms, budget=budget, target=target,
@@ -86,11 +86,11 @@ def run_sweep(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `api.carry_out` takes besides."""
-    from embassay.cli.running import carry_out
-    from embassay.protocols.rag.sweep import api
+    """Carry out a request; `how` is what `protocol.carry_out` takes besides."""
+    from embassay.cli.session import carry_out
+    from embassay.protocols.rag.sweep import protocol
 
-    do = partial(api.carry_out, request, **how)
+    do = partial(protocol.carry_out, request, **how)
     carry_out(do, out, display=display, report=report, once=ONCE, show=_show, max_usd=max_usd)
 
 
@@ -128,7 +128,7 @@ def _show(path: Path, display: Display, report: bool) -> None:
         return
     if measured:
         from embassay.cli.terminal import screen, show
-        from embassay.report.rag.sweep_terminal import render_sweep
+        from embassay.report.rag.frontier import render_sweep
 
         here = screen()
         found = read_findings(path / FILE)
@@ -138,7 +138,7 @@ def _show(path: Path, display: Display, report: bool) -> None:
 def _print_json(path: Path, written: Path | None) -> None:
     import json
 
-    from embassay.protocols.rag.sweep.reading import read_sweep
+    from embassay.protocols.rag.sweep.protocol import read_sweep
     from embassay.runs.folder import RunFolder
 
     rows = [row.as_dict() for row in RunFolder(path).read_results()]

@@ -25,13 +25,13 @@ class Catalogue(Registry[Dataset]):
 DATASETS = Catalogue("dataset", makes=[["load", "shapes"]])
 DATASETS.add(
     "sample",
-    "embassay.data.bundled:sample",
+    "embassay.data.samples:sample",
     "48 short documents with summaries, questions, labels and pairs, in every shape",
     lang="mul",
     shapes=" ".join(SHAPES),
 )
 DATASETS.add(
     "hub",
-    "embassay.data.catalogue.repository:open_repository",
+    "embassay.data.catalogue.hub:open_repository",
     "hub:ORG/NAME, one table of any dataset of the Hugging Face hub",
 )

@@ -9,11 +9,8 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from embassay.data.catalogue.entries import entries
-from embassay.data.catalogue.entry import EntryRecord
-from embassay.data.catalogue.mirror import mirror_folder
-from embassay.data.catalogue.opened import layout
-from embassay.data.catalogue.overview import place
+from embassay.data.catalogue.entries import EntryRecord, entries, mirror_folder, place
+from embassay.data.catalogue.mirror import layout
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Source
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns
@@ -70,7 +67,7 @@ def card(spec: str) -> Card:
 
 
 def _opened(spec: str) -> Dataset:
-    from embassay.data.opening import open_dataset
+    from embassay.data.sources import open_dataset
 
     return open_dataset(spec)
 

@@ -1,26 +1,197 @@
-"""The records of the catalogue, read from the YAML files beside this module."""
+"""What the catalogue says of its datasets: where each is, what its tables are, who uses it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from embassay.data.catalogue import DATASETS
 from embassay.data.rows import nearest
-from embassay.data.yaml12 import read_yaml
+from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
+from embassay.data.tables import FORMATS, known_suffix
+from embassay.data.yaml import read_yaml
 from embassay.errors import UsageError
+from embassay.limits import bounded_entries
 from embassay.registry import Registry
 
 if TYPE_CHECKING:
-    from embassay.data.catalogue.entry import EntryRecord
     from embassay.data.dataset import Dataset
+
+Protocol = Literal["sage", "pteb", "rag", "hume"]
+Task = Literal[
+    "preference", "robustness", "sensitivity", "clustering", "retrieval", "sts", "classification",
+    "pair_classification", "reranking", "summarization",
+]  # fmt: skip
+LARGE = 200_000
+"""Rows above which a table of the hub is streamed, not downloaded whole."""
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], BeforeValidator(_as_list)]
+"""One name or several; of several, the first that is there counts."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class TableRecord(_Strict):
+    """One table: a file of the mirror, and one or more splits of one configuration on the hub.
+
+    `map` is canonical column -> the dataset's own, a dot leading into a nested cell and `.0` to an element of
+    a list. A canonical column that is not mapped is read under its own name or BEIR's.
+    """
+
+    part: str
+    shapes: list[str]
+    config: Names = []
+    split: Names = []
+    map: dict[str, Names] = {}
+    rows: int | None = None
+    nested: bool = False
+    exact: bool = False
+    """Whether the split was asked for by name, so that no other will do."""
+
+    @property
+    def is_of_a_set(self) -> bool:
+        """Whether it is one of the tables of a retrieval set."""
+        return self.part in (*RETRIEVAL_PARTS, "top_ranked")
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits on the hub, all of which are read; by default the one called like the part."""
+        return tuple(self.split) or (self.part,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The canonical columns it gives: those that its shapes need, and what it maps besides."""
+        lists = OTHERWISE if self.nested else {}
+        needed = [
+            name for one in self.shapes for name in lists.get(one) or PARTS.get(one) or SHAPES.get(one, ())
+        ]
+        return tuple(dict.fromkeys([*needed, *self.map]))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is streamed."""
+        return (self.rows or 0) > LARGE
+
+
+_CORPUS = TableRecord(part="corpus", shapes=["corpus"], config=["corpus"])
+_QUERIES = TableRecord(part="queries", shapes=["queries"], config=["queries", "query"])
+_QRELS = TableRecord(part="qrels", shapes=["qrels"], config=["default", "qrels"], split=["test"])
+_RANKED = TableRecord(part="top_ranked", shapes=["top_ranked"], config=["top_ranked"])
+_SENTENCES = {"text": ["sentence1", "sent1"], "text2": ["sentence2", "sent2"]}
+
+LAYOUTS: Mapping[str, tuple[TableRecord, ...]] = {
+    "sts": (TableRecord(part="test", shapes=["pairs"], map=_SENTENCES),),
+    "pair_classification": (
+        TableRecord(
+            part="test",
+            shapes=["labelled_pairs"],
+            map={**_SENTENCES, "label": ["labels", "label"]},
+            nested=True,
+        ),
+    ),
+    "classification": (
+        TableRecord(part="train", shapes=["train"]),
+        TableRecord(part="test", shapes=["test", "labelled"]),
+    ),
+    "clustering": (
+        TableRecord(
+            part="test", shapes=["labelled"], map={"text": ["sentences"], "label": ["labels"]}, nested=True
+        ),
+    ),
+    "retrieval": (_CORPUS, _QUERIES, _QRELS),
+    "reranking": (_CORPUS, _QUERIES, _QRELS, _RANKED),
+}
+"""Layout -> its tables, as MTEB and BEIR keep them on the hub."""
+
+
+class EntryRecord(_Strict):
+    """A dataset of the catalogue.
+
+    Its tables are those of `layout` with `rows`, `split` and `shapes` by part laid over them, or spelled out.
+    `langs` are its languages where each is a configuration of its own. `size` counts what is scored (pairs, texts
+    to test or to cluster, queries, documents), 0 where it is not known; `gold` is the range of its scores.
+    `by_hand` says how to come by what no hub holds. Datasets of one `group` count as one: the mean of them.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    title: str
+    licence: str
+    protocols: dict[Protocol, list[Task]]
+    hub: str = ""
+    revision: str = "main"
+    lang: str = ""
+    langs: list[str] = []
+    gold: list[float] = Field(default=[], max_length=2)
+    size: int = 0
+    layout: str = ""
+    rows: dict[str, int] = {}
+    split: dict[str, Names] = {}
+    shapes: dict[str, list[str]] = {}
+    tables: list[TableRecord] = []
+    by_hand: str = ""
+    notes: str = ""
+    group: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9-]*)?$")
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the revision is a commit: then everybody gets the same bytes."""
+        return re.fullmatch("[0-9a-f]{40}", self.revision) is not None
+
+    @property
+    def all_tables(self) -> tuple[TableRecord, ...]:
+        """The tables, spelled out."""
+        laid = [
+            table.model_copy(
+                update={
+                    "rows": self.rows.get(table.part),
+                    "split": self.split.get(table.part, table.split),
+                    "shapes": self.shapes.get(table.part, table.shapes),
+                }
+            )
+            for table in (LAYOUTS[self.layout] if self.layout else ())
+        ]
+        return (*laid, *self.tables)
+
+    @property
+    def all_shapes(self) -> tuple[str, ...]:
+        """The shapes that the tables together can give."""
+        given = {shape for table in self.all_tables for shape in table.shapes}
+        found = given & set(SHAPES)
+        if {"train", "test"} <= given:
+            found.add("classification")
+        if given >= set(RETRIEVAL_PARTS):
+            found.add("reranking" if "top_ranked" in given else "retrieval")
+        return tuple(shape for shape in SHAPES if shape in found)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks of all protocols that use it."""
+        return tuple(dict.fromkeys(task for tasks in self.protocols.values() for task in tasks))
+
+    def config(self, table: TableRecord, lang: str) -> tuple[str, ...]:
+        """The configurations on the hub that may hold a table, the likeliest first."""
+        if not lang or not self.langs:
+            return tuple(table.config)
+        return tuple(f"{lang}-{name}" for name in table.config if name != "default") or (lang,)
 
 
 @cache
 def entries() -> Mapping[str, EntryRecord]:
     """Name -> record, in the order of the files: sts, classification, clustering, and so on."""
-    from embassay.data.catalogue.entry import EntryRecord
 
     files = sorted(Path(__file__).parent.glob("*.yaml"))
     records = [EntryRecord.model_validate(one) for file in files for one in read_yaml(file)]
@@ -40,7 +211,7 @@ def entry(name: str) -> EntryRecord:
 
 def register_all(registry: Registry[Dataset]) -> None:
     """Give the registry a factory for every record, nothing of which is opened."""
-    from embassay.data.catalogue.opened import open_entry
+    from embassay.data.catalogue.mirror import open_entry
 
     for record in entries().values():
         lang = record.lang or "mul"
@@ -52,3 +223,116 @@ def register_all(registry: Registry[Dataset]) -> None:
             shapes=" ".join(record.all_shapes),
             protocols=" ".join(record.protocols),
         )
+
+
+VARIABLE = "EMBASSAY_DATA"
+
+
+def mirror_folder() -> Path:
+    """`$EMBASSAY_DATA`, or the platform's folder for data of users."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("embassay") / "data"
+
+
+def table_files(
+    folder: Path, part: str, split: str, langs: tuple[str, ...]
+) -> Mapping[str, tuple[Path, ...]]:
+    """Language -> the files of the table `part` in `folder`; one key "" where languages are not apart.
+
+    `part.SUFFIX`; or in the folder `part`: `LANG.SUFFIX` for each of `langs`, or `SPLIT.SUFFIX`, or all files
+    in the order of their names. Empty where there is nothing of it.
+    """
+    if single := _named(folder, part):
+        return {"": (single,)}
+    inside = folder / part
+    if not inside.is_dir():
+        return {}
+    by_lang = {lang: (path,) for lang in langs if (path := _named(inside, lang))}
+    if by_lang:
+        return by_lang
+    if single := _named(inside, split):
+        return {"": (single,)}
+    shards = tuple(
+        path for path in sorted(bounded_entries(inside.iterdir(), inside)) if known_suffix(path.name)
+    )
+    return {"": shards} if shards else {}
+
+
+def _named(folder: Path, stem: str) -> Path | None:
+    return next((path for suffix in FORMATS if (path := folder / (stem + suffix)).is_file()), None)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A dataset in one line. `place` is where it would be read from now: `package`, `mirror`, `part of mirror`,
+    `cache` (of the hub), `hub` (fetched when it is used) or `by hand` (nobody can fetch it for you)."""
+
+    name: str
+    place: str
+    size: int
+    tasks: tuple[str, ...]
+    title: str
+    protocols: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    lang: str = ""
+    licence: str = ""
+    hub: str = ""
+    revision: str = ""
+
+
+def overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
+    """One per dataset that the protocol uses for the task; the sample, which serves all, is always among them."""
+    known = entries()
+    for one in DATASETS:
+        record = known.get(one.name)
+        if record is None:
+            facts = dict(one.facts)
+            shapes = tuple(facts.get("shapes", "").split())
+            where = "hub" if one.name == "hub" else "package"
+            yield Overview(one.name, where, 0, (), one.summary, shapes=shapes, lang=facts.get("lang", ""))
+        elif _is_used(record, protocol, task):
+            yield overview(record)
+
+
+def overview(record: EntryRecord) -> Overview:
+    """The record in one line."""
+    return Overview(
+        record.name, place(record), record.size, record.tasks, record.title, tuple(record.protocols), record.all_shapes,
+        record.lang or " ".join(record.langs), record.licence, record.hub, record.revision,
+    )  # fmt: skip
+
+
+def place(record: EntryRecord) -> str:
+    """Where it would be read from now; looks at names of files and folders only."""
+    folder = mirror_folder() / record.name
+    if folder.is_dir():
+        return "mirror" if _is_whole(record, folder) else "part of mirror"
+    if not record.hub:
+        return "by hand"
+    return "cache" if any(path.is_dir() for path in _cached(record.hub)) else "hub"
+
+
+def _is_whole(record: EntryRecord, folder: Path) -> bool:
+    """Whether every table is there in every language, or every shape in a file of its own."""
+    langs = tuple(record.langs)
+    found = [table_files(folder, one.part, one.splits[0], langs) for one in record.all_tables]
+    tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in found)
+    return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
+
+
+def _cached(repo: str) -> Iterator[Path]:
+    """The folders that the libraries of the hub would keep `repo` in; they are not asked, as that loads them."""
+    home = Path(
+        os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
+    )
+    datasets = os.environ.get("HF_DATASETS_CACHE") or home / "datasets"
+    yield Path(datasets).expanduser() / repo.replace("/", "___")
+
+
+def _is_used(record: EntryRecord, protocol: str, task: str) -> bool:
+    used = [tasks for by, tasks in record.protocols.items() if protocol in ("", by)]
+    return any(task in ("", *tasks) for tasks in used)

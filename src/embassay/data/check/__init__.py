@@ -5,8 +5,8 @@
 Everything is read by the readers that a run uses, so a check and a run cannot disagree.
 """
 
-from embassay.data.check.checking import Check
-from embassay.data.check.near import Nearness
-from embassay.data.check.report import Report
+from embassay.data.check.duplicates import Nearness
+from embassay.data.check.findings import Report
+from embassay.data.check.inspection import Check
 
 __all__ = ["Check", "Nearness", "Report"]

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import bounded_lines
-from embassay.data.check.report import Column, File
-from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, chosen, is_number, told_apart
-from embassay.data.faults import collecting
-from embassay.data.lines import opened
+from embassay.data.check.findings import Column, File
+from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, chosen, is_number, opened, told_apart
+from embassay.data.rows import collecting
 from embassay.data.shapes import CALLED
 from embassay.data.tables import known_suffix, table_of
 from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_lines
 
 COUNTED = 1000
 """Different values of a column are counted up to here."""

@@ -6,6 +6,6 @@
 TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a file is is seen from its content.
 """
 
-from embassay.data.judged_runs.reading import Entries, entries_of, read_qrels, read_run
+from embassay.data.judged_runs.reader import Entries, entries_of, read_qrels, read_run
 
 __all__ = ["Entries", "entries_of", "read_qrels", "read_run"]

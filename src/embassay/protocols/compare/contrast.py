@@ -22,8 +22,8 @@ from embassay.stats import (
     t_test,
     wilcoxon,
 )
+from embassay.stats.intervals import ROUNDING
 from embassay.stats.ranks import not_meeting
-from embassay.stats.students import ROUNDING
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
 UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"

@@ -14,7 +14,7 @@ from embassay.protocols.compare.many import most_degrees, pair_tests
 from embassay.protocols.compare.pairing import Pairing, pairing
 from embassay.protocols.compare.values import RunValues, check_names, wanted
 from embassay.protocols.standings import OVERALL
-from embassay.runs.tails import tails
+from embassay.runs.files import tails
 from embassay.stats import Estimate, Significance, hodges_lehmann, mixed_mean, wilcoxon
 from embassay.stats.ranks import corrected_pairs
 

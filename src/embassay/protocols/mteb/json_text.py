@@ -7,8 +7,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import unpacking
 from embassay.errors import DataError
+from embassay.limits import unpacking
 
 MEND = "Give a results file of MTEB (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
 MAX_BYTES = 256 * 2**20

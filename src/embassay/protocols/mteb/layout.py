@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import bounded_walk
+from embassay.limits import bounded_walk
 from embassay.runs.files import slug
 
 META = "model_meta.json"

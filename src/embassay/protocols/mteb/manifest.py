@@ -14,7 +14,7 @@ from embassay.protocols.mteb.reading import Reading
 from embassay.protocols.mteb.rows import PROTOCOL
 from embassay.protocols.mteb.survey import Survey, TaskSurvey
 from embassay.runs.files import digest
-from embassay.runs.provenance import hardware, versions
+from embassay.runs.folder import hardware, versions
 
 Plain = dict[str, Any]
 KIND = "published"

@@ -19,8 +19,7 @@ from embassay.protocols.pteb.plan import Plan, PlannedDataset, Seeds
 from embassay.protocols.pteb.slices import task
 from embassay.protocols.pteb.sources import Source
 from embassay.records import RetrievalSet
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, tokens_of
-from embassay.runs.rehearsal import Hear
+from embassay.runs.forecast import Forecast, Forecasts, Hear, remote_seconds, tokens_of
 from embassay.systems.remote.tokens import likely_tokens
 from embassay.text import open_tokenizer
 

@@ -17,7 +17,7 @@ from embassay.protocols.footprint import (
     vectors,
 )
 from embassay.records import LabelledTexts, RetrievalSet
-from embassay.runs.promise import Footprint
+from embassay.runs.memory import Footprint
 
 _KEPT = 2
 """Vectors of the texts as they are are remembered beside those of a run's paraphrases."""

@@ -25,9 +25,9 @@ from embassay.protocols.pteb.wording import Known, Worded, as_it_is, in_other_wo
 from embassay.protocols.request import DatasetRequest
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
 from embassay.runs.cells import record_from_json
-from embassay.runs.promise import room_for
-from embassay.runs.rehearsal import Hear, Rehearsal
-from embassay.runs.spread import HERE
+from embassay.runs.execution import HERE
+from embassay.runs.forecast import Hear, Rehearsal
+from embassay.runs.memory import room_for
 from embassay.stats import freedom_of_units
 from embassay.stats.freedom import resampled_units
 from embassay.systems.remote import Ledger

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embassay.protocols.rag import golden, sweep
     from embassay.protocols.rag.golden.options import GoldenOptions
-    from embassay.protocols.rag.probes.names.request import NamesRequest
-    from embassay.protocols.rag.probes.noise.request import NoiseRequest
-    from embassay.protocols.rag.probes.session import probe_names, probe_noise
-    from embassay.protocols.rag.scoring.api import Scoring, score
-    from embassay.protocols.rag.scoring.request import ScoreRequest
+    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
+    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.protocol import Scoring, score
 
 __all__ = [
     "GoldenOptions", "NamesRequest", "NoiseRequest", "ScoreRequest", "Scoring", "golden", "probe_names", "probe_noise",
@@ -21,13 +20,13 @@ __all__ = [
 
 _HOMES = {
     "GoldenOptions": "golden.options",
-    "NamesRequest": "probes.names.request",
-    "NoiseRequest": "probes.noise.request",
-    "ScoreRequest": "scoring.request",
-    "Scoring": "scoring.api",
-    "probe_names": "probes.session",
-    "probe_noise": "probes.session",
-    "score": "scoring.api",
+    "NamesRequest": "probes.options",
+    "NoiseRequest": "probes.options",
+    "ScoreRequest": "scoring.options",
+    "Scoring": "scoring.protocol",
+    "probe_names": "probes.protocol",
+    "probe_noise": "probes.protocol",
+    "score": "scoring.protocol",
 }
 
 

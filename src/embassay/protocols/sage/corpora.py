@@ -10,7 +10,7 @@ from typing import Any
 from embassay.protocols.sage.context import Context
 from embassay.protocols.sage.edits import Edit, retrieval_edits, with_options
 from embassay.records import Documents
-from embassay.search.sharding import cut
+from embassay.search.blocks import cut
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from embassay.protocols.footprint import (
 from embassay.protocols.sage.edits import chosen_edits
 from embassay.protocols.sage.options import ALL, SageOptions
 from embassay.records import LabelledTexts, RetrievalSet
-from embassay.runs.promise import Footprint
-from embassay.search.sharding import SHARD
+from embassay.runs.memory import Footprint
+from embassay.search.blocks import SHARD
 
 _BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
 """Texts of an item that are compared in one call."""

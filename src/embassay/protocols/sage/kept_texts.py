@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from embassay.data.streamed import lies_in_file
+from embassay.data.stream import lies_in_file
 from embassay.parquet import read_parquet
 from embassay.protocols.sage import work
 from embassay.protocols.sage.plan import Plan

@@ -23,7 +23,7 @@ from embassay.protocols.sage.request import VERSION, Request
 from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
-from embassay.search.sharding import SHARD
+from embassay.search.blocks import SHARD
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 

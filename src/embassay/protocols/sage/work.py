@@ -17,9 +17,9 @@ from embassay.protocols.sage.footprint import needed
 from embassay.protocols.sage.options import ALL, SageOptions
 from embassay.protocols.sage.tasks import PAIR_CORPUS, TASKS, Task
 from embassay.records import Loaded, TaskOutcome
-from embassay.runs.promise import room_for
-from embassay.runs.rehearsal import Hear, Rehearsal
-from embassay.runs.spread import HERE
+from embassay.runs.execution import HERE
+from embassay.runs.forecast import Hear, Rehearsal
+from embassay.runs.memory import room_for
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 

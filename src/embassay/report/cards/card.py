@@ -1,27 +1,195 @@
-"""The card of one system, over all runs that have it."""
+"""The card of a system, over all runs that have it: two sentences, scores among others', how to run it again."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from embassay.document.marks import Scale, scale_of
 from embassay.protocols import numbers
+from embassay.protocols.numbers import Unit
 from embassay.registry import attribute
-from embassay.report.board import Board, Row
-from embassay.report.cards.again import run_again
-from embassay.report.cards.findings import Finding, finding
+from embassay.report.board import PLACES, Board, Row, Task, Value
+from embassay.report.cards.findings import Finding, finding, overall, unknown, valued
 from embassay.report.cards.price import AgainstPrice, against_price
-from embassay.report.cards.sentences import two_sentences
-from embassay.report.cards.standings import Standings, standings_of
-from embassay.report.cards.unknown import unknown
-from embassay.report.gathered import Run, rows_of
-from embassay.report.record import Record, System
-from embassay.report.tasks import PLACES
-from embassay.report.verdict import Sentence
+from embassay.report.headlines import leading
+from embassay.report.record import OVERALL, Record, System
+from embassay.report.runs import Run, rows_of
+from embassay.report.verdict import Part, Sentence, listed, name, plain
 
 if TYPE_CHECKING:
-    from embassay.report.cards.people import AgainstPeople
+    from embassay.report.hume.gap import AgainstPeople
+
+OPTIONS = {"paraphrasers": "-p", "prompts": "--prompt", "runs": "--runs", "baseline": "--baseline"}
+"""How the arguments of a PTEB run are given."""
+
+
+def run_again(record: Record, system: System) -> str:
+    """The command that evaluates this system alone, with the run's other arguments; empty where a run of its kind has
+    no such command."""
+    if record.kind not in ("sage", "pteb", "original"):
+        return ""
+    arguments = record.arguments
+    parts = ["embassay", "sage" if record.kind == "sage" else "pteb", "run", "-s", system.name]
+    parts += ["--original-only"] if record.kind == "original" else []
+    for task in arguments.get("tasks", ()):
+        parts += ["-t", task]
+    for dataset in arguments.get("datasets", ()):
+        parts += ["-d", dataset]
+    for argument in OPTIONS if record.kind == "pteb" else ():
+        given = arguments.get(argument)
+        for value in given if isinstance(given, list | tuple) else [] if given is None else [given]:
+            parts += [OPTIONS[argument], str(value)]
+    for column, renamed in (arguments.get("mapping") or {}).items():
+        parts += ["--map", f"{column}={renamed}"]
+    for option in ("split", "grades", "limit", "seed", "tokenizer"):
+        if arguments.get(option) is not None:
+            parts += [f"--{option}", str(arguments[option])]
+    return shlex.join([*parts, "--out", f"runs/{record.manifest.get('name', 'again')}-again"])
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A score of the system beside those of the others."""
+
+    title: str
+    value: Value
+    others: tuple[float, ...]
+    scale: Scale
+    rank: str
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The scores of a system in one run. `place` is a sentence; `title` is empty where there is one run."""
+
+    title: str
+    place: Sentence
+    scores: tuple[Standing, ...]
+
+
+def standings_of(run: Run, row: Row, *, several: bool) -> Standings:
+    """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
+    if not several and run.record.kind in PLACES:
+        return Standings("", _place(run, row), _scores(run, row))
+    place = _place(run, row) if run.record.kind in PLACES else ()
+    return Standings(run.title, place, tuple(_leading(run, row.system.name)))
+
+
+def _leading(run: Run, system: str) -> Iterator[Standing]:
+    """The figure that the run's table of leading scores has."""
+    found = leading(run)
+    own = None if found is None else found.leaders.get(system)
+    if found is None or own is None:
+        return
+    others = [
+        one.value.value
+        for name, one in found.leaders.items()
+        if name != system and one.kind != "reference" and one.value.value is not None
+    ]
+    title = found.run if found.measure == OVERALL or found.people else f"{found.run}, {found.measure}"
+    yield Standing(title, own.value, tuple(others), found.scale, own.placed)
+
+
+def group_of(run: Run, row: Row) -> tuple[int, str]:
+    """How many systems it is ranked with, and what they are called."""
+    apart = run.board.apart
+    own = apart if row in apart else run.board.ranked
+    kinds = {one.system.kind for one in own}
+    metrics = "classical metric" if kinds == {"classical"} else "system"
+    return len(own), metrics if not apart else "classical metric" if row in apart else "encoder"
+
+
+def _place(run: Run, row: Row) -> Sentence:
+    if not row.system.ranked:
+        return ("It shows what a score is worth without understanding.",)
+    record, board = run.record, run.board
+    best = [
+        task.short if task.short.isupper() else task.short.lower()
+        for task in board.tasks
+        if row.system.name in record.scope(task.name).best
+    ]
+    tasks = plain(listed(best))
+    if row.rank:
+        scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
+        place = f"Rank {row.rank} of {group_of(run, row)[0]} ranked systems {scope}"
+    else:
+        place = row.note.capitalize() if row.note else f"No score {board.lead_title.lower()}"
+    return (f"{place}" + (f"; best or not told apart from the best on {tasks}." if best else "."),)
+
+
+def _scores(run: Run, row: Row) -> tuple[Standing, ...]:
+    record, board = run.record, run.board
+    made = []
+    if board.lead == OVERALL:
+        others = [one.lead.value for one in board.ranked + board.apart if one is not row]
+        made.append(_standing("Overall", row.lead, others, row.rank, board.unit))
+    for i, task in enumerate(board.tasks):
+        others = [one.tasks[i].value for one in board.rows if one is not row and one.system.ranked]
+        made.append(_standing(task.short, row.tasks[i], others, _rank(record, task, row), task.printed))
+    return tuple(made)
+
+
+def _standing(title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit) -> Standing:
+    known = tuple(other for other in others if other is not None)
+    scale = scale_of(
+        [*known, *([] if value.value is None else [value.value])],
+        within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor,
+    )  # fmt: skip
+    return Standing(title, value, known, scale, rank)
+
+
+def _rank(record: Record, task: Task, row: Row) -> str:
+    ranges = record.placed(task.name, row.system.name)
+    return numbers.rank(*ranges) if ranges else ""
+
+
+MOST_PLACES = 2
+"""Runs whose ranks fit a sentence."""
+
+
+def two_sentences(
+    row: Row,
+    own: Sequence[Run],
+    standings: Sequence[Standings],
+    good: Sequence[Finding],
+    bad: Sequence[Finding],
+) -> tuple[Sentence, ...]:
+    """The first says its places, or the best that is known of it; the second what moves or beats it most."""
+    if row.system.ranked:
+        return (_stands(row, own, good), _breaks(bad))
+    return (standings[0].place,) if standings else ()
+
+
+def _stands(row: Row, own: Sequence[Run], good: Sequence[Finding]) -> Sentence:
+    places = [
+        place for run in own if run.board.tasks and (place := _rank_said(run, row, several=len(own) > 1))
+    ]
+    if places:
+        return (name(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
+    if good:
+        return (name(row), " ", *good[0].clause, ".")
+    return (name(row), " has no rank here: no test sets it beside others.")
+
+
+def _rank_said(run: Run, row: Row, *, several: bool) -> str:
+    own = next((one for one in run.board.rows if one.system.name == row.system.name), None)
+    rank = overall(run, own) if own is not None else ""
+    if own is None or not rank or own.lead.value is None:
+        return ""
+    return f"{rank}{f' in {run.title}' if several else ''}, {valued(own.lead)}"
+
+
+def _breaks(bad: Sequence[Finding]) -> Sentence:
+    if not bad:
+        return ("Nothing that was tested here finds it behind the others or moved by an edit.",)
+    first = bad[0]
+    second = next((one for one in bad[1:] if one.run != first.run), None)
+    said: list[Part] = ["It ", *first.clause]
+    return (*said, *((", and ", *second.clause) if second is not None else ()), ".")
+
 
 KINDS = {
     "embedding": "An embedding model, compared by cosine",
@@ -32,24 +200,32 @@ KINDS = {
 FACT_WORDS = {"dims": "dimensions", "max_tokens": "input limit, tokens"}
 HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
-MOST = 6
+MOST_FINDINGS = 6
 """Findings of a kind on a card."""
 Say = Callable[[Run, Row], Iterator[Finding]]
-BY_ROW = ("ranks", "datasets", "of_sage", "of_pteb")
+BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops")
 GOOD = {
-    "sage": ("ranks:good", "datasets:good", "of_sage:good"),
-    "pteb": ("ranks:good", "datasets:good", "of_pteb:good"),
-    "score": ("of_score:good",),
-    "names": ("of_probes:names_good",),
-    "hume": ("people:good",),
+    "sage": (
+        "cards.findings:rank_strengths",
+        "cards.findings:dataset_strengths",
+        "sage.similarity:strengths",
+    ),
+    "pteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "pteb.drops:strengths"),
+    "score": ("rag.scoring:strengths",),
+    "names": ("rag.probes:name_strengths",),
+    "hume": ("hume.gap:strengths",),
 }
 BAD = {
-    "sage": ("ranks:bad", "datasets:bad", "of_sage:bad"),
-    "pteb": ("ranks:bad", "datasets:bad", "of_pteb:bad"),
-    "score": ("of_score:bad",),
-    "names": ("of_probes:names_bad",),
-    "noise": ("of_probes:noise_bad",),
-    "hume": ("people:bad",),
+    "sage": (
+        "cards.findings:rank_weaknesses",
+        "cards.findings:dataset_weaknesses",
+        "sage.similarity:weaknesses",
+    ),
+    "pteb": ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses", "pteb.drops:weaknesses"),
+    "score": ("rag.scoring:weaknesses",),
+    "names": ("rag.probes:name_weaknesses",),
+    "noise": ("rag.probes:noise_weaknesses",),
+    "hume": ("hume.gap:weaknesses",),
 }
 """What says something of a system, by the kind of run: loaded for such a run. It is asked by the system's row of the
 board in the modules BY_ROW, else by its name."""
@@ -102,8 +278,8 @@ def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
         about=_about(row.system),
         sentences=two_sentences(row, own, standings, good, bad),
         standings=standings,
-        good=good[:MOST],
-        bad=bad[:MOST],
+        good=good[:MOST_FINDINGS],
+        bad=bad[:MOST_FINDINGS],
         people=beside,
         price=against_price(own, row),
         unknown=tuple(dict.fromkeys(unknown(runs, own, row))),
@@ -123,7 +299,7 @@ def _beside_people(own: Sequence[Run], name: str) -> Iterator[AgainstPeople]:
     """What every study says of a system."""
     for run in own:
         if run.record.kind == "hume":
-            from embassay.report.cards.people import against_people
+            from embassay.report.hume.gap import against_people
 
             found = against_people(run, name)
             yield from () if found is None else (found,)
@@ -131,7 +307,7 @@ def _beside_people(own: Sequence[Run], name: str) -> Iterator[AgainstPeople]:
 
 def _say(place: str) -> Say:
     """What stands at `place`, asked by a row."""
-    say = attribute(f"embassay.report.cards.{place}")
+    say = attribute(f"embassay.report.{place}")
     if place.partition(":")[0] in BY_ROW:
         return say  # type: ignore[no-any-return]
     return lambda run, row: say(run, row.system.name)

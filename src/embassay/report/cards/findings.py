@@ -1,17 +1,22 @@
-"""What the results say of one system, as clauses that go on from its name: *beats every other system on STS*."""
+"""What results say of a system: where it beats every other one, where all beat it, and what is not known of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
+from embassay.protocols.compare import Field, fields, read_values
+from embassay.protocols.numbers import SCORE, Unit, unit_of
 from embassay.records import Result
-from embassay.report.board import Value
-from embassay.report.gathered import Run
-from embassay.report.tasks import Task
-from embassay.report.verdict import Part, Sentence
+from embassay.report.board import Board, Row, Task, Value, all_tasks, present, trivial_value
+from embassay.report.cards.price import price_of
+from embassay.report.notes import SMALL
+from embassay.report.record import APART, OVERALL, Record, Scope
+from embassay.report.runs import Run
+from embassay.report.verdict import Part, Sentence, listed, plain
 
 
 @dataclass(frozen=True)
@@ -71,3 +76,287 @@ def share(row: Result) -> str:
 def known(rows: Sequence[Result | None]) -> list[Result]:
     """The rows that have a value."""
     return [row for row in rows if row is not None and row.value is not None]
+
+
+MOST_TASKS = 7
+NO_MORE = {"robustness": "noise kept above the summary alone would give"}
+"""What a task's constant is, where its label is too short for a sentence."""
+
+
+def rank_strengths(run: Run, row: Row) -> Iterator[Finding]:
+    """Tasks on which its rank range is 1, then those where it includes 1."""
+    alone = [task for task in _tasks(run, row) if _range(run, task, row) == (1, 1)]
+    maybe = [
+        task for task in _tasks(run, row) if _first(run, task, row) and task not in alone + untold(run, row)
+    ]
+    for noun, tasks in _by_field(run, row, alone):
+        yield finding(run, f"beats every other {noun} on {_values(run, row, tasks)}", weight=3)
+    if maybe:
+        yield finding(run, f"may be first on {_values(run, row, maybe)}", weight=2)
+
+
+def rank_weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+    """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
+    last = [task for task in _tasks(run, row) if _is_last(_scope(run, task.name, row), row)]
+    for noun, tasks in _by_field(run, row, last):
+        yield finding(run, f"is beaten by every other {noun} on {_values(run, row, tasks)}", weight=4)
+    for i, task in enumerate(run.board.tasks):
+        value, trivial = row.tasks[i], trivial_value(run.record, task)
+        if (
+            value.value is None
+            or trivial is None
+            or value.value > trivial
+            or _is_constant(task, value.value, trivial)
+        ):
+            continue
+        what = NO_MORE.get(task.name) or (
+            f"the reference {task.trivial_system}" if task.trivial_system else task.trivial_label
+        )
+        said = (
+            f"scores {valued(value)} on {task_word(task)}, no more than {what} ({task.printed.said(trivial)})"
+        )
+        yield finding(run, said, weight=6 if task.trivial_system else 2)
+
+
+def overall(run: Run, row: Row) -> str:
+    """`rank 1–2 of 6 systems overall`; empty without a rank."""
+    scope = _scope(run, run.board.lead, row)
+    ranges = scope.ranges.get(row.system.name)
+    if ranges is None:
+        return ""
+    where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
+    of = numbers.counted(len(scope.systems), _noun(run.board, scope, row))
+    return f"rank {numbers.rank(*ranges)} of {of} {where}"
+
+
+def untold(run: Run, row: Row) -> list[Task]:
+    """The tasks on which the tests allow it every place: they say nothing of it."""
+    return [
+        task
+        for task in _tasks(run, row)
+        if _range(run, task, row) == (1, len(_scope(run, task.name, row).systems))
+    ]
+
+
+def _is_constant(task: Task, value: float, trivial: float) -> bool:
+    """Whether it reaches a constant exactly: robustness of 1/3 is what its first relation allows."""
+    return not task.trivial_system and value > trivial - 1e-9
+
+
+def _tasks(run: Run, row: Row) -> list[Task]:
+    """The tasks of the board on which it has a rank among two or more."""
+    return [task for task in run.board.tasks if _range(run, task, row) is not None]
+
+
+def _scope(run: Run, name: str, row: Row) -> Scope:
+    """The field that it was compared in."""
+    for scope in (run.record.scope(name), run.record.scope(name + APART)):
+        if row.system.name in scope.ranges:
+            return scope
+    return run.record.scope(name)
+
+
+def _range(run: Run, task: Task, row: Row) -> tuple[int, int] | None:
+    scope = _scope(run, task.name, row)
+    return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
+
+
+def _first(run: Run, task: Task, row: Row) -> bool:
+    ranges = _range(run, task, row)
+    return ranges is not None and ranges[0] == 1
+
+
+def _is_last(scope: Scope, row: Row) -> bool:
+    last = len(scope.systems)
+    return scope.ranges.get(row.system.name) == (last, last)
+
+
+def _by_field(run: Run, row: Row, tasks: Sequence[Task]) -> Iterator[tuple[str, list[Task]]]:
+    """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
+    found: dict[str, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(_noun(run.board, _scope(run, task.name, row), row), []).append(task)
+    yield from found.items()
+
+
+def _noun(board: Board, scope: Scope, row: Row) -> str:
+    kinds = {board.row(name).system.kind for name in scope.systems}
+    every = {one.system.kind for one in board.rows if one.system.ranked}
+    if kinds == every or len(kinds) > 1:
+        return "system"
+    return "classical metric" if row.system.kind == "classical" else "encoder"
+
+
+def _values(run: Run, row: Row, tasks: Sequence[Task]) -> str:
+    """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
+    place = {task.name: i for i, task in enumerate(run.board.tasks)}
+    said = [f"{task_word(task)} {valued(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
+    more = [f"{len(tasks) - MOST_TASKS} more"] if len(tasks) > MOST_TASKS else []
+    return plain(listed([*said, *more]))
+
+
+FILE = "headlines.parquet"
+MOST_BYTES = 20_000_000
+"""A larger file of headlines is left to `embassay compare`: a report must be written in seconds."""
+MOST_DATASETS = 3
+
+
+def dataset_strengths(run: Run, row: Row) -> Iterator[Finding]:
+    """The datasets on which its rank is 1, by the same tests as on tasks."""
+    own = [(field, one) for field, one in _places(run, row) if one == (1, 1)]
+    if own:
+        yield finding(
+            run, f"beats every other system of its field on {_values_on(run, row, own)}", weight=2.5
+        )
+
+
+def dataset_weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+    """The datasets on which every other one beats it."""
+    own = [(field, one) for field, one in _places(run, row) if one == (len(field.entrants),) * 2]
+    if own:
+        yield finding(
+            run, f"is beaten by every other system of its field on {_values_on(run, row, own)}", weight=3.5
+        )
+
+
+Placed = tuple[Field, tuple[int, int]]
+
+
+def _places(run: Run, row: Row) -> Iterator[Placed]:
+    """The fields of single datasets, of tasks that have several, in which it has a rank."""
+    several = {
+        task.name: task.headline for task in present(run.record) if len(run.record.datasets(task.name)) > 1
+    }
+    path = run.record.path / FILE
+    if not several or not path.is_file() or path.stat().st_size > MOST_BYTES:
+        return
+    state = path.stat()
+    for field in _fields(run.record.path, state.st_mtime_ns, state.st_size):
+        if not field.dataset or several.get(field.task) != field.measure:
+            continue
+        for one in field.entrants:
+            if one.system == row.system.name and one.rank_low is not None and one.rank_high is not None:
+                yield field, (one.rank_low, one.rank_high)
+
+
+def _values_on(run: Run, row: Row, own: Sequence[Placed]) -> str:
+    word = {task.name: task_word(task) for task in present(run.record)}
+    said = []
+    for field, _ in own[:MOST_DATASETS]:
+        one = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
+        value = figure(one, unit_of(run.record.kind)) if one is not None else ""
+        said.append(f"{word[field.task]} of {field.dataset} {value}")
+    return plain(listed([*said, *([f"{len(own) - MOST_DATASETS} more"] if len(own) > MOST_DATASETS else [])]))
+
+
+@lru_cache(maxsize=2)
+def _fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
+    return tuple(fields(read_values(folder)))
+
+
+ASKED = (
+    (("sage",), "how it takes edits of a text (SAGE)"),
+    (("pteb",), "what paraphrases take (PTEB)"),
+    (("hume",), "how people do on the same items (HUME)"),
+    (("score", "sweep", "golden"), "what it retrieves for prompts (RAG)"),
+    (("names",), "whether it knows names from impostors"),
+    (("noise",), "what small talk does to it"),
+)
+"""The questions that a report can answer, by the kinds of run that do."""
+
+
+def unknown(runs: Sequence[Run], own: Sequence[Run], row: Row) -> Iterator[str]:
+    """Each as one sentence. `own` are the runs that have results of the system."""
+    if not row.system.ranked:
+        return
+    kinds = {run.record.kind for run in own}
+    if row.system.kind == "llm":
+        kinds |= {"sage", "pteb", "score", "names", "noise"}
+    not_asked = [words for of, words in ASKED if not kinds & set(of)]
+    if not_asked:
+        yield f"Not asked of it here: {plain(listed(not_asked))}."
+    for run in own:
+        yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
+    yield from _untold(own, row)
+    for run in (one for one in own if one.record.kind == "pteb"):
+        from embassay.report.pteb import drops as of_pteb
+
+        yield from of_pteb.unknown(run, run.board.row(row.system.name))
+    yield from _identities(own, row)
+    yield from _languages(own)
+    if row.system.kind == "embedding":
+        source, price, _ = price_of(own, row.system.name)
+        if source == "server" and price is None:
+            yield "Its price is not known: give price= in its name."
+        yield "Whether it was trained on this data is not known."
+
+
+def _untold(own: Sequence[Run], row: Row) -> Iterator[str]:
+    for run in own:
+        nothing = [task_word(task) for task in untold(run, run.board.row(row.system.name))]
+        if nothing:
+            yield f"{run.title}: no test tells it from any other on {plain(listed(nothing))}."
+
+
+def _missing(record: Record, row: Row) -> Iterator[str]:
+    """Tasks without a score, scores without an interval, and those of few items."""
+    name = row.system.name
+    tasks = all_tasks(record)
+    absent = [task.short for task in tasks if not record.datasets(task.name)]
+    if absent:
+        yield f"{plain(listed(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
+    failed, waiting = (
+        [cell for cell in record.cells if cell.system == name and cell.status == status]
+        for status in ("failed", "not run")
+    )
+    for cells, verb in ((failed, "failed"), (waiting, "not run yet")):
+        if cells:
+            places = list(dict.fromkeys(f"{cell.task} on {cell.dataset}" for cell in cells))
+            more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+            yield f"No score where cells {'are' if cells is waiting else 'have'} {verb}: {', '.join(places[:3])}{more}."
+    small, bare = [], []
+    for task in tasks:
+        rows = [
+            record.find(task.name, name, task.headline, dataset=one) for one in record.datasets(task.name)
+        ]
+        known = [one for one in rows if one is not None and one.value is not None]
+        small += [f"{task.short} on {one.dataset} (n = {one.n})" for one in known if one.n < SMALL]
+        bare += [f"{task.short} on {one.dataset}" for one in known if one.ci_low is None]
+    if small:
+        more = f" and {len(small) - 4} more" if len(small) > 4 else ""
+        yield f"Rests on under {SMALL} items: {', '.join(small[:4])}{more}."
+    if bare:
+        more = f" and {len(bare) - 4} more" if len(bare) > 4 else ""
+        yield f"Has no interval: {', '.join(bare[:4])}{more}."
+
+
+def _identities(own: Sequence[Run], row: Row) -> Iterator[str]:
+    """That what bears its name is not the same in all runs."""
+    found = {
+        run.record.by_name[row.system.name].identity: run.title
+        for run in own
+        if run.record.by_name[row.system.name].kind == row.system.kind
+    }
+    found.pop("", None)
+    plainest = {_bare(identity) for identity in found}
+    if len(plainest) > 1:
+        yield (
+            f"Whether it is the same in {plain(listed(list(found.values())))} is not known: its identity differs "
+            "(weights, settings or tokenizer)."
+        )
+
+
+def _bare(identity: str) -> str:
+    """An identity without how it was wrapped: a metric of texts is the cosine of its encoder's vectors."""
+    return identity.removeprefix("cosine(").removesuffix(")") if identity.startswith("cosine(") else identity
+
+
+def _languages(own: Sequence[Run]) -> Iterator[str]:
+    langs = {
+        one.get("lang", "")
+        for run in own
+        for one in run.record.manifest.get("datasets", ())
+        if one.get("lang")
+    }
+    if langs and len(langs) < 4 and "mul" not in langs:
+        yield f"Only texts in {plain(listed(sorted(langs)))} were looked at."

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from embassay.protocols import numbers
 from embassay.report.board import Row
-from embassay.report.gathered import Run
 from embassay.report.record import APART, OVERALL, Record
-from embassay.report.sources import sweep_of
+from embassay.report.runs import Run, sweep_of
 from embassay.report.verdict import Part as Word
 from embassay.report.verdict import Sentence, listed, name
 from embassay.runs.spending import dollars
@@ -150,7 +149,7 @@ def _stacks(run: Run, system: str) -> Iterator[Sentence]:
     found = sweep_of(run)
     if found is None or not found.parts:
         return
-    from embassay.protocols.rag.sweep.findings.words import usd
+    from embassay.protocols.rag.sweep.findings.verdict import usd
 
     part, measure = found.parts[0], found.asked.measure
     own = [one for one in part.stacks if system in (one.axes.get("encoder"), one.axes.get("reranker"))]

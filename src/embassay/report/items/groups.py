@@ -1,9 +1,11 @@
-"""What can be looked at item by item: for each task its measures, and where their values are."""
+"""What can be looked at item by item: for each task its measures, where their values are, its texts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,11 +121,11 @@ class Group:
 def read_groups(record: Record) -> tuple[Group, ...]:
     """Every kind of item on every dataset that a ranked system has values for."""
     if record.kind == "pteb":
-        from embassay.report.items.reworded import pteb_groups
+        from embassay.report.pteb.drops import pteb_groups
 
         return pteb_groups(record)
     if record.kind in ("score", "names", "noise", "hume"):
-        from embassay.report.items.measured import measured_groups
+        from embassay.report.items.values import measured_groups
 
         return tuple(measured_groups(record))
     if record.kind != "sage":
@@ -145,7 +147,7 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
     folder = RunFolder(record.path)
     offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
     if kind.name == "sensitivity":
-        from embassay.report.sage.curves import is_linear
+        from embassay.report.sage.similarity import is_linear
 
         for _, read in offered:
             _add_sensitivity(read or {}, linear=is_linear(record))
@@ -197,10 +199,107 @@ def _add_sensitivity(found: Columns, *, linear: bool) -> None:
     spans = [one for one in SPANS if ("similarity", one[0]) in found]
     if not spans:
         return
-    from embassay.report.sage.curves import expected
+    from embassay.report.sage.similarity import expected
 
     names = found["similarity", spans[0][0]][0]
     close = [
         1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
     ]
     found["sensitivity", ""] = (names, np.mean(close, axis=0))
+
+
+LENGTHS = {
+    "text": 500,
+    "source": 500,
+    "summary": 400,
+    "first": 400,
+    "second": 400,
+    "document": 240,
+    "query": 400,
+}
+SHORT = 200
+
+
+class Excerpts:
+    """Excerpts by number; a text has one, as long as the longest that was asked for, but never over `longest`
+    characters. `cut` holds the full length of those that were shortened."""
+
+    def __init__(self, longest: int = 10**9) -> None:
+        self.longest = longest
+        self.is_short = longest < min(LENGTHS.values())
+        self.texts: list[str] = []
+        self.cut: dict[int, int] = {}
+        self._places: dict[str, int] = {}
+
+    def add(self, text: str, most: int) -> int:
+        """The number of the excerpt of `text`: at least its first `most` characters, or up to a space near there."""
+        excerpt = shortened(text, min(most, self.longest))
+        place = self._places.setdefault(text, len(self.texts))
+        if place == len(self.texts):
+            self.texts.append("")
+        if len(excerpt) > len(self.texts[place]):
+            self.texts[place] = excerpt
+            self.cut.pop(place, None)
+            if len(excerpt) < len(text):
+                self.cut[place] = len(text)
+        return place
+
+    def packed(self) -> dict[str, list[Any]]:
+        """The texts sorted, so that those that begin alike stand together and compress well, and the place of each."""
+        order = sorted(range(len(self.texts)), key=lambda place: self.texts[place])
+        places = {place: i for i, place in enumerate(order)}
+        return {"texts": [self.texts[i] for i in order], "places": [places[i] for i in range(len(order))]}
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, ended at a space if one is near.
+
+    >>> shortened("one two three", 9), shortened("one", 9)
+    ('one two', 'one')
+    """
+    if len(text) <= most:
+        return text
+    space = text.rfind(" ", most * 2 // 3, most)
+    return text[: space if space > 0 else most]
+
+
+class Judged:
+    """What a task judged on a dataset: texts by field and item."""
+
+    def __init__(self, folder: RunFolder, task: str, dataset: str) -> None:
+        self._fields: dict[str, dict[str, str]] = {}
+        path = folder.texts_path(task, dataset)
+        if not path.exists():
+            return
+        frame = read_parquet(path, ["item_id", "field", "text"])
+        for (field,), part in frame.group_by(["field"], maintain_order=True):
+            self._fields[str(field)] = dict(
+                zip(part["item_id"].to_list(), part["text"].to_list(), strict=True)
+            )
+
+    def text(self, field: str, item: str) -> str | None:
+        """The text, None where the run kept none."""
+        return self._fields.get(field, {}).get(item)
+
+    def items(self, field: str) -> Iterable[str]:
+        """The items that have the field, in their order."""
+        return self._fields.get(field, {})
+
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the parts of a group's items come from; `ids` are the items that go into the page."""
+
+    record: Record
+    folder: RunFolder
+    group: Group
+    ids: Sequence[str]
+    judged: Judged
+    excerpts: Excerpts
+
+    def texts(self, field: str) -> list[int]:
+        """The excerpt of each item's field, by number."""
+        return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]

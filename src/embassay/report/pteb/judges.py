@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from embassay.document.marks import scale_of
+from embassay.document.plots import Series, lines
+from embassay.document.tables import FileTable, Line, Matrix, entry, file_tables
 from embassay.protocols import numbers
 from embassay.protocols.numbers import POINTS, Unit
 from embassay.records import Result
 from embassay.report.board import Board, Row
-from embassay.report.lines import Series, lines
-from embassay.report.matrix import Line, Matrix, entry
 from embassay.report.record import Record
-from embassay.report.scale import scale_of
-from embassay.report.tablefiles import FileTable, file_tables
 from embassay.report.verdict import Part, Sentence, Verdict, listed, name
 
 TASK, SCORE, ERROR = "judge", "spearman", "mae"

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from embassay.document.marks import percent
+from embassay.document.tables import Entry, FileTable, entry, file_tables
 from embassay.protocols import numbers
 from embassay.protocols.numbers import SCORE, Unit
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.marks import percent
-from embassay.report.matrix import Entry, entry
 from embassay.report.pteb.judges import RATING
 from embassay.report.record import Record
-from embassay.report.tablefiles import FileTable, file_tables
 from embassay.report.verdict import Sentence, Verdict
 
 TASK = "validation"

@@ -1,22 +1,112 @@
-"""The page of a golden set: how many questions, what it cost, how sure the order is, and one question in full."""
+"""A golden set, as a page and on a terminal: its questions, its cost, how sure the order is, one question in full."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import TYPE_CHECKING
 
+from embassay.document.tables import Entry, Line, Matrix
+from embassay.document.terminal import Column, folded, notes_below, render_table
+from embassay.errors import UsageError
 from embassay.protocols import numbers
-from embassay.protocols.rag.golden.summary import Golden, HumanCheck, Query, read_golden
+from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck, Query, read_golden
 from embassay.report.board import Board
-from embassay.report.matrix import Entry, Line, Matrix
-from embassay.report.rag.finals import FinalList, final_list
-from embassay.report.rag.funnel import Step, Strips, funnel, strips
-from embassay.report.rag.judging import Bar, again, answers, bars, bias, checked, repeats
-from embassay.report.rag.ordering import claims, doubts, stops
-from embassay.report.rag.words import short, told
+from embassay.report.rag.labels import (
+    Bar,
+    FinalList,
+    Step,
+    Strips,
+    again,
+    answers,
+    bars,
+    bias,
+    checked,
+    final_list,
+    funnel,
+    repeats,
+    strips,
+)
+from embassay.report.rag.notes import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
 from embassay.report.record import Record
-from embassay.report.verdict import Sentence, Verdict
+from embassay.report.verdict import Sentence, Verdict, plain
 from embassay.runs.spending import dollars
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
+
+
+def claims(golden: Golden) -> Matrix | None:
+    """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
+    done = [one.claims for one in golden.queries if one.status == "done" and one.claims]
+    wanted, rows = targets(golden.settings.ranking), []
+    for name, words in CLAIMS.items():
+        values = [one[name] for one in done if name in one]
+        if values:
+            rows.append(_claim(words.format(top=golden.settings.top), values, wanted.get(name)))
+    if not rows:
+        return None
+    return Matrix(
+        "claims",
+        "What the engine expects of its orders",
+        "Expected",
+        CLAIM_COLUMNS,
+        tuple(rows),
+        is_sorted=True,
+    )
+
+
+def targets(engine: str) -> Mapping[str, float]:
+    """What the engine's claims must reach before it stops; none for engines that claim nothing."""
+    from embassay.protocols.rag.ranking.bayes.options import Options
+    from embassay.spec import COLON
+
+    try:
+        spec = COLON.parse(engine)
+        found = Options(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
+    except (UsageError, TypeError, ValueError):
+        found = None
+    if found is None or not found.stop:
+        return {}
+    return {"set_errors_at_most_1": found.surely, "overlap": found.overlap, "tau": found.tau}
+
+
+def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
+    figures = (mean(values), min(values), max(values))
+    cells = [Entry(numbers.score(one), exact=f"{one:.6g}") for one in figures]
+    if target is None:
+        return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
+    reached = sum(one >= target for one in values)
+    told = Entry(f"{reached} of {len(values)}", exact=str(reached))
+    return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), told))
+
+
+def stops(golden: Golden) -> str:
+    """Why the engine asked no more, with how many questions each reason holds for."""
+    ranking = golden.ranking
+    if ranking is None or not ranking.stopped:
+        return ""
+    parts = [
+        f"{STOPPED.get(word, word)} ({numbers.counted(n, 'question')})" for word, n in ranking.stopped.items()
+    ]
+    return f"It stopped because: {', '.join(parts)}."
+
+
+def doubts(golden: Golden) -> str:
+    """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
+    ranking = golden.ranking
+    if ranking is None or not ranking.doubts:
+        return ""
+    done = [one for one in golden.queries if one.status == "done"]
+    none = sum(bool(one.doubts) for one in done)
+    found = "; ".join(DOUBTS.get(word, word) for word in ranking.doubts)
+    head = f"Nothing is claimed of the order of {none} of {numbers.counted(len(done), 'question')}"
+    return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {found}."
+
 
 LABELS = (("grade5_count", "Grade 5"), ("grade4_count", "Grade 4"), ("grade4plus5_count", "Grade 4 or 5"))
 SHARE = "grade4plus5_pool_prevalence"
@@ -258,3 +348,102 @@ def _settings(golden: Golden) -> tuple[tuple[str, str], ...]:
         if value is not None
     ]
     return tuple(named)
+
+
+CHECK = "human_check.csv"
+TERMINAL_COLUMNS = (
+    Column("Quantity"), Column("Median", right=True), Column("Mean", right=True), Column("From", right=True),
+    Column("To", right=True), Column("What it is", wraps=True),
+)  # fmt: skip
+Cells = list["str | Text"]
+
+
+def render_golden(
+    golden: Golden, run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True
+) -> Text:
+    """A golden set as text: verdict, table, notes and paths, within `width` columns unless `wide`."""
+    from rich.text import Text
+
+    verdict = verdict_of(golden)
+    parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
+    lede = " ".join(map(plain, verdict.lede))
+    parts += [Text("\n").join(folded(lede, width, unicode))] if lede else []
+    parts.append(render_table(TERMINAL_COLUMNS, list(_rows(golden)), width=width, wide=wide, unicode=unicode))
+    parts += notes_below(_notes(golden), width=width, wide=wide, unicode=unicode)
+    parts.append(Text("\n".join(_paths(golden, run))))
+    return Text("\n\n").join(parts)
+
+
+def _rows(golden: Golden) -> Iterator[Cells]:
+    """Labels, calls, claims and steadiness, one row each."""
+    for name, title in LABELS:
+        found = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
+        values = (numbers.NONE if one is None else f"{one:.1f}" for one in found)
+        yield [title, *values, "", "", "passages per question"]
+    calls = [one.calls for one in golden.queries if one.status == "done"]
+    if any(calls):
+        spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
+        yield ["Calls", *spread, "orders by the judge per question"]
+    yield from _claims(golden)
+    yield from _steadiness(golden)
+
+
+def _claims(golden: Golden) -> Iterator[Cells]:
+    """What the engine claims: that for which it has a target, or all where it has none."""
+    done = [one.claims for one in golden.queries if one.status == "done"]
+    wanted = targets(golden.settings.ranking)
+    for name in wanted or CLAIMS:
+        values = [one[name] for one in done if name in one]
+        if values:
+            figures = (median(values), mean(values), min(values), max(values))
+            aim = f"; stops at {wanted[name]:g}" if wanted else ""
+            words = CLAIMS[name].format(top=golden.settings.top) + aim
+            yield ["Claimed", *(numbers.score(one) for one in figures), words]
+
+
+def _steadiness(golden: Golden) -> Iterator[Cells]:
+    """What was judged twice: the value and its interval."""
+    again, ranking = golden.repeated, golden.ranking
+    found: list[tuple[str, Figure | None, str]] = []
+    if again is not None and not again.reason:
+        found.append(("Same grade", again.exact, "share of passages graded twice"))
+        found.append(("Turned round", again.discordant, "share of pairs that a repeat orders otherwise"))
+    if ranking is not None and ranking.contradictions is not None:
+        found.append(
+            ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")
+        )
+    for title, one, what in found:
+        if one is not None and one.value is not None:
+            ends = ("" if end is None else numbers.score(end) for end in (one.low, one.high))
+            yield [title, "", numbers.score(one.value), *ends, f"{what}; 95% interval"]
+
+
+def _notes(golden: Golden) -> Iterator[str]:
+    if golden.failed:
+        total = numbers.counted(len(golden.queries), "question")
+        yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
+    if said := stops(golden):
+        yield said
+    if said := doubts(golden):
+        yield said
+    yield from golden.ranking.notes if golden.ranking is not None else ()
+    if golden.repeated is None or golden.repeated.reason:
+        why = golden.repeated.reason if golden.repeated is not None else "--repeat asks some items again"
+        yield f"Nothing was judged twice: {why}."
+    if golden.tokens is not None:
+        one = golden.tokens
+        yield (
+            f"Tokens per candidate ({one.tokenizer}): mean {one.mean:.1f}, SD {one.sd:.1f}, n = {numbers.count(one.n)}."
+        )
+    yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
+
+
+def _paths(golden: Golden, run: Path) -> Iterator[str]:
+    if "qrels" in golden.exports:
+        yield f"Judgements: {run / golden.exports['qrels']}"
+    check = run / CHECK
+    if check.exists():
+        yield f"For a person to edit: {check}, then embassay rag check score {run} {check}"
+    report = run / "report.html"
+    if report.exists():
+        yield f"Report: {report}"

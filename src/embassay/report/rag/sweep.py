@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from embassay.document.tables import Matrix
 from embassay.protocols import numbers
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
@@ -18,20 +19,21 @@ from embassay.protocols.rag.sweep.findings.record import (
     Share,
     read_findings,
 )
-from embassay.protocols.rag.sweep.findings.words import usd
+from embassay.protocols.rag.sweep.findings.verdict import usd
 from embassay.report.board import Board
-from embassay.report.matrix import Matrix
-from embassay.report.rag.frontier_plot import FrontierPlot, frontier_plot
-from embassay.report.rag.shown_frontier import shown_frontier
-from embassay.report.rag.stack_tables import (
+from embassay.report.rag.frontier import FrontierPlot, frontier_plot, shown_frontier
+from embassay.report.rag.stacks import (
+    Bars,
+    Forest,
+    effect_forests,
     every_stack,
     frontier_table,
     index_table,
     route_table,
     scenario_table,
+    stage_bars,
     step_table,
 )
-from embassay.report.rag.stage_bars import Bars, Forest, effect_forests, stage_bars
 from embassay.report.record import Record
 from embassay.report.verdict import Verdict
 

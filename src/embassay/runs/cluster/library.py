@@ -1,13 +1,15 @@
-"""Ray itself, imported when a cluster is wanted, silent and without its usage statistics."""
+"""Ray itself, imported when a cluster is wanted, and what goes from machine to machine as bytes and values."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from embassay.errors import UsageError
+from embassay.runs.engines.attempts import in_words
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -55,3 +57,29 @@ def gotten(reference: Any) -> Any:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from error
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What a piece of work raised."""
+
+    error: Exception
+
+
+def raised(error: Exception) -> Raised:
+    """The error, or its words in one that can be sent where it cannot."""
+    try:
+        unpacked(packed(error))
+    except Exception:
+        return Raised(RuntimeError(in_words(error)))
+    return Raised(error)
+
+
+def packed(what: Any) -> bytes:
+    """Anything that Ray can send, as bytes that can be compared and kept."""
+    return bytes(library().cloudpickle.dumps(what))
+
+
+def unpacked(content: bytes) -> Any:
+    """The inverse; only of what this run has packed itself."""
+    return library().cloudpickle.loads(content)

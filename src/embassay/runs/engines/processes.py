@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.engines.attempt import do_cell, keep, lost
+from embassay.runs.engines.attempts import do_cell, keep, lost
 from embassay.runs.engines.contract import Listener, Work
 from embassay.runs.folder import RunFolder
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.indexes.kept import Form, Recipe, kept
+from embassay.search.indexes.store import Form, Recipe, kept
 from embassay.search.indexes.vectors import Floats, Vectors
 
 SearchParameters = Callable[[Any], Any]

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import UsageError
-from embassay.search.blockwise import blocks
+from embassay.search.blocks import blocks
 from embassay.search.exact import exact_search_shards, longest_of
-from embassay.search.indexes.mapped import forget
-from embassay.search.indexes.vectors import Floats, Vectors, shape_of, shards_of
+from embassay.search.indexes.vectors import Floats, Vectors, forget, shape_of, shards_of
 
 LEAST_MEMORY = 2**25
 _WIDEST_BLOCK = 4096

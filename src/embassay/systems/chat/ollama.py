@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from embassay.contracts import Message, Sampling, Usage
-from embassay.systems.chat.served import Reply, ServedChat
+from embassay.systems.chat.server import Reply, ServedChat
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.vendors import OLLAMA, Connection, Server, options
 

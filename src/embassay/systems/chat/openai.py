@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embassay.contracts import Message, Sampling, Usage
-from embassay.systems.chat.served import Reply, ServedChat
-from embassay.systems.chat.structured import is_strict, with_schema
+from embassay.systems.chat.server import Reply, ServedChat, is_strict, with_schema
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
-from embassay.systems.remote.clients import OPENAI, OpenAIClient, openai_address
 from embassay.systems.remote.failures import format_refused
+from embassay.systems.remote.http import OPENAI, OpenAIClient, openai_address
 from embassay.systems.remote.vendors import Server
 
 _WAYS = ("json_schema", "json_object", "words")

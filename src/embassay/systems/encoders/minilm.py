@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError
 from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
-from embassay.systems.encoders.bert_graph import VERSION, bert_graph
 from embassay.systems.encoders.onnx_backends import (
     Asked,
     Backend,
@@ -24,7 +23,8 @@ from embassay.systems.encoders.onnx_backends import (
     load_graph,
     openvino_of,
 )
-from embassay.systems.encoders.package_files import package_folder, verified
+from embassay.systems.encoders.onnx_model import VERSION, bert_graph
+from embassay.systems.weights import package_folder, verified
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.contracts import Role
-from embassay.systems.encoders.posted import PostedEncoder
+from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.vendors import OLLAMA, Server, options
 

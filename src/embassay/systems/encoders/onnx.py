@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
-from embassay.systems.encoders.bert_graph import VERSION
 from embassay.systems.encoders.onnx_backends import Asked, Backend, Precision
-from embassay.systems.encoders.onnx_folder import OnnxFolder, open_folder
-from embassay.systems.encoders.onnx_graph import open_graph
-from embassay.systems.encoders.own_tokens import own_tokens
+from embassay.systems.encoders.onnx_model import VERSION, OnnxFolder, open_folder, open_graph
 from embassay.systems.encoders.prompts import choose_prompts
+from embassay.systems.encoders.token_states import own_tokens
 from embassay.systems.weights import folder_identity
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import available_cores
-from embassay.systems.libraries import first_line
+from embassay.systems.weights import first_line
 
 Backend = Literal["auto", "onnx", "openvino"]
 Precision = Literal["float32", "int8"]

@@ -1,17 +1,53 @@
-"""The last hidden states that a model of sentence-transformers has for a text's own tokens."""
+"""The last hidden states that a model has for a text's own tokens, and counting what it finds too long."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.own_tokens import own_tokens
-from embassay.systems.libraries import first_line
+from embassay.systems.weights import first_line
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+
+def own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+    """Places of the tokens of what follows the `prompt`, special ones left out."""
+    # By its end: a piece that begins with the prompt's last space is the text's.
+    return np.array(
+        [
+            place
+            for place, (special, (_, end)) in enumerate(
+                zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
+            )
+            if not special and end > len(prompt)
+        ],
+        dtype=np.int64,
+    )
+
+
+class TokenLimit:
+    """`tokens` of a text are read by a model with this `tokenizer`; None where it has no limit, or no tokenizer
+    that can be asked."""
+
+    def __init__(self, tokenizer: Any, tokens: Any) -> None:
+        known = callable(tokenizer) and isinstance(tokens, int)
+        self.tokens: int | None = tokens if known else None
+        # A copy: counting does not cut, and the model's own must not change while another thread uses it.
+        self._tokenizer = deepcopy(tokenizer) if known else None
+
+    def exceeded(self, texts: Sequence[str], prompt: str = "") -> int:
+        """How many of the texts, with the prompt before each, have more tokens than that."""
+        if self.tokens is None or self._tokenizer is None or not texts:
+            return 0
+        whole = [prompt + text for text in texts]
+        ids = self._tokenizer(whole, truncation=False, verbose=False)["input_ids"]
+        return sum(len(one) > self.tokens for one in ids)
 
 
 class TokenStates:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import Role
-from embassay.systems.encoders.posted import PostedEncoder
-from embassay.systems.encoders.served import Vectors
+from embassay.systems.encoders.server import PostedEncoder, Vectors
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.vendors import VOYAGE, Server, options
 

@@ -1,14 +1,99 @@
-"""Texts as bags of terms: tokens, or pairs of neighbouring tokens."""
+"""Texts as tokens and as bags of terms, the inverted index over bags, and sums over the terms that texts share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.search.blockwise import blocks
-from embassay.systems.lexical.tokens import Rows, Tokens, ragged_take
+from embassay.contracts import Tokenizer
+from embassay.errors import UsageError
+from embassay.search.blocks import blocks, cores, in_threads
+
+Rows = NDArray[np.int64]
+
+_TEXTS_PER_CALL = 1024
+
+
+class Numbers(dict[int, int]):
+    """A number for every token id, 0, 1, 2 ... in the order of first sight."""
+
+    def __missing__(self, token: int) -> int:
+        found = self[token] = len(self)
+        return found
+
+    def copy(self) -> Numbers:
+        """The same numbers, to go on from."""
+        return Numbers(self)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Row i holds `ids[starts[i]:starts[i + 1]]`, numbers below `vocabulary`, in the order of the text."""
+
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    vocabulary: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens per row."""
+        return np.diff(self.starts)
+
+    def take(self, rows: Rows) -> Tokens:
+        """The given rows, repeated and reordered as asked."""
+        places, starts = ragged_take(self.starts, rows)
+        return Tokens(self.ids[places], starts, self.vocabulary)
+
+
+def tokenise(
+    tokenizer: Tokenizer, *collections: Iterable[str], numbers: Numbers | None = None
+) -> tuple[Tokens, list[Rows]]:
+    """The tokens of every distinct text, and for each collection the row of each of its texts.
+
+    Tokens are numbered by first appearance, so that sums of floats do not depend on a tokenizer's own ids. `numbers`
+    are those that have one already; new ones are added.
+    """
+    places: dict[str, int] = {}
+    rows = [
+        np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64)
+        for texts in collections
+    ]
+    numbers = Numbers() if numbers is None else numbers
+    texts, ids, lengths = list(places), [np.empty(0, dtype=np.int32)], [0]
+    # A batch at a time: Python's integers take nine times the memory of the array.
+    for batch in blocks(len(texts), _TEXTS_PER_CALL):
+        for encoded in tokenizer.encode_batch(texts[batch]):
+            ids.append(np.fromiter(map(numbers.__getitem__, encoded), np.int32, len(encoded)))
+            lengths.append(len(encoded))
+    return Tokens(np.concatenate(ids), np.cumsum(lengths), len(numbers)), rows
+
+
+def ragged_take(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the entries of `rows` lie in a ragged array with these `starts`, and the starts of what is taken.
+
+    >>> ragged_take(np.array([0, 2, 5]), np.array([1, 0]))
+    (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    lengths = starts[rows + 1] - starts[rows]
+    ends = np.cumsum(lengths)
+    taken = np.concatenate((np.zeros(1, dtype=np.int64), ends))
+    return np.repeat(starts[rows] - taken[:-1], lengths) + np.arange(taken[-1]), taken
+
+
+def check_pairs(a: Sequence[str], b: Sequence[str]) -> None:
+    """Raise UsageError unless there are as many texts on both sides."""
+    if len(a) != len(b):
+        raise UsageError(
+            f"Cannot pair {len(a)} texts with {len(b)}.", mend="Give as many candidates as references."
+        )
+
 
 _ROWS_PER_SORT = 8192
 
@@ -80,3 +165,73 @@ def _counted(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
     return Bags(
         np.cumsum(np.concatenate(lengths)), np.concatenate(parts), np.concatenate(counts), np.diff(starts)
     )
+
+
+Summed = Literal["overlaps", "products"]
+"""What the terms that two texts share add up to: repetitions clipped, or products of weights."""
+_PAIRS_PER_TASK = 4096
+SECONDS_PER_TOKEN = 4e-7
+"""What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A sparse matrix: row i holds `weights` in the columns `places[starts[i]:starts[i + 1]]`, ascending."""
+
+    starts: NDArray[np.int64]
+    places: NDArray[np.integer[Any]]
+    weights: NDArray[Any]
+    width: int
+
+
+def weigh(bags: Bags, weights: NDArray[Any]) -> tuple[Sparse, NDArray[np.int64]]:
+    """`bags` as rows over their own terms, a weight per entry, and the terms, ascending."""
+    vocabulary, places = np.unique(bags.terms, return_inverse=True)
+    return Sparse(bags.starts, places, weights, len(vocabulary)), vocabulary
+
+
+def invert(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> Sparse:
+    """A row per term of `vocabulary` (ascending) over the rows of `bags`; other terms are left out."""
+    from scipy.sparse import csr_array
+
+    places = np.searchsorted(vocabulary, bags.terms)
+    known = np.zeros(len(places), dtype=bool)
+    inside = places < len(vocabulary)
+    known[inside] = vocabulary[places[inside]] == bags.terms[inside]
+    ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(known)))[bags.starts]
+    table = csr_array((weights[known], places[known], ends), shape=(len(bags), len(vocabulary))).tocsc()
+    return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))
+
+
+def accumulate(
+    what: Summed, queries: Sparse, index: Sparse, rows: slice, *, above_diagonal: bool = False
+) -> NDArray[Any]:
+    """Sums for the given rows and every row of the indexed bags, shape (rows, index.width).
+
+    With `above_diagonal` both sides are the same texts, and columns up to a row's own number stay 0.
+    """
+    # Machine code takes .3 s to load; a plan, and what only opens a system, do without.
+    from embassay.systems.lexical.kernels import add_overlaps, add_products
+
+    kernel = add_overlaps if what == "overlaps" else add_products
+    out = np.zeros((rows.stop - rows.start, index.width), dtype=index.weights.dtype)
+    lowest = np.arange(rows.start, rows.stop) if above_diagonal else np.full(len(out), -1)
+    starts = queries.starts[rows.start : rows.stop + 1]
+    kernel(starts, queries.places, queries.weights, lowest, index.starts, index.places, index.weights, out)
+    return out
+
+
+def accumulate_pairs(
+    what: Summed, bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
+) -> NDArray[Any]:
+    """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
+    from embassay.systems.lexical.kernels import pair_overlaps, pair_products
+
+    kernel = pair_overlaps if what == "overlaps" else pair_products
+    out = np.zeros(len(a), dtype=weights[0].dtype)
+
+    def work(part: slice) -> None:
+        kernel(bags.starts, bags.terms, *weights, a[part], b[part], out[part])
+
+    in_threads(work, list(blocks(len(a), _PAIRS_PER_TASK)), cores())
+    return out

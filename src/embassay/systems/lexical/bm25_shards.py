@@ -1,30 +1,78 @@
-"""BM25 over shards in two passes: what each holds of the queries' terms, then its scores with the statistics of all.
-
-Of a shard the first pass keeps what the second needs: how often each document has each term of the queries, and how
-long it is. Frequencies, lengths and counts of documents are whole numbers, so their sums over the shards are exact and
-every score is that of one collection. What is kept lies in a scratch file once it is more than a few megabytes.
-"""
+"""Arrays that wait on disk for their turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Spread, Tokenizer
-from embassay.search import blockwise
-from embassay.search.blockwise import blocks, cores, ranked_blocks
+from embassay.errors import UsageError
+from embassay.search import blocks as blockwise
+from embassay.search.blocks import blocks, cores, over_shards, ranked_blocks
 from embassay.search.ranking import merge
-from embassay.search.sharding import over_shards
-from embassay.systems.lexical.bags import Bags, unigrams
+from embassay.systems.lexical.bags import (
+    Bags,
+    Numbers,
+    Rows,
+    Sparse,
+    Tokens,
+    accumulate,
+    invert,
+    tokenise,
+    unigrams,
+    weigh,
+)
 from embassay.systems.lexical.bm25_weights import Collection, Weighting
-from embassay.systems.lexical.index import Sparse, accumulate, invert, weigh
-from embassay.systems.lexical.scratch import Kept, Scratch
-from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, tokenise
+
+_IN_MEMORY = 2**26
+
+Kept = tuple[int, tuple[tuple[str, np.dtype[Any], int], ...]]
+"""Where a record begins in the file, and the name, type and length of each of its arrays."""
+
+
+class Scratch(AbstractContextManager["Scratch"]):
+    """Records of flat arrays, kept in memory up to 64 MiB together, beyond that in a file without a name, which is gone
+    with the process however that ends. It lies in the system's folder for temporary files (`TMPDIR`)."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
+        self._end = 0
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def keep(self, arrays: Mapping[str, NDArray[Any]]) -> Kept:
+        """Put a record down. UsageError where the disk is full."""
+        start = self._end
+        try:
+            self._file.seek(start)
+            for array in arrays.values():
+                self._end += self._file.write(
+                    np.ascontiguousarray(array).data.cast("B") if array.size else b""
+                )
+        except OSError as error:
+            raise UsageError(
+                f"The file for what BM25 counts cannot be written ({error.strerror or error}).",
+                mend="Set TMPDIR to a folder with room: about 10 bytes for every distinct term of every document.",
+            ) from None
+        return start, tuple((name, array.dtype, array.size) for name, array in arrays.items())
+
+    def read(self, kept: Kept) -> dict[str, NDArray[Any]]:
+        """The record."""
+        start, arrays = kept
+        self._file.seek(start)
+        return {
+            name: np.frombuffer(self._file.read(size * dtype.itemsize), dtype=dtype)
+            for name, dtype, size in arrays
+        }
+
 
 Whole = NDArray[np.integer[Any]]
 

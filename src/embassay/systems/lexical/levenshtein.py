@@ -13,9 +13,8 @@ from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
 from embassay.contracts import Kind, Ranked, Spread
-from embassay.search.blockwise import condensed_blocks, ranked_blocks
-from embassay.search.sharding import over_shards
-from embassay.systems.lexical.tokens import check_pairs
+from embassay.search.blocks import condensed_blocks, over_shards, ranked_blocks
+from embassay.systems.lexical.bags import check_pairs
 
 _ALL_CORES = -1
 

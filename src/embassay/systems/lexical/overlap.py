@@ -1,4 +1,4 @@
-"""Similarities that follow from sizes and overlaps of bags: what ROUGE and Jaccard share.
+"""Similarities that follow from sizes and overlaps of bags: ROUGE and Jaccard.
 
 Overlaps are counted in integers, and a measure turns them into one correctly rounded quotient, so that values
 that are equal as fractions are equal as floats, in pairs, distances and search alike.
@@ -15,18 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
-from embassay.search.blockwise import RowScores, condensed_blocks, cores, ranked_blocks
-from embassay.search.sharding import over_shards
-from embassay.systems.lexical.bags import Bags
-from embassay.systems.lexical.index import (
+from embassay.search.blocks import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
+from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
+    Bags,
+    Numbers,
+    Rows,
     Sparse,
+    Tokens,
     accumulate,
     accumulate_pairs,
+    bigrams,
+    check_pairs,
     invert,
+    token_sets,
+    tokenise,
+    unigrams,
     weigh,
 )
-from embassay.systems.lexical.tokens import Numbers, Rows, Tokens, check_pairs, tokenise
 
 Counts = NDArray[np.integer[Any]]
 
@@ -157,3 +163,53 @@ class _Indexed:
         """Shape (rows, candidates)."""
 
         return accumulate("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)
+
+
+def jaccard_similarity(
+    overlaps: Sequence[Counts], sizes_a: Sequence[Counts], sizes_b: Sequence[Counts]
+) -> NDArray[np.float64]:
+    """Intersection over union of sets, from the sizes of intersection and sets; 1 for two empty sets."""
+    union = sizes_a[0] + sizes_b[0] - overlaps[0]
+    return np.where(union == 0, 1.0, overlaps[0] / np.maximum(union, 1))
+
+
+def jaccard(*, tokenizer: Tokenizer, name: str = "jaccard") -> OverlapSimilarity:
+    """|A and B| / |A or B| of the sets of token ids; in [0, 1], higher is more similar.
+
+    Two empty texts have 1, one empty text 0. Values equal as fractions are equal floats. Source: SAGE, A.7
+    (Jaccard Similarity).
+    """
+    return OverlapSimilarity(
+        name=name, measure="jaccard/1", tokenizer=tokenizer, bags=(token_sets,), similarity=jaccard_similarity
+    )
+
+
+def rouge_similarity(
+    overlaps: Sequence[Counts], sizes_a: Sequence[Counts], sizes_b: Sequence[Counts]
+) -> NDArray[np.float64]:
+    """The mean of the two F scores, as one quotient of integers.
+
+    Each argument holds unigrams, then bigrams. F is 2 overlap / (size + size), so the mean is o1/s1 + o2/s2.
+    Without a bigram on either side ROUGE-2 is 0; without a token on either side the mean is 1.
+    """
+    one, two = (a + b for a, b in zip(sizes_a, sizes_b, strict=True))
+    s1, s2 = np.maximum(one, 1), np.maximum(two, 1)
+    # Below 2**53 for all texts of up to 30 million tokens, hence exact.
+    mean = (overlaps[0] * s2 + overlaps[1] * s1) / (s1 * s2)
+    return np.where(one == 0, 1.0, mean)
+
+
+def rouge(*, tokenizer: Tokenizer, name: str = "rouge") -> OverlapSimilarity:
+    """(ROUGE-1 F + ROUGE-2 F) / 2 over token ids; in [0, 1], higher is more similar.
+
+    Counts are clipped; case counts, nothing is stemmed. Two empty texts have 1, one empty text 0; ROUGE-2 is
+    0 where a text has fewer than two tokens, so that two equal texts of one token have 0.5. Values equal as
+    fractions are equal floats. Source: SAGE, A.7 (ROUGE Score); the numbers are rouge-score's.
+    """
+    return OverlapSimilarity(
+        name=name,
+        measure="rouge12-f/1",
+        tokenizer=tokenizer,
+        bags=(unigrams, bigrams),
+        similarity=rouge_similarity,
+    )

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 from embassay.contracts import Usage
 from embassay.errors import ModelError, TextRefused
 from embassay.systems.remote.failures import Failure, classify
-from embassay.systems.remote.home import at_home
 from embassay.systems.remote.ledger import Ledger, Reservation
+from embassay.systems.remote.loop import at_home
 from embassay.systems.remote.pace import Limits, Pace, Ticket
 
 __all__ = ["Answer", "Calls", "Limits"]

@@ -1,17 +1,109 @@
-"""JSON over HTTP for vendors without a light client of their own."""
+"""Speaking HTTP to a server: its address, JSON without a vendor's client, OpenAI's client, bounded bodies."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
-from embassay.errors import ModelError
-from embassay.systems.remote.body import read_body
-from embassay.systems.remote.failures import Malformed, Refused
-from embassay.systems.remote.turns import Turns
+from embassay.errors import ModelError, UsageError
+from embassay.limits import ANSWER
+from embassay.systems.remote.failures import Malformed, Refused, TooLong
+from embassay.systems.remote.keys import read_key
+from embassay.systems.remote.loop import closed_at_exit
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_LOCAL = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server's base URL: `url` without a slash at its end, `place` (host, port and path) for identities,
+    and whether it is on this machine (`local`)."""
+
+    url: str
+    place: str
+    local: bool
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """The address that `url` gives; UsageError when it is none, or holds a user name, password or query."""
+        try:
+            parts = urlsplit(url.strip())
+            host = parts.hostname
+            port = parts.port
+        except ValueError:
+            host = port = None
+        if not host or parts.scheme not in ("http", "https"):
+            raise UsageError(
+                "base_url is not the address of a server.",
+                mend="Write it like base_url=http://localhost:8000/v1",
+            )
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise UsageError(
+                f"base_url holds more than the address of {host}.",
+                mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
+            )
+        place = (f"{host}:{port}" if port else host) + parts.path.rstrip("/")
+        return cls(url.strip().rstrip("/"), place, host in _LOCAL)
+
+
+async def read_body(response: Any) -> None:
+    """Read a response of httpx (or of the httpx2 that OpenAI's client has) whole; TooLong above ANSWER, unpacked.
+
+    An event hook of a client, so that its proxies and certificates stay as they are.
+    """
+    most, pieces, held = ANSWER.most, [], 0
+    async for piece in response.aiter_bytes():
+        held += len(piece)
+        if held > most:
+            raise TooLong(
+                f"the answer is longer than {ANSWER.shown(most)}",
+                f"If it should be, allow more: export {ANSWER.raised}",
+            )
+        pieces.append(piece)
+    # What `aread` looks for before it reads.
+    response._content = b"".join(pieces)
+
+
+T = TypeVar("T")
+
+_MOST = 8
+_REQUESTS_EACH = 16
+
+
+class Turns(Generic[T]):
+    """Up to eight clients made by `make`, one more with every sixteen requests: a few calls need no second one, and
+    of hundreds at once each client has its share. They are kept: one that is collected leaves its connections open."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._clients: list[T] = []
+        self._requests = 0
+        self._process = os.getpid()
+        closed_at_exit(self._close)
+
+    def next(self) -> T:
+        """The client whose turn it is."""
+        self._requests += 1
+        if len(self._clients) < min(_MOST, 1 + self._requests // _REQUESTS_EACH):
+            self._clients.append(self._make())
+        return self._clients[self._requests % len(self._clients)]
+
+    async def _close(self) -> None:
+        """Close the clients of this process."""
+        clients, self._clients = self._clients if self._process == os.getpid() else [], []
+        for client in clients:
+            closing: Any = getattr(client, "aclose", None) or getattr(client, "close", None)
+            if closing is not None:
+                await closing()
+
 
 _clients: dict[int, Turns[Any]] = {}
 
@@ -62,3 +154,58 @@ def _made() -> Any:
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=512),
         event_hooks={"response": [read_body]},
     )
+
+
+OPENAI = "https://api.openai.com/v1"
+
+_openai_clients: dict[tuple[int, str, str], Turns[AsyncOpenAI]] = {}
+"""By process, server and key."""
+
+
+def openai_address(base_url: str | None) -> Address:
+    """The server of OpenAI's models: `base_url`, else $OPENAI_BASE_URL, else OpenAI itself."""
+    return Address.of(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+
+
+class OpenAIClient:
+    """An AsyncOpenAI without retries and time limits of its own: those are the business of `Calls`.
+
+    The key is read at once, so that its absence is known before any work; the client is made in the process
+    that calls. ModelError when the key or the package is missing.
+    """
+
+    def __init__(
+        self, address: Address, *, key: str | None = None, names: Sequence[str] = ("OPENAI_API_KEY",)
+    ) -> None:
+        _check_installed()
+        self._address = address
+        self._key = read_key("OpenAI", names, key=key, local=address.local)
+
+    def __call__(self) -> AsyncOpenAI:
+        """The client, to be used in the loop of `home`."""
+        place = (os.getpid(), self._address.url, self._key)
+        if place not in _openai_clients:
+            _openai_clients[place] = Turns(self._made)
+        return _openai_clients[place].next()
+
+    def _made(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        # Texts and key are for the server that was named, not for whoever it points at.
+        own = DefaultAsyncHttpxClient(
+            base_url=self._address.url, timeout=None, follow_redirects=False,
+            event_hooks={"response": [read_body]},
+        )  # fmt: skip
+        return AsyncOpenAI(
+            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=own
+        )
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("openai") is None:
+        raise ModelError(
+            "OpenAI's models need the package openai, which is not installed.",
+            mend="pip install 'embassay[llm]'",
+        )

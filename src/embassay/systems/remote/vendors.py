@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from embassay.errors import UsageError
-from embassay.systems.remote.address import Address
-from embassay.systems.remote.http import check_installed, post
+from embassay.systems.remote.http import Address, check_installed, post
 from embassay.systems.remote.keys import read_key
 from embassay.systems.remote.pace import Limits
 

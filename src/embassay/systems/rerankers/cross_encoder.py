@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.libraries import first_line, model_library
-from embassay.systems.pickled import PICKLED, SAFE_WEIGHTS, is_pickle
-from embassay.systems.weights import Weights, find_weights, is_pinned
+from embassay.systems.weights import (
+    PICKLED,
+    SAFE_WEIGHTS,
+    Weights,
+    find_weights,
+    first_line,
+    is_pickle,
+    is_pinned,
+    model_library,
+)
 
 
 class CrossEncoder:

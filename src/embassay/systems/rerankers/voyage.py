@@ -7,7 +7,7 @@ from typing import Any
 
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.vendors import VOYAGE, Server
-from embassay.systems.rerankers.posted import PostedReranker, total_tokens
+from embassay.systems.rerankers.server import PostedReranker, total_tokens
 
 
 class VoyageReranker(PostedReranker):

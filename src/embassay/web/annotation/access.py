@@ -1,15 +1,19 @@
-"""Who asks, by their link, and whether a change comes from the page that was opened with it."""
+"""Who asks, by their link and their browser, whether a change comes from their page, and answers that say no."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import secrets
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
+from fastapi import Request, Response
+
 from embassay.protocols.hume.answers import Holder, Links, Role
-from embassay.web.annotation.refusals import Refusal, not_found
 from embassay.web.annotation.service import ServeOptions
-from embassay.web.limits import RateLimit, address_key
+from embassay.web.guard import RateLimit, address_key
 
 
 class Door:
@@ -58,3 +62,50 @@ class Door:
             raise Refusal(403, "This was not sent by the page.")
         if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
             raise Refusal(403, "The page is out of date. Load it again.")
+
+
+COOKIE = "embassay_browser"
+_NAME = re.compile(r"[0-9a-f]{32}")
+_YEAR_SECONDS = 365 * 24 * 3600
+
+
+def browser_of(request: Request) -> str:
+    """The browser's name, empty where it has none."""
+    name = request.cookies.get(COOKIE, "")
+    return name if _NAME.fullmatch(name) else ""
+
+
+def new_browser() -> str:
+    """A name for a browser that has none."""
+    return secrets.token_hex(16)
+
+
+def remember(request: Request, answer: Response, name: str) -> None:
+    """Let the browser keep its name."""
+    # Lax: a link in a mail opens the page, and another site's form still brings no cookie.
+    answer.set_cookie(
+        COOKIE,
+        name,
+        max_age=_YEAR_SECONDS,
+        httponly=True,
+        samesite="lax",
+        secure=request.scope["scheme"] == "https",
+    )
+
+
+class Refusal(Exception):
+    """A request that is refused with `status`; `more` are further fields of the answer."""
+
+    def __init__(self, status: int, sentence: str, **more: Any) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.more = status, sentence, more
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What is sent."""
+        return {"error": self.sentence, **self.more}
+
+
+def not_found() -> Refusal:
+    """The one answer for wrong links, unknown paths and what is somebody else's."""
+    return Refusal(404, "There is nothing here.")

@@ -1,18 +1,177 @@
-"""What the owner of a study sees of it: how far everybody is, how well they agree, and what they remarked."""
+"""The routes and the page of a study's owner: progress, agreement, remarks, links, and all answers as a file."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.protocols.hume.answers import Annotator, Saved
-from embassay.protocols.hume.folder import Task
-from embassay.protocols.hume.study import Item, read_value
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from embassay.protocols import numbers
+from embassay.protocols.hume.answers import Annotator, Exposure, Saved, in_words, stored_annotations
+from embassay.protocols.hume.exchange.tables import as_csv, as_jsonl
+from embassay.protocols.hume.folder import AnnotationRow, Task
+from embassay.protocols.hume.study import Annotation, Item, read_value
+from embassay.web.annotation.access import Door, Refusal, browser_of, new_browser, remember
+from embassay.web.annotation.service import Service
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.scoring.agreement import PeopleAgreement
+
+
+class OwnerRoutes:
+    """What is behind `/o/TOKEN/`."""
+
+    def __init__(self, service: Service, door: Door) -> None:
+        self._service, self._door = service, door
+
+    def router(self) -> APIRouter:
+        """All of them."""
+        routes = APIRouter(prefix="/o/{token}")
+        routes.get("")(self.whole_link)
+        routes.get("/")(self.page)
+        routes.get("/annotations.csv")(self.csv)
+        routes.get("/annotations.jsonl")(self.jsonl)
+        return routes
+
+    def whole_link(self, request: Request, token: str) -> Response:
+        """Somebody lost the last stroke of their link."""
+        self._let_in(request, token)
+        return RedirectResponse(f"{token}/", 308)
+
+    def page(self, request: Request, token: str, show: bool = False) -> HTMLResponse:
+        """Progress, agreement, remarks and links; to a browser that annotates too, only what it `show`s on purpose."""
+        self._let_in(request, token)
+        found, others = self._overview(), self._with_answers()
+        browsers, browser = self._service.browsers, browser_of(request) or new_browser()
+        writers = () if show else browsers.writers(browser)
+        held_back = writers if set(others) - set(writers) else ()
+        if not held_back:
+            browsers.shown(browser, others)
+        answer = HTMLResponse(
+            owner_page(
+                self._service,
+                found,
+                base=self._base(request),
+                writers=held_back,
+                exposures=browsers.exposures(),
+            )
+        )
+        remember(request, answer, browser)
+        return answer
+
+    def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
+        """All answers as CSV."""
+        return self._file(request, token, exposed, "csv")
+
+    def jsonl(self, request: Request, token: str, exposed: bool = False) -> Response:
+        """All answers as JSONL."""
+        return self._file(request, token, exposed, "jsonl")
+
+    def _file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
+        text = exported(self._annotations(request, token, exposed), kind)
+        headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
+        return Response(text, headers=headers, media_type=KINDS[kind][1])
+
+    def _annotations(self, request: Request, token: str, exposed: bool) -> tuple[Annotation, ...]:
+        self._let_in(request, token)
+        exposures = self._service.browsers.exposures()
+        if exposures and not exposed:
+            raise Refusal(
+                409,
+                f"{in_words(exposures)} Add ?exposed=true to export all the same, and say so where you use them.",
+            )
+        self._service.browsers.shown(browser_of(request), self._with_answers())
+        return stored_annotations(self._service.store)
+
+    def _let_in(self, request: Request, token: str) -> None:
+        self._door.let_in("owner", token, request.client.host if request.client else None)
+
+    def _overview(self) -> Overview:
+        service = self._service
+        store = service.store
+        return overview(
+            service.folder.study.tasks,
+            service.items_by_task,
+            store.annotators(),
+            store.all_answers(),
+            store.finished(),
+        )
+
+    def _with_answers(self) -> tuple[str, ...]:
+        answers = self._service.store.all_answers()
+        return tuple(name for name, own in answers.items() if any(not one.is_empty for one in own.values()))
+
+    def _base(self, request: Request) -> str:
+        return self._service.options.public_url or str(request.base_url).rstrip("/")
+
+
+COEFFICIENTS = {
+    "fleiss_kappa": "Fleiss’ kappa",
+    "ari": "adjusted Rand index",
+    "spearman": "Spearman’s ρ",
+}
+_MOST_REMARKS = 300
+FEWEST = 10
+"""Items below which a value is shown in grey and not called anything in a sentence."""
+
+
+def owner_page(
+    service: Service, found: Overview, *, base: str, writers: Sequence[str], exposures: Sequence[Exposure]
+) -> str:
+    """The page as HTML. `base` goes before the links; `writers` are those for whom this browser answered: what others
+    answered is held back from it."""
+    study = service.folder.study
+    return render(
+        "owner/owner.html", study=study, found=found, verdict=verdict(found), agreed=agreed(found),
+        links=[(one, base + service.annotator_link(one.id)) for one in found.annotators], writers=writers,
+        exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
+        when=when, width=width, most=_MOST_REMARKS, fewest=FEWEST,
+    )  # fmt: skip
+
+
+def verdict(found: Overview) -> str:
+    """How far the study is, in a sentence."""
+    if not found.decided:
+        return f"Nobody has answered yet: {found.wanted:,} answers are wanted"
+    if len(found.done) == len(found.annotators):
+        return "Everybody has finished" if len(found.done) > 1 else f"{found.done[0].id} has finished"
+    share = numbers.percent(found.decided / found.wanted)
+    return f"{share} of the answers are in: {found.decided:,} of {found.wanted:,}"
+
+
+def agreed(found: Overview) -> str:
+    """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
+    known = [one for one in found.tasks if not one.agreement.reason and one.agreement.items >= FEWEST]
+    if not known:
+        return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
+    words = ", ".join(f"{one.task.title} – {one.agreement.band}" for one in known)
+    return f"Agreement so far: {words}."
+
+
+def when(at: str | None) -> str:
+    """A time of the store as people read it.
+
+    >>> when("2026-11-21T22:36:30.082Z"), when(None)
+    ('21 Nov 2026, 22:36 UTC', '–')
+    """
+    if at is None:
+        return numbers.NONE
+    moment = datetime.fromisoformat(at)
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
+
+
+def width(one: Progress) -> str:
+    """How much of a bar is full."""
+    return f"{100 * one.decided / one.items:.2f}%" if one.items else "0%"
+
 
 AnswersBy = Mapping[str, Mapping[str, Saved]]
 _EXCERPT = 160
@@ -170,3 +329,38 @@ def excerpt(item: Item) -> str:
     shown = (item.payload.get(name) for name in ("text", "query", "text1"))
     text = " ".join(str(next((one for one in shown if one), "")).split())
     return text if len(text) <= _EXCERPT else text[:_EXCERPT].rstrip() + " …"
+
+
+KINDS = {"csv": (as_csv, "text/csv"), "jsonl": (as_jsonl, "application/jsonl")}
+"""How a file is written, and what it is called in an answer."""
+
+
+def exported(annotations: Sequence[Annotation], kind: str) -> str:
+    """The text of the file."""
+    write, _ = KINDS[kind]
+    return write([_row(one) for one in annotations])
+
+
+def _row(one: Annotation) -> AnnotationRow:
+    value = list(one.value) if isinstance(one.value, tuple) else one.value
+    return AnnotationRow(
+        item_id=one.item_id, annotator_id=one.annotator_id, value=value, ts=one.ts, seconds=one.seconds,
+        kind=one.kind, flag=one.flag, comment=one.comment,
+    )  # fmt: skip
+
+
+HERE = Path(__file__).parent
+OWNER_STATIC = HERE / "owner" / "static"
+
+
+def render(template: str, **values: Any) -> str:
+    """A template as HTML."""
+    return _environment().get_template(template).render(**values)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip

@@ -1,11 +1,13 @@
-"""What the routes work on: a study without its gold, the store of its answers, its links, and what is allowed."""
+"""What the routes work on, and its server: a study without its gold, its answers, its links, and what is allowed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import socket
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.answers import (
@@ -20,6 +22,7 @@ from embassay.protocols.hume.answers import (
 )
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.study import Item, Who
+from embassay.web import server
 
 
 @dataclass(frozen=True)
@@ -133,3 +136,16 @@ def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Who]]) -> 
         raise UsageError(
             "Nobody may annotate this study yet.", mend="Name who shall: --annotator ann --annotator bob"
         )
+
+
+def serve_study(
+    service: Service, listening: socket.socket, *, proxy_headers: bool, ready: Callable[[], None]
+) -> None:
+    """Serve a study until Ctrl-C or TERM; see `web.server.serve`. ModelError where the extra `web` is missing."""
+
+    def make() -> Any:
+        from embassay.web.annotation.app import make_app
+
+        return make_app(service)
+
+    server.serve(make, listening, command="hume serve", proxy_headers=proxy_headers, ready=ready)

@@ -11,9 +11,8 @@ from embassay.protocols import numbers
 from embassay.protocols.numbers import SCORE, Unit
 from embassay.protocols.spreadsheets import csv_row, inert
 from embassay.web.leaderboard.board import Made
-from embassay.web.leaderboard.cells import cell_of
 from embassay.web.leaderboard.contract import Cell, Column, as_plain
-from embassay.web.leaderboard.joined import Member
+from embassay.web.leaderboard.table import Member, cell_of
 
 FIELDS = (
     "system", "kind", "group", "run", "task", "dataset", "lang", "measure", "value", "ci_low", "ci_high", "n",

@@ -1,7 +1,8 @@
-"""The folder as it is now: boards built when they are first asked for, and again only where their runs changed."""
+"""The folder as it is now: boards built when first asked for, and again only where their runs changed."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -9,18 +10,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, RLock
+from typing import Any
 
-from embassay.errors import DataError
+from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import pairing
-from embassay.web.leaderboard.board import Around, Made, line_of, make_board
+from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, stamp_of
 from embassay.web.leaderboard.contract import Board, Boards, Broken, Status
-from embassay.web.leaderboard.discretion import without_paths
-from embassay.web.leaderboard.finding import Folder, find_folders
-from embassay.web.leaderboard.joined import Joined, joined
-from embassay.web.leaderboard.part import Tests, stamp_of
-from embassay.web.leaderboard.reading import RunData, read_run
-from embassay.web.leaderboard.replicates import Replicates
-from embassay.web.leaderboard.versions import KINDS, history_of, version_of
+from embassay.web.leaderboard.folders import (
+    BOARD_KINDS,
+    Folder,
+    RunData,
+    find_folders,
+    history_of,
+    read_run,
+    version_of,
+    without_paths,
+)
+from embassay.web.leaderboard.ranking import Replicates
+from embassay.web.leaderboard.table import Joined, joined
 
 _MANY = 60
 """Systems from which on a board is shown before all its columns are tested."""
@@ -143,7 +150,7 @@ class Library:
         )
 
     def _look(self, read: Mapping[str, tuple[Folder, RunData | str]], before: View | None) -> View:
-        runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in KINDS]
+        runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
         broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
         boards = _joined(runs, before)
         statuses = {run.name: self._status(run) for run in runs}
@@ -175,7 +182,7 @@ def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
             return known
     try:
         run = read_run(folder)
-        if run.kind in KINDS:
+        if run.kind in BOARD_KINDS:
             _try(run)
     except DataError as error:
         return folder, error.what
@@ -238,3 +245,44 @@ def _all_same(
 ) -> bool:
     """Whether nothing was read anew, and nothing has gone."""
     return before.keys() == now.keys() and all(before[name] is now[name] for name in now)
+
+
+_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+
+
+def check_folder(folder: Path) -> Path:
+    """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
+    if not folder.exists():
+        raise UsageError(
+            f"There is no folder {folder}.", mend="Give the folder that your runs lie in (their --out)."
+        )
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is a file.", mend="Give the folder that your runs lie in.")
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be listed: {(error.strerror or str(error)).lower()}.",
+            mend="Run as a user who may read it.",
+        ) from None
+    return folder.resolve()
+
+
+def check_prefix(path: str) -> str:
+    """A prefix without its last stroke.
+
+    >>> check_prefix("/team/boards/"), check_prefix("")
+    ('/team/boards', '')
+    """
+    path = path.rstrip("/")
+    if path and not _PREFIX.fullmatch(path):
+        raise UsageError(f"{path!r} is no prefix of paths.", mend="Write it like /boards.")
+    return path
+
+
+def app_of(root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float) -> Any:
+    """The app that serves `root`. ImportError where the extra `web` is missing."""
+    from embassay.web.leaderboard.routes import LeaderboardOptions, make_app
+
+    options = LeaderboardOptions(hosts, root_path, every)
+    return make_app(Library(root, stale_after=stale_after), options)

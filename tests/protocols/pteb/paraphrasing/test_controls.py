@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.measures.edit import edit_distance
+from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.controls import Permuted
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
 from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.measures.edit import edit_distance
+from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.quality import quality, quality_rows
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.measures.edit import edit_distance
+from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.generation import Generation
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
 from embassay.protocols.pteb.paraphrasing.records import Asked

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from embassay.protocols.pteb.tasks import TASKS, pair_classification
 from embassay.records import LabelledPairs
-from embassay.stats.bootstrap import resampled_rows
+from embassay.stats.resampling import resampled_rows
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

@@ -12,7 +12,7 @@ from embassay.protocols.groups import named_groups
 from embassay.protocols.pteb.tasks import sts
 from embassay.records import ScoredPairs
 from embassay.stats import corrected_interval, freedom_of_units
-from embassay.stats.bootstrap import resampled_rows
+from embassay.stats.resampling import resampled_rows
 from embassay.systems.cosine import Cosine
 
 

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.tasks import summarization
 from embassay.records import JudgedSummaries
-from embassay.stats.bootstrap import resampled_rows
+from embassay.stats.resampling import resampled_rows
 from embassay.systems.cosine import Cosine
 
 WORDS = [f"w{i}" for i in range(15)]

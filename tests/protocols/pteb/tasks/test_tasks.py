@@ -15,7 +15,7 @@ from embassay.errors import UsageError
 from embassay.protocols.pteb.options import PtebOptions
 from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
 from embassay.protocols.pteb.tasks.alike import NOT_ENCODED, encoded
-from embassay.runs.rehearsal import Rehearsal
+from embassay.runs.forecast import Rehearsal
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from embassay.cli.pteb import validate
+from embassay.cli.pteb import validation
 from embassay.errors import UsageError
 from embassay.protocols.pteb.validation import scoring
 from embassay.protocols.pteb.validation.study import read_study
@@ -215,17 +215,17 @@ def test_models_estimate_the_pairs_blind_and_once(draw, fill, monkeypatch):
     with StubServer(chat=judge) as server:
         spec = f"openai:judge-27b?base_url={server.url}/v1"
         plan = ["score", str(study.path), "--judge", spec, "--dry-run", "--json"]
-        told = json.loads(runner.invoke(validate.app, plan, catch_exceptions=False).stdout)
+        told = json.loads(runner.invoke(validation.app, plan, catch_exceptions=False).stdout)
         assert (told["cells"][0]["items"], told["cells"][0]["requests"], judge.seen) == (66, 66, [])
         done = runner.invoke(
-            validate.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False
+            validation.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False
         )
         assert done.exit_code == 0
         asked = len(judge.seen)
         key = {frozenset((item.text, item.text2)): item for item in study.items}
         turned = [first != key[frozenset((first, second))].text for first, second in set(judge.seen)]
         assert 0.2 < np.mean(turned) < 0.8
-        runner.invoke(validate.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False)
+        runner.invoke(validation.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False)
         assert all("Straße" in first for first, _ in judge.seen[asked:])
     assert re.search(r"judge-27b\S* has no estimate of \d+ of 66 pairs", done.output)
     manifest = RunFolder(study.path).read_manifest()
@@ -254,17 +254,17 @@ def test_the_command_line(paraphrases, tmp_path, fill):
     runner = CliRunner()
     out = tmp_path / "out"
     arguments = ["sample", str(paraphrases.path), "--langs", "fra,deu", "--pairs", "12", "--out", str(out)]
-    done = runner.invoke(validate.app, arguments, catch_exceptions=False)
+    done = runner.invoke(validation.app, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     assert "24 pairs drawn for 2 ratings each; the rules are sealed." in done.output
     study = read_study(out)
     assert study.facts["sha256"]["rules.json"] in done.output
     fill(study, spoilt)
-    done = runner.invoke(validate.app, ["score", str(out)], catch_exceptions=False)
+    done = runner.invoke(validation.app, ["score", str(out)], catch_exceptions=False)
     assert (
         "2 of 2 languages accepted (a mean rating of 3 or more)." in done.output or "deu not" in done.output
     )
     assert "fra-rater2 rejected: rated the unrelated pair" in done.output
-    done = runner.invoke(validate.app, ["score", str(out), "--json"], catch_exceptions=False)
+    done = runner.invoke(validation.app, ["score", str(out), "--json"], catch_exceptions=False)
     rows = json.loads(done.stdout)["results"]
     assert {row["task"] for row in rows} == {"validation"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure, log_text
+from embassay.protocols.rag.golden.refinement import CallLog, KeptCall, KeptFailure, log_text
 
 ABOUT = {"log": 1, "query": "Q1", "engine": "locks", "seed": 7}
 CALLS = [KeptCall(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i) for i in range(4)]

@@ -3,7 +3,7 @@
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.config import request_of, resolve, snapshot
+from embassay.protocols.rag.golden.options import request_of, resolve, snapshot
 
 NAMED = {"encoder": "wordllama", "judge": "simulated:x", "dataset": "sample"}
 

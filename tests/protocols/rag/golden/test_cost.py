@@ -3,8 +3,8 @@
 import pytest
 
 from embassay.protocols.rag.golden.cost import calls_for
-from embassay.protocols.rag.golden.request import GoldenRequest
-from embassay.protocols.rag.golden.session import forecast_of, golden
+from embassay.protocols.rag.golden.options import GoldenRequest
+from embassay.protocols.rag.golden.protocol import forecast_of, golden
 from embassay.systems.remote import NoCalls, keyless
 
 from .conftest import make_pack

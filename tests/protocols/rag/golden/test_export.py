@@ -13,7 +13,7 @@ from embassay.cli.main import app
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.export import CorpusText, Finished, write_export
+from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
 
 
 def row(doc, grade, rank, final=None, **more):

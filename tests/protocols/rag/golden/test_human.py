@@ -17,11 +17,23 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.check_file import FinalList, Listed, item_of, read_check, write_check
-from embassay.protocols.rag.golden.checking import Sampling, read_checks, sample_check, score_file
-from embassay.protocols.rag.golden.finals import read_final_lists
-from embassay.protocols.rag.golden.human import draw_questions, score_check
-from embassay.protocols.rag.golden.layout import QueryFolder
+from embassay.protocols.rag.golden.final_lists import (
+    FinalList,
+    Listed,
+    item_of,
+    read_check,
+    read_final_lists,
+    write_check,
+)
+from embassay.protocols.rag.golden.human_check import (
+    Sampling,
+    draw_questions,
+    read_checks,
+    sample_check,
+    score_check,
+    score_file,
+)
+from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.golden.labels import PAPER, label_summary, query_labels
+from embassay.protocols.rag.golden.grades import PAPER, label_summary, query_labels
 
 
 def test_counts_of_a_question():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.layout import QueryFolder, folder_names
+from embassay.protocols.rag.golden.stages import QueryFolder, folder_names
 
 
 def test_numbered_questions_have_short_names():

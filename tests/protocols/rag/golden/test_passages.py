@@ -3,9 +3,8 @@
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.inputs import Document
+from embassay.protocols.rag.golden.corpus import Document, passages_of
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.passages import passages_of
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")

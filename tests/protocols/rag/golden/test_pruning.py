@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.pruning import prune, pruned_rows
+from embassay.protocols.rag.golden.grades import prune, pruned_rows
 
 
 def rows_of(*grades):

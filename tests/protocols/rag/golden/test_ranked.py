@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
-from embassay.protocols.rag.golden.ranked import calls_text, checkpoint_text, preview_text, ranked_rows
-from embassay.protocols.rag.golden.ranking_pool import RankingPool
-from embassay.protocols.rag.golden.refinement import Refined, Refinement
+from embassay.protocols.rag.golden.order import calls_text, checkpoint_text, preview_text, ranked_rows
+from embassay.protocols.rag.golden.refinement import (
+    CallLog,
+    KeptCall,
+    KeptFailure,
+    RankingPool,
+    Refined,
+    Refinement,
+)
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.simulated import SimulatedJudge
+from embassay.protocols.rag.judges.simulation import SimulatedJudge
 from embassay.protocols.rag.ranking import Candidate, Ranking
 from embassay.protocols.rag.ranking.engines import ENGINES
 

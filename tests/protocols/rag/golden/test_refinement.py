@@ -16,14 +16,21 @@ from typing import Any
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, Unanswered
-from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
-from embassay.protocols.rag.golden.ranking_pool import RankingPool
-from embassay.protocols.rag.golden.refinement import Hooks, Refined, Refinement, refine
+from embassay.protocols.rag.golden.refinement import (
+    CallLog,
+    Hooks,
+    KeptCall,
+    KeptFailure,
+    RankingPool,
+    Refined,
+    Refinement,
+    refine,
+)
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.randomness import generator
-from embassay.runs.many_calls import Failure
+from embassay.runs.calls import Failure
 
 LOCKS = "locks:stability_turns=4"
 

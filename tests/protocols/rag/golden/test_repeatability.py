@@ -24,7 +24,7 @@ from embassay.protocols.rag.golden.repeatability import (
     weighted_kappa,
 )
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.simulated import Noise, SimulatedJudge
+from embassay.protocols.rag.judges.simulation import Noise, SimulatedJudge
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=80)
 

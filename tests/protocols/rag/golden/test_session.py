@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden import session, stages
-from embassay.protocols.rag.golden.layout import STAGES
+from embassay.protocols.rag.golden import protocol, stages
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import read_rows
+from embassay.protocols.rag.golden.stages import STAGES, read_rows
 from embassay.protocols.rag.golden.summary import read_golden
 from embassay.protocols.rag.golden.work import Encoder
 
@@ -23,7 +22,7 @@ OPTIONS = GoldenOptions(depth=8, minimum=6, top=4)
 
 def make(pack, out, judge=None, **changes):
     arguments = {"options": OPTIONS, "ranking": LOCKS, **pack.arguments, **changes}
-    return session.golden("wordllama", judge or pack.judge(order_noise=0.5), out=out, **arguments)
+    return protocol.golden("wordllama", judge or pack.judge(order_noise=0.5), out=out, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +136,7 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
     written = count_writes(pack, tmp_path / "counted", monkeypatch)
     out = tmp_path / "broken"
     with monkeypatch.context() as patch:
-        patch.setattr(session.GoldenSession, "end", lambda self: None)
+        patch.setattr(protocol.GoldenSession, "end", lambda self: None)
         patch.setattr(stages, "write_atomic", killing(stages.write_atomic, round(share * written)))
         with pytest.raises(Killed):
             make(pack, out)
@@ -387,7 +386,7 @@ def test_what_cannot_be_meant_is_refused(pack, tmp_path, call, error):
 def test_an_encoder_is_needed(pack, tmp_path):
     """bm25 has no vectors."""
     with pytest.raises(UsageError, match="makes no vectors"):
-        session.golden("bm25", pack.judge(), out=tmp_path / "run", **pack.arguments)
+        protocol.golden("bm25", pack.judge(), out=tmp_path / "run", **pack.arguments)
 
 
 def test_a_folder_of_another_run_is_left_alone(pack, tmp_path):

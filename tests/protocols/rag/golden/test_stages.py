@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.rag.golden import stages
-from embassay.protocols.rag.golden.layout import STAGES, QueryFolder
+from embassay.protocols.rag.golden.stages import STAGES, QueryFolder
 
 
 class Copies:

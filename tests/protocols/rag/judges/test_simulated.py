@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
-from embassay.protocols.rag.judges.prompts import labels
-from embassay.protocols.rag.judges.reading import Malformed, grade_of, order_of
-from embassay.protocols.rag.judges.simulated import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
+from embassay.protocols.rag.judges.prompts import Malformed, grade_of, labels, order_of
+from embassay.protocols.rag.judges.simulation import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
 
 Q = Question("q", "Why?")
 GRADES = {"q": {f"d{i}": 1 + i % 5 for i in range(40)}}

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.measures import n_recall, ndcg, ra_nwg
-from embassay.protocols.rag.probes.found import GAIN, NDCG, RECALL, counts_of, firsts, graded_top, values
+from embassay.protocols.rag.probes.similarities import (
+    GAIN,
+    NDCG,
+    RECALL,
+    counts_of,
+    firsts,
+    graded_top,
+    values,
+)
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

@@ -11,7 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.report.rag.probes.terminal import render_probe
+from embassay.report.rag.probes import render_probe
 from stub import StubServer
 from stub.wire import Problem
 

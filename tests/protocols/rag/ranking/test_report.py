@@ -12,11 +12,11 @@ from embassay.protocols.rag.ranking.report import (
     Judged,
     consistency,
     exposure,
+    fit,
     judge_noise,
     judge_notes,
     place_gains,
 )
-from embassay.protocols.rag.ranking.report.plackett_luce import fit
 
 
 def answers(

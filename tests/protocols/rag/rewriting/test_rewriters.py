@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from embassay.errors import ModelError, Unanswered, UsageError
-from embassay.protocols.rag.judges.contract import Question
-from embassay.protocols.rag.rewriting import REWRITERS, about, open_rewriter
-from embassay.protocols.rag.rewriting.llm import ChatRewriter, Malformed, RewriteOptions, rewriting_of
-from embassay.runs.cached_chat import CachedChat
+from embassay.protocols.rag.judges import Question
+from embassay.protocols.rag.rewriters import REWRITERS, about, open_rewriter
+from embassay.protocols.rag.rewriters.llm import ChatRewriter, Malformed, RewriteOptions, rewriting_of
+from embassay.runs.answers import CachedChat
 from stub import StubServer
 from stub.said import Model
 

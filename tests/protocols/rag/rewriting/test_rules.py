@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.rewriting.phrases import open_phrases, read_phrases
-from embassay.protocols.rag.rewriting.rules import rewrite_by_rules
+from embassay.protocols.rag.rewriters.rules import open_phrases, read_phrases, rewrite_by_rules
 
 NOISE = Path(__file__).parent / "noise"
 QUESTIONS = {

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.rag.scoring.record import Score
+from embassay.protocols.rag.scoring.score import Score
 from embassay.stats import bootstrap_ci, holm, paired_bootstrap, randomization_test
 from stub.ranked import qrels, run
 

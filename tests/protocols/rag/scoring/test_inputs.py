@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 import embassay as eb
-from embassay.data.grades import GRADE_MAPS, fitting_map, grade_map
 from embassay.data.judged_runs import read_qrels
+from embassay.data.retrieval import GRADE_MAPS, fitting_map, grade_map
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.scoring.answers import read_answers
-from embassay.protocols.rag.scoring.inputs import read_inputs
-from embassay.protocols.rag.scoring.judgements import counts_by_grade, graded
-from embassay.protocols.rag.scoring.request import ScoreRequest, named_path, stem
+from embassay.protocols.rag.scoring.inputs import counts_by_grade, graded, read_answers, read_inputs
+from embassay.protocols.rag.scoring.options import ScoreRequest, named_path, stem
 
 
 def qrels_file(folder: Path, *values: object) -> Path:

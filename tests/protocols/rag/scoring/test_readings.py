@@ -11,8 +11,8 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.numbers import score as printed
-from embassay.protocols.rag.scoring.record import Evidence, Score
-from embassay.protocols.rag.scoring.words import percent
+from embassay.protocols.rag.scoring.conclusions import percent
+from embassay.protocols.rag.scoring.score import Evidence, Score
 from stub.ranked import qrels, run
 
 K = 5
@@ -235,7 +235,7 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
 
 def test_evidence_in_words() -> None:
     """An interval follows its number; %PROC is a percentage."""
-    from embassay.protocols.rag.scoring.words import told
+    from embassay.protocols.rag.scoring.conclusions import told
 
     assert told(Evidence("PROC@10", 0.5, 0.4, 0.6)) == "0.500 (0.400–0.600)"
     assert told(Evidence("%PROC@10", 0.5, 0.4, 0.6)) == "50.0% (40.0–60.0%)"

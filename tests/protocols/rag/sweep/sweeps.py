@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts
-from embassay.protocols.rag.sweep.configuration import Configuration
-from embassay.protocols.rag.sweep.measured import Counts, Measured, Rules, Skipped, Sweep, Times
+from embassay.protocols.rag.sweep.stacks import Configuration, Counts, Measured, Rules, Skipped, Sweep, Times
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.rag.sweep.collection import collapsed, passages_of, read_collection
-from embassay.protocols.rag.sweep.request import DatasetEntry, Latency, SweepRequest
+from embassay.protocols.rag.sweep.options import DatasetEntry, Latency, SweepRequest
 from embassay.text import open_tokenizer
 
 

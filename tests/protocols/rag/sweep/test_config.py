@@ -4,7 +4,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.sweep.config import read_config, request_of
-from embassay.protocols.rag.sweep.request import Latency, SweepRequest
+from embassay.protocols.rag.sweep.options import Latency, SweepRequest
 
 LEAST = "datasets: sample\nencoder: wordllama\n"
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.sweep.grid import grid
-from embassay.protocols.rag.sweep.request import SweepRequest
+from embassay.protocols.rag.sweep.options import SweepRequest
+from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.systems import sized
 
 DIMS = {"a": 256, "b": 384}

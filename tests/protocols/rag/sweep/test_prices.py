@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.sweep.configuration import Configuration
-from embassay.protocols.rag.sweep.prices import price_list
-from embassay.protocols.rag.sweep.request import Prices, SweepRequest
+from embassay.protocols.rag.sweep.forecast import price_list
+from embassay.protocols.rag.sweep.options import Prices, SweepRequest
+from embassay.protocols.rag.sweep.stacks import Configuration
 
 ONE = Configuration("wordllama", reranker="overlap", k=50)
 

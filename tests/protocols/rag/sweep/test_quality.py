@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from embassay.measures import n_recall, proc, ra_nwg
 from embassay.protocols.rag.sweep.collection import Collection
-from embassay.protocols.rag.sweep.quality import ceilings, entropies, graded, index_recall, margins, quality
+from embassay.protocols.rag.sweep.measurement import (
+    ceilings,
+    entropies,
+    graded,
+    index_recall,
+    margins,
+    quality,
+)
 
 MEASURES = ("RA-nWG@3", "N-Recall4+@3", "Harm@3", "nDCG@3")
 

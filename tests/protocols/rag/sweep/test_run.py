@@ -15,7 +15,7 @@ from embassay.measures import ra_nwg
 from embassay.protocols import opening
 from embassay.protocols.rag.sweep.collection import read_collection
 from embassay.protocols.rag.sweep.config import request_of
-from embassay.protocols.rag.sweep.reading import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.search.indexes import INDEXES
 from embassay.search.indexes.flat import Flat
 from embassay.systems import SYSTEMS
@@ -176,7 +176,7 @@ def test_nothing_is_computed_twice(tmp_path):
 def test_a_finished_sweep_is_read_only(done, monkeypatch):
     """The same call again computes nothing, and the same bytes stay, times too."""
     before = {path: path.read_bytes() for path in [*done.glob("timings/*"), *done.glob("stacks/*")]}
-    monkeypatch.setattr("embassay.protocols.rag.sweep.session.Encoded", None)
+    monkeypatch.setattr("embassay.protocols.rag.sweep.protocol.Encoded", None)
     run = eb.rag.sweep(CONFIG, out=done)
     assert run.manifest["status"] == "finished"
     assert {path: path.read_bytes() for path in before} == before

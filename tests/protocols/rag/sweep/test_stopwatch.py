@@ -6,9 +6,9 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.sweep import stopwatch
-from embassay.protocols.rag.sweep.request import Latency
-from embassay.protocols.rag.sweep.stopwatch import Stopwatch
+from embassay.protocols.rag.sweep import measurement as stopwatch
+from embassay.protocols.rag.sweep.measurement import Stopwatch
+from embassay.protocols.rag.sweep.options import Latency
 
 LATENCY = Latency(queries=4, warmup=2, repeats=3, concurrency=2)
 

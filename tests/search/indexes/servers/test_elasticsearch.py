@@ -18,14 +18,7 @@ from hypothesis import strategies as st
 from embassay.errors import ModelError, UsageError
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.servers.dense_vectors import (
-    MOST,
-    DenseLayout,
-    hits,
-    inner_product,
-    knn,
-    mapping,
-)
+from embassay.search.indexes.servers.elasticsearch import MOST, DenseLayout, hits, inner_product, knn, mapping
 from stub.elastic import ElasticStub, Refusal
 
 pytest.importorskip("elasticsearch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import embassay as eb
-from embassay.protocols.rag.sweep.reading import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.search.indexes.servers.pgvector import PgVector
 
 pytest.importorskip("psycopg")

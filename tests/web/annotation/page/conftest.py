@@ -63,7 +63,7 @@ class Serving:
 
         from embassay.web.annotation.app import make_app
         from embassay.web.annotation.service import open_service
-        from embassay.web.serving import listen
+        from embassay.web.server import listen
 
         self.service = open_service(self.study, ["ann"])
         config = uvicorn.Config(

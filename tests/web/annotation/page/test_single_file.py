@@ -14,9 +14,7 @@ from typer.testing import CliRunner
 from embassay.cli.hume import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.folder import AnnotationRow, collected, read_study
-from embassay.web.annotation.page.bundle import STATIC, bundle, in_order
-from embassay.web.annotation.page.frame import render_page
-from embassay.web.annotation.page.single import render_single, write_single
+from embassay.web.annotation.page import STATIC, bundle, in_order, render_page, render_single, write_single
 
 from .made_study import write_made_study
 

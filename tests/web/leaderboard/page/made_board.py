@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from embassay.web.leaderboard.changes import changes
+from embassay.web.leaderboard.answers import changes
 from embassay.web.leaderboard.contract import (
     Board,
     Boards,

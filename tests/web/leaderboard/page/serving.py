@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from embassay.web.annotation.guard import HEADERS
+from embassay.web.annotation.app import HEADERS
 from embassay.web.leaderboard.contract import Boards, as_plain
 from embassay.web.leaderboard.page import STATIC, render, render_card, render_error
 

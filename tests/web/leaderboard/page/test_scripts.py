@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from embassay.document.marks import scale_of
 from embassay.protocols import numbers
-from embassay.report.scale import scale_of
 from embassay.web.leaderboard.page import words
 
 from .serving import Served

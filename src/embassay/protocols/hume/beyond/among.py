@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from embassay.errors import UsageError
-from embassay.stats.estimate import Estimate, check_confidence, sample
+from embassay.stats.intervals import Estimate, check_confidence, sample
 
 
 def among_people(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:

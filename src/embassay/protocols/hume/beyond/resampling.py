@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.bootstrap import DEFAULT_SEED, resampled_rows, row_counts, stream
-from embassay.stats.estimate import Estimate, check_confidence
-from embassay.stats.students import t_quantile
+from embassay.stats.intervals import Estimate, check_confidence, t_quantile
+from embassay.stats.resampling import DEFAULT_SEED, resampled_rows, row_counts, stream
 
 Floats = NDArray[np.float64]
 Drawn = Callable[[Floats], Floats]

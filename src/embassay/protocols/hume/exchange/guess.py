@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.exchange.argilla.shapes import is_argilla
 from embassay.protocols.hume.exchange.incoming import FORMATS, Format
 from embassay.protocols.hume.exchange.label_studio.reading import is_label_studio

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from embassay.bounded import read_bounded
-from embassay.data.lines import text_lines
+from embassay.data.delimited import text_lines
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.exchange.incoming import Incoming, Place, Taken
 from embassay.protocols.hume.folder.formats import AnnotationRow
 from embassay.protocols.hume.study import Who

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from embassay.bounded import read_bounded
-from embassay.data.lines import text_lines
+from embassay.data.delimited import text_lines
 from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.folder.formats import VERSION, GoldRow, ItemRow, StudyFile, Task
 from embassay.protocols.hume.study import Item, gold_values
 

@@ -17,10 +17,10 @@ from embassay.protocols.hume.llms.prompts import messages, prompt
 from embassay.protocols.hume.llms.request import LlmOptions
 from embassay.protocols.hume.study import Item
 from embassay.randomness import random_bytes
-from embassay.runs.cached_chat import CachedChat, Hope, Question
-from embassay.systems.chat.structured import NeverFits
+from embassay.runs.answers import CachedChat, Hope, Question
+from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import as_finished
-from embassay.systems.remote.price import Price
+from embassay.systems.remote.ledger import Price
 
 ATTEMPTS = 2
 """An answer and one retry (spec hume 8.1)."""

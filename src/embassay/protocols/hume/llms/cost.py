@@ -10,7 +10,7 @@ from embassay.protocols.hume.llms.annotator import LlmAnnotator
 from embassay.protocols.hume.llms.answer_file import AnswerFile, answer_file
 from embassay.protocols.hume.llms.plan import Work, open_annotators, plan_work, waiting
 from embassay.protocols.hume.llms.request import AnnotateRequest
-from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.answers import AnswerCache
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.tokens import likely_tokens

@@ -14,8 +14,7 @@ from embassay.protocols.hume.llms.prompts import messages, prompt
 from embassay.protocols.hume.llms.request import AnnotateRequest, LlmOptions
 from embassay.protocols.hume.llms.scoring import LLM_FAMILIES
 from embassay.protocols.session import unknown_price
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.cached_chat import CachedChat
+from embassay.runs.answers import AnswerCache, CachedChat
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote import Ledger
 

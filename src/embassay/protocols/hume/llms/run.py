@@ -22,7 +22,7 @@ from embassay.protocols.hume.llms.request import AnnotateRequest
 from embassay.protocols.hume.llms.scoring import LLM_FAMILIES
 from embassay.protocols.manifest import moment, spent
 from embassay.protocols.session import Silent
-from embassay.runs.answer_cache import AnswerCache
+from embassay.runs.answers import AnswerCache
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder
 from embassay.runs.spending import Spending

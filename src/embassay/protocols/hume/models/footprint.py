@@ -10,7 +10,7 @@ from embassay.protocols.footprint import dimensions, remembered
 from embassay.protocols.hume.models.classification import FewLabelled
 from embassay.protocols.hume.models.families import texts_of
 from embassay.protocols.pteb import footprint
-from embassay.runs.promise import Footprint
+from embassay.runs.memory import Footprint
 
 _LEARNT = 4 * 8
 """Bytes of a value while a classifier learns from it and applies what it has learnt."""

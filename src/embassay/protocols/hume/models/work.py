@@ -16,9 +16,9 @@ from embassay.protocols.opening import CachedSystem, charged
 from embassay.protocols.pteb.context import Context
 from embassay.protocols.pteb.options import PtebOptions
 from embassay.records import TaskOutcome
-from embassay.runs.promise import room_for
-from embassay.runs.rehearsal import Hear, Rehearsal
-from embassay.runs.spread import HERE
+from embassay.runs.execution import HERE
+from embassay.runs.forecast import Hear, Rehearsal
+from embassay.runs.memory import room_for
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 

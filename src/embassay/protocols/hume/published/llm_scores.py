@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.published.languages import iso_639_3
 from embassay.protocols.hume.published.study import Pair, Study, paper_study
 

@@ -13,7 +13,7 @@ from embassay.protocols.hume.published.standing import Standing, standings
 from embassay.protocols.hume.published.study import Pair, Study, paper_study
 from embassay.protocols.hume.scoring.interval import OneAnnotator, human_interval, is_outside
 from embassay.protocols.hume.study import Family
-from embassay.stats.estimate import Estimate
+from embassay.stats.intervals import Estimate
 
 AGREEMENT_METRIC: dict[Family, str] = {
     "classification": "kappa", "clustering": "ARI", "reranking": "rho", "sts": "rho"

@@ -10,8 +10,7 @@ from embassay.protocols.manifest import moment
 from embassay.protocols.session import Table
 from embassay.records import Result
 from embassay.runs.files import to_json, write_atomic
-from embassay.runs.folder import RunFolder
-from embassay.runs.provenance import hardware, versions
+from embassay.runs.folder import RunFolder, hardware, versions
 
 
 def write_tables(folder: RunFolder, tables: Iterable[Table]) -> None:

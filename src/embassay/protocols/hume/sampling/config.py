@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from embassay.data.rows import nearest
-from embassay.data.yaml12 import line_of, read_yaml
+from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.folder.formats import Scale
 from embassay.protocols.hume.sampling.request import LabelText, SampleRequest, TaskRequest

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from embassay.data import open_dataset
-from embassay.data.cells import plain as cell_text
 from embassay.data.dataset import Dataset
+from embassay.data.rows import plain as cell_text
 from embassay.data.views import Filtered
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.languages import iso_639_3

@@ -61,7 +61,7 @@ def groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practice:
 
 def own_practice(family: Family) -> list[Practice]:
     """Our own practice items in English: none for a classification, whose labels are the data's."""
-    from embassay.data.yaml12 import read_yaml
+    from embassay.data.yaml import read_yaml
 
     path = files("embassay.protocols.hume.sampling") / "guidelines" / "practice.yaml"
     return [Practice.model_validate(one) for one in read_yaml(path).get(family, ())]  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.study import Family, Who
 from embassay.runs.files import write_atomic
 

@@ -18,7 +18,7 @@ from embassay.protocols.pteb.judging.rating import Rating
 from embassay.protocols.pteb.tasks.resampling import correlated
 from embassay.records import Component, Score, ScoredPairs, TaskOutcome
 from embassay.stats import wilson
-from embassay.text.words import Words
+from embassay.text.tokenizers import Words
 
 HEADLINE = "spearman"
 ERROR = "mae"

@@ -16,11 +16,10 @@ from embassay.protocols.pteb.paraphrasing.licences import licence_of
 from embassay.protocols.pteb.paraphrasing.llm import suited
 from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
 from embassay.protocols.session import unknown_price
-from embassay.runs.answer_cache import AnswerCache
-from embassay.runs.cached_chat import CachedChat
+from embassay.runs.answers import AnswerCache, CachedChat
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.price import Price
+from embassay.systems.remote.ledger import Price
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from embassay.contracts import Message
 from embassay.errors import ModelError, TextRefused
 from embassay.protocols.pteb.judging.options import RatingOptions
-from embassay.runs.cached_chat import CachedChat, Question
-from embassay.systems.remote.home import as_finished
+from embassay.runs.answers import CachedChat, Question
+from embassay.systems.remote.loop import as_finished
 
 LOWEST, HIGHEST = 0.0, 5.0
 SEED_STEP = 1_000_003

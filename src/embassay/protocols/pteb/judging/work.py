@@ -19,7 +19,7 @@ from embassay.protocols.pteb.judging.rating import Asking, Pair, rate
 from embassay.protocols.pteb.paraphrasing.prompts import Prompt
 from embassay.protocols.request import DatasetRequest
 from embassay.records import Loaded, ScoredPairs, TaskOutcome
-from embassay.runs.spread import HERE
+from embassay.runs.execution import HERE
 from embassay.systems.remote import Ledger
 
 

@@ -104,7 +104,7 @@ def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
         return text
     if like is None:
         return " ".join(words[i] for i in rng.permutation(len(words)))
-    from embassay.measures.edit import edit_distance
+    from embassay.measures.correlation import edit_distance
 
     wanted = edit_distance(text, like)
     moved = rng.permutation(len(words))

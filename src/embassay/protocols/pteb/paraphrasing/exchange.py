@@ -127,7 +127,7 @@ def _export_long(stored: ParaphraseSet, source: str, file: Path) -> Exported:
 
 
 def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
-    from embassay.data.cells import text_of, texts_of
+    from embassay.data.rows import text_of, texts_of
 
     runs: Runs = defaultdict(list)
     for row in rows:
@@ -179,7 +179,7 @@ def _cell(row: Row, column: str) -> str:
 
 
 def _number(row: Row, column: str, default: float | None) -> float:
-    from embassay.data.cells import number_of
+    from embassay.data.rows import number_of
 
     value = number_of(row, column)
     if value is None and default is None:

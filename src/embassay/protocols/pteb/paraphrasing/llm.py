@@ -17,9 +17,9 @@ from embassay.protocols.pteb.paraphrasing.language import can_identify
 from embassay.protocols.pteb.paraphrasing.licences import licence_of
 from embassay.protocols.pteb.paraphrasing.prompts import Prompt
 from embassay.protocols.pteb.paraphrasing.records import REJECTED, Asked, Outcome, Paraphrase
-from embassay.runs.cached_chat import CachedChat, Hope, Question
-from embassay.systems.remote.home import as_finished
-from embassay.systems.remote.price import Price
+from embassay.runs.answers import CachedChat, Hope, Question
+from embassay.systems.remote.ledger import Price
+from embassay.systems.remote.loop import as_finished
 
 _AT_ONCE = 512
 """Texts that are worked on at once; the model's own pace decides how many requests are in flight."""

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 
 
 class File(BaseModel):

@@ -67,8 +67,7 @@ def _model(
     text: str, prompt: Prompt, generation: Generation, ledger: Ledger | None, cache: Path | None, longest: int
 ) -> Paraphraser:
     from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser, suited
-    from embassay.runs.answer_cache import AnswerCache
-    from embassay.runs.cached_chat import CachedChat
+    from embassay.runs.answers import AnswerCache, CachedChat
     from embassay.systems.chat import open_chat
 
     chat = suited(open_chat(text, ledger=ledger), prompt, longest)

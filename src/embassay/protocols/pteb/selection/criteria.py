@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.measures.edit import edit_distances
+from embassay.measures.correlation import edit_distances
 from embassay.protocols.estimates import Estimate, Items, estimate
 from embassay.protocols.pteb.judging.agreement import Context, Figure, share
 from embassay.protocols.pteb.judging.failures import by_reason, too_many

@@ -21,7 +21,7 @@ from embassay.protocols.pteb.sources import Source
 from embassay.protocols.pteb.writing import Writer
 from embassay.protocols.session import Silent
 from embassay.records import TaskOutcome
-from embassay.runs.spread import HERE
+from embassay.runs.execution import HERE
 from embassay.systems.remote import Ledger
 
 

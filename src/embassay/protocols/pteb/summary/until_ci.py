@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.students import t_quantile
+from embassay.stats.intervals import t_quantile
 
 CONFIDENCE = 0.95
 

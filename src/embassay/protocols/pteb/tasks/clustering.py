@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.linkage import complete_linkage
+from embassay.measures.clusters import complete_linkage
 from embassay.protocols.estimates import Estimate, Items, over_sets, over_texts_of_a_set
 from embassay.protocols.lost import Lost
 from embassay.protocols.pteb.context import Context

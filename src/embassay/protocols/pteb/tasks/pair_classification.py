@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures.counted import counted_average_precision
+from embassay.measures.resamples import counted_average_precision
 from embassay.protocols.estimates import Estimate, Items
 from embassay.protocols.groups import words
 from embassay.protocols.lost import Lost

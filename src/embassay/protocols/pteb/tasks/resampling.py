@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.measures.counted import counted_spearman
+from embassay.measures.resamples import counted_spearman
 from embassay.protocols.context import Context
 from embassay.protocols.estimates import Estimate
-from embassay.stats.bootstrap import resampled_rows, row_counts
+from embassay.stats.resampling import resampled_rows, row_counts
 
 _DRAWS = 1 << 18
 

@@ -17,7 +17,7 @@ from embassay.protocols.pteb.validation.rules import HIGHEST, Rules
 from embassay.protocols.pteb.validation.sampling import Item
 from embassay.randomness import generator
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
-from embassay.stats.bootstrap import resampled_rows, row_counts
+from embassay.stats.resampling import resampled_rows, row_counts
 
 RESAMPLES = 1000
 CLASSES = tuple(range(int(HIGHEST) + 1))

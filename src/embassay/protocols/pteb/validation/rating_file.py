@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embassay.data.delimited import Delimited
-from embassay.data.lines import text_lines
+from embassay.data.delimited import Delimited, text_lines
 from embassay.data.rows import Row, Source, missing_column
 from embassay.data.tables import known_suffix, table
 from embassay.errors import DataError

@@ -22,8 +22,7 @@ from embassay.protocols.pteb.validation.sampling import Item
 from embassay.protocols.pteb.validation.study import Study
 from embassay.protocols.pteb.validation.tables import rows, tables
 from embassay.runs.files import write_atomic
-from embassay.runs.folder import RunFolder
-from embassay.runs.provenance import hardware, versions
+from embassay.runs.folder import RunFolder, hardware, versions
 from embassay.runs.spending import Spending
 from embassay.systems.remote import Ledger
 

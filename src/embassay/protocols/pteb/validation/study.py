@@ -16,8 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
 from embassay.protocols.manifest import moment
 from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
 from embassay.protocols.pteb.validation.rating_file import SHOWN, write_ratings

@@ -1,6 +1,6 @@
 """Golden sets: from questions and a corpus to graded, ordered judgements, stage by stage (spec rag 4).
 
-`embassay.rag.golden` is this package, and a call of it is `golden.session.golden`: once any module of a package is
+`embassay.rag.golden` is this package, and a call of it is `golden.protocol.golden`: once any module of a package is
 imported, Python lets its name stand for the package, whatever stood there before.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 class _Golden(ModuleType):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from embassay.protocols.rag.golden.session import golden
+        from embassay.protocols.rag.golden.protocol import golden
 
         return golden(*arguments, **named)
 

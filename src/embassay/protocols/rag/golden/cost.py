@@ -7,7 +7,7 @@ done, the most that it can come to is counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import mean
@@ -17,14 +17,15 @@ from embassay.contracts import Message
 from embassay.protocols.forecasting import Forecaster
 from embassay.protocols.forecasting import Work as Effort
 from embassay.protocols.planning import PlannedSystem
-from embassay.protocols.rag.golden.footprint import searching
-from embassay.protocols.rag.golden.state import State, states_of
-from embassay.protocols.rag.golden.systems import planned_systems
+from embassay.protocols.rag.golden.corpus import searching
+from embassay.protocols.rag.golden.stages import State, states_of
 from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.prompts import grade_messages, order_messages
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.protocols.session import unknown_price
+from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
+from embassay.systems.remote.ledger import Price
 from embassay.systems.remote.tokens import likely_tokens
 
 ANSWER_TOKENS = {"grade": 12, "order": 25, "rewrite": 40}
@@ -85,7 +86,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
 def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
     asked = [one for one in work.read.questions if one.rewrite is None and one.id in waiting]
-    from embassay.protocols.rag.rewriting.llm import rewrite_messages
+    from embassay.protocols.rag.rewriters.llm import rewrite_messages
 
     read = sum(_tokens(rewrite_messages(one.text)) for one in asked)
     head = Forecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
@@ -161,3 +162,32 @@ def _asked(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> F
 
 def _tokens(messages: Sequence[Message]) -> int:
     return likely_tokens([message.content for message in messages])
+
+
+def planned_systems(work: Work) -> tuple[PlannedSystem, ...]:
+    """The systems of a run, opened. UsageError for a spec that is none, and for a model whose price is not known where
+    the cost is limited; ModelError for one that cannot be had."""
+    encoder = work.encoder
+    with work.charged("S1", encoder.name):
+        facts = encoder.about
+    remote = served(encoder.system)
+    if remote is not None:
+        facts["usd_per_million_tokens"] = remote.price
+    found = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
+    found.append(_model(work, work.request.judge, work.judge, "judges: grades and orders passages"))
+    if hasattr(work.rewriter, "model"):
+        found.append(_model(work, work.request.rewriter, work.rewriter, "rewrites questions for the search"))
+    return tuple(found)
+
+
+def _model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
+    asked = getattr(model, "model", None)
+    price = getattr(asked, "price", None)
+    if asked is not None and price is None and work.ledger.max_usd is not None:
+        raise unknown_price(model.name)
+    told: Mapping[str, Any] = getattr(model, "about", dict)()
+    facts: dict[str, Any] = {"summary": role, "about": dict(told)}
+    if isinstance(price, Price):
+        facts["usd_per_million_input"] = price.usd_per_million_input
+        facts["usd_per_million_output"] = price.usd_per_million_output
+    return PlannedSystem(spec, model.name, model.identity, "llm", facts)

@@ -1,5 +1,10 @@
 """S6: a judge orders the passages of many queries, a few at a time, until the engine has enough (spec rag 4.1).
 
+The first line says what the answers belong to: judge, engine, seed, pool. Then one line per answer, numbered by round
+and by place among the proposals of the round, because answers come in any order; and one for each time the query had
+to be given up. A log that belongs to something else is begun anew; what cannot be read at its end (a full disk, a kill
+in the middle of a write) is cut off.
+
 Queries go on in lockstep: what their rankers propose is asked for all of them at once, then all learn, then the engine
 may let them share what they know of the judge. What comes out depends on the answers, never on when they came. Every
 answer is kept in the query's log the moment it comes; a run that was killed tells the kept answers to new rankers and
@@ -11,20 +16,203 @@ done: had it gone on beside them, what it shares would have changed what they we
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.golden.call_log import CallLog, KeptCall, KeptFailure
-from embassay.protocols.rag.golden.ranking_pool import RankingPool
 from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
-from embassay.protocols.rag.ranking import Call, Engine, Ranking
-from embassay.protocols.rag.ranking.starting import order_by_grade
-from embassay.runs.many_calls import Failure, all_of
+from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranking
+from embassay.protocols.rag.ranking.engines import order_by_grade
+from embassay.runs.calls import Failure, all_of
+from embassay.runs.files import digest, to_json, write_atomic
+
+
+@dataclass(frozen=True)
+class RankingPool:
+    """A question with its `candidates` and, in the same order, their `passages`; no id twice."""
+
+    question: Question
+    candidates: tuple[Candidate, ...]
+    passages: tuple[Passage, ...]
+
+    @classmethod
+    def of(cls, question: Question, rows: Iterable[tuple[Candidate, Passage]]) -> RankingPool:
+        """The pool of these rows; of several with one id the first counts.
+
+        >>> twice = [(Candidate("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
+        >>> RankingPool.of(Question("q", "?"), twice).candidates
+        (Candidate(id='a', grade=4, rank=1),)
+        """
+        first: dict[str, tuple[Candidate, Passage]] = {}
+        for candidate, passage in rows:
+            first.setdefault(candidate.id, (candidate, passage))
+        candidates, passages = zip(*first.values(), strict=True) if first else ((), ())
+        return cls(question, tuple(candidates), tuple(passages))
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The candidates' ids."""
+        return tuple(candidate.id for candidate in self.candidates)
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of all that a ranking of the pool depends on: question, grades, places and texts."""
+        rows = [
+            [candidate.id, candidate.grade, candidate.rank, passage.text]
+            for candidate, passage in zip(self.candidates, self.passages, strict=True)
+        ]
+        return digest([self.question.id, self.question.text, rows])
+
+
+About = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KeptCall:
+    """An answer: ids of passages in the order `shown`, and best first; the rest as in `judges.Ordering`."""
+
+    round: int
+    place: int
+    shown: tuple[str, ...]
+    order: tuple[str, ...]
+    attempts: int = 1
+    rejected: tuple[str, ...] = ()
+    missing: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True)
+class KeptFailure:
+    """The query was given up in this round."""
+
+    round: int
+    failed: str
+
+
+Entry = KeptCall | KeptFailure
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+class CallLog:
+    """The answers kept for one query: in the file `path`, or only in memory where there is none."""
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        about: About | None = None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Open the log of `about`, which names everything that the answers depend on; `warn` is told what of an old
+        log is of no use."""
+        self._path, self._about = path, dict(about or {})
+        self.entries: list[Entry] = []
+        if path is None or not path.exists():
+            self._begun = False
+            return
+        # Not `splitlines`: an id may hold characters that it takes for the end of a line.
+        lines = _LINE.findall(path.read_text("utf-8", errors="replace"))
+        known = _parsed(lines[0]) if lines else None
+        self._begun = known == json.loads(to_json(self._about))
+        if not self._begun:
+            if known is not None or len(lines) > 1:
+                warn(
+                    f"{path}: {_difference(known, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
+                )
+            return
+        whole = list(_whole(lines[1:]))
+        self.entries = [entry for _, entry in whole]
+        if len(whole) < len(lines) - 1:
+            if len(whole) < len(lines) - 2:
+                warn(
+                    f"{path}:{len(whole) + 2}: this line cannot be read; it and {len(lines) - len(whole) - 2} after "
+                    "it are discarded."
+                )
+            self._rewrite()
+
+    def append(self, entry: Entry) -> None:
+        """Keep one more, at once and in one write: a killed process leaves whole lines."""
+        self.entries.append(entry)
+        if self._path is None:
+            return
+        if not self._begun:
+            self._rewrite()
+            return
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(file, _line(entry).encode())
+        finally:
+            os.close(file)
+
+    def cut(self, entries: Iterable[Entry]) -> None:
+        """Keep only these."""
+        self.entries = list(entries)
+        if self._path is not None:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        if self._path is not None:
+            write_atomic(self._path, log_text(self._about, self.entries))
+            self._begun = True
+
+
+def log_text(about: About, entries: Sequence[Entry]) -> str:
+    """A whole log, as `CallLog` reads it."""
+    return to_json(about) + "\n" + "".join(map(_line, entries))
+
+
+def _line(entry: Entry) -> str:
+    return to_json(asdict(entry)) + "\n"
+
+
+def _whole(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
+    """The lines up to the first that is none."""
+    for line in lines:
+        entry = _entry(_parsed(line))
+        if entry is None or not line.endswith("\n"):
+            return
+        yield line, entry
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _entry(row: dict[str, Any] | None) -> Entry | None:
+    if row is None:
+        return None
+    try:
+        if "failed" in row:
+            return KeptFailure(int(row["round"]), str(row["failed"]))
+        return KeptCall(
+            int(row["round"]), int(row["place"]), _words(row["shown"]), _words(row["order"]),
+            int(row["attempts"]), _words(row["rejected"]), int(row["missing"]), int(row["unknown"]),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _words(value: list[Any]) -> tuple[str, ...]:
+    return tuple(str(one) for one in value)
+
+
+def _difference(known: About | None, about: About) -> str:
+    if known is None:
+        return "its first line cannot be read"
+    names = [name for name in about if known.get(name) != json.loads(to_json(about[name]))]
+    return f"it was begun with another {' and '.join(names) or 'set of keys'}"
+
 
 CHECKPOINT_SECONDS = 30.0
 """How old a checkpoint becomes while a query goes on."""

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import UsageError
 from embassay.protocols import opening
-from embassay.protocols.rag.golden.inputs import Posed, Read
-from embassay.protocols.rag.golden.layout import QueryFolder, folder_names
-from embassay.protocols.rag.golden.passages import Passages, passages_of
-from embassay.protocols.rag.golden.request import GoldenRequest
-from embassay.protocols.rag.golden.stages import Asked
+from embassay.protocols.rag.golden.corpus import Passages, Posed, Read, passages_of
+from embassay.protocols.rag.golden.options import GoldenRequest
+from embassay.protocols.rag.golden.stages import Asked, QueryFolder, folder_names
 from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
-from embassay.protocols.rag.rewriting import Rewriter, open_rewriter
+from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
 from embassay.protocols.session import Silent
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from embassay.errors import UsageError
-from embassay.protocols.rag.judges.contract import Judge, NoVerdict, Ordering, Passage, Question, Verdict
+from embassay.errors import Unanswered, UsageError, Why
 from embassay.registry import Registry
 from embassay.spec import QUERY
 
 if TYPE_CHECKING:
-    from embassay.runs.answer_cache import AnswerCache
+    from embassay.runs.answers import AnswerCache
     from embassay.systems.remote.ledger import Ledger
 
 __all__ = [
@@ -34,18 +34,18 @@ JUDGES: Registry[Judge] = Registry("judge", makes=[["grade", "order"]])
 
 JUDGES.add(
     "llm",
-    "embassay.protocols.rag.judges.opening:llm",
+    "embassay.protocols.rag.judges.chat:llm",
     "a language model: llm:ollama:gemma3:27b, or ollama:gemma3:27b for short",
     needs="embassay[llm]",
 )
 JUDGES.add(
     "recorded",
-    "embassay.protocols.rag.judges.recorded:open_recorded",
+    "embassay.protocols.rag.judges.recording:open_recorded",
     "grades and orders from a file: recorded:FILE",
 )
 JUDGES.add(
     "simulated",
-    "embassay.protocols.rag.judges.simulated:open_simulated",
+    "embassay.protocols.rag.judges.simulation:open_simulated",
     "known judgements with as much noise as you like: simulated:QRELS?order_noise=0.5",
 )
 
@@ -74,7 +74,7 @@ def open_judge(
 
     if spec.name not in CHAT_MODELS:
         raise _unknown(spec.name)
-    from embassay.protocols.rag.judges.opening import llm
+    from embassay.protocols.rag.judges.chat import llm
 
     return llm(text, **context)
 
@@ -101,3 +101,93 @@ def _unknown(name: str) -> UsageError:
         mend=(f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` say more.",
     )
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as the user asks it, never its rewriting (spec rag, ambiguity 24)."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A candidate: its id, and its text as a reader sees it, with the breadcrumb of a chunk."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A grade from 1 to 5 after so many `attempts`; `rejected` are the answers before it that were none, in words."""
+
+    grade: int
+    attempts: int = 1
+    rejected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """The positions of the passages that were shown, best first: a permutation of range(n).
+
+    Where a repair was allowed, the last `missing` of them are those that the answer left out, as they were shown, and
+    `unknown` labels of it stood for nothing or for a second time.
+    """
+
+    order: tuple[int, ...]
+    attempts: int = 1
+    rejected: tuple[str, ...] = ()
+    missing: int = 0
+    unknown: int = 0
+
+
+class NoVerdict(Unanswered):
+    """No attempt brought an answer that is one; `rejected` says what was wrong with each, in words whose part before
+    the colon is the kind of the fault."""
+
+    def __init__(self, message: str, rejected: Sequence[str], why: Why = "empty") -> None:
+        super().__init__(message, why)
+        self.rejected = tuple(rejected)
+
+
+UNREADABLE = "no answer that can be read"
+
+
+def unreadable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
+    """The error of a judge whose answers were all rejected."""
+    return NoVerdict(
+        f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.",
+        rejected,
+        why,
+    )
+
+
+class Judge(Protocol):
+    """Judges passages for a question. Equal calls have equal answers; `draw` tells repeats of one call apart.
+
+    Both methods raise `Unanswered` when no attempt (6 by default) brought an answer that is one, another ModelError
+    when the judge cannot be had, BudgetExceeded at the limit of cost. What is bought is kept.
+    """
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its answers depend on: model, prompts, sampling."""
+        ...
+
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+        """How well the passage answers the question, 1 to 5 (spec rag 1.1)."""
+        ...
+
+    async def order(
+        self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
+    ) -> Ordering:
+        """The passages, shown in this order, best first. With `repair` an answer that leaves passages out or names
+        others is mended (spec rag 4.2, single-shot) in place of asking again."""
+        ...

@@ -6,17 +6,28 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.rag.judges import reading, schemas
-from embassay.protocols.rag.judges.contract import Ordering, Passage, Question, Verdict, unreadable
-from embassay.protocols.rag.judges.prompts import KINDS, grade_messages, labels, order_messages, prompt
-from embassay.protocols.rag.judges.reading import Malformed
+from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, prompts, unreadable
+from embassay.protocols.rag.judges.prompts import (
+    KINDS,
+    Malformed,
+    grade_messages,
+    labels,
+    order_messages,
+    prompt,
+)
 from embassay.randomness import random_bytes
-from embassay.runs.cached_chat import CachedChat, ChatCounts
-from embassay.runs.cached_chat import Question as Asked
+from embassay.runs.answers import AnswerCache, CachedChat, ChatCounts
+from embassay.runs.answers import Question as Asked
+from embassay.spec import Value
+from embassay.systems.chat import open_chat_as
+from embassay.systems.remote.ledger import Ledger
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -61,9 +72,9 @@ class ChatJudge:
     ) -> None:
         self._chat, self.options, self._seed, self._sleep = chat, options, seed, sleep
         self.name = name or chat.name
-        prompts = " ".join(prompt(kind).identity for kind in KINDS)
+        identities = " ".join(prompt(kind).identity for kind in KINDS)
         self.identity = (
-            f"judge/1:{chat.identity} {prompts} temperature={options.temperature:g} top_p={options.top_p:g} "
+            f"judge/1:{chat.identity} {identities} temperature={options.temperature:g} top_p={options.top_p:g} "
             f"answers={options.answers} seed={seed}"
         )
         self._models: set[str] = set()
@@ -96,8 +107,8 @@ class ChatJudge:
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
         """See `Judge.grade`."""
-        call = _Call(grade_messages(question, passage), schemas.GRADE, draw, (question.id, passage.id))
-        grade, rejected = await self._answered(call, reading.grade_of)
+        call = _Call(grade_messages(question, passage), GRADE, draw, (question.id, passage.id))
+        grade, rejected = await self._answered(call, prompts.grade_of)
         return Verdict(grade, len(rejected) + 1, rejected)
 
     async def order(
@@ -106,8 +117,8 @@ class ChatJudge:
         """See `Judge.order`."""
         names = labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
-        call = _Call(order_messages(question, passages), schemas.ORDER, draw, about)
-        read = partial(reading.mended_order if repair else _whole_order, labels=names)
+        call = _Call(order_messages(question, passages), ORDER, draw, about)
+        read = partial(prompts.mended_order if repair else _whole_order, labels=names)
         found, rejected = await self._answered(call, read)
         return Ordering(found.order, len(rejected) + 1, rejected, found.missing, found.unknown)
 
@@ -166,5 +177,60 @@ class _Call:
     about: tuple[str, ...]
 
 
-def _whole_order(text: str, labels: Sequence[str]) -> reading.Mended:
-    return reading.Mended(reading.order_of(text, labels))
+def _whole_order(text: str, labels: Sequence[str]) -> prompts.Mended:
+    return prompts.Mended(prompts.order_of(text, labels))
+
+
+class GradeAnswer(BaseModel):
+    """One grade; the field's name is `prompts.GRADE_KEY`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    grade_1_5: int = Field(ge=1, le=5)
+
+
+class OrderAnswer(BaseModel):
+    """Labels, best first; the field's name is `prompts.ORDER_KEY`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    order: list[str]
+
+
+GRADE, ORDER = GradeAnswer, OrderAnswer
+
+
+_LONGEST = 48_000
+"""Bytes of question and passages where nobody says: eight of them of 6,000."""
+_ANSWER = 1_024
+
+
+def llm(
+    target: str,
+    *,
+    ledger: Ledger | None = None,
+    cache: AnswerCache | Path | None = None,
+    seed: int = 1337,
+    longest: int | None = None,
+    **parameters: Value,
+) -> ChatJudge:
+    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `ChatOptions` say how it judges,
+    the others belong to the model."""
+    if not target:
+        raise UsageError("The judge 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
+    chat, options, name = open_chat_as(target, ChatOptions, parameters, ledger=ledger)
+    chat = suited(chat, longest or _LONGEST)
+    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
+    return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=name)
+
+
+def suited(chat: ChatModel, longest: int) -> ChatModel:
+    """The model as a judge wants it where it can be set and the user did not: without thinking, and reading questions
+    with passages of so many UTF-8 bytes whole."""
+    suit = getattr(chat, "suited", None)
+    if suit is None:
+        return chat
+    instructions = max(len(prompt(kind).text.encode()) for kind in KINDS)
+    # Tokenizers of language models make a token of two bytes or more, whatever the language.
+    fitted: ChatModel = suit(tokens=(instructions + longest) // 2 + _ANSWER, think=False)
+    return fitted

@@ -1,4 +1,4 @@
-"""What planning both probes shares: the plan, its systems, the keys of its cells."""
+"""What planning both probes shares: its systems, the keys of its cells, and what a cell will hold in memory."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embassay.contracts import Tokenizer
+from embassay.contracts import Similarity, Tokenizer
+from embassay.protocols.footprint import dimensions, footprint, read_bytes, remembered, token_bytes
 from embassay.protocols.forecasting import Work
 from embassay.protocols.planning import PlannedDataset, PlannedSystem, planned_systems
-from embassay.protocols.rag.rewriting import Rewriter, about
+from embassay.protocols.rag.rewriters import Rewriter, about
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
-from embassay.runs.rehearsal import Hear
+from embassay.runs.forecast import Hear
+from embassay.runs.memory import Footprint
 from embassay.systems.remote import Ledger
 
 
@@ -87,3 +89,38 @@ def effort_of(
     a system without vectors compares."""
     tokens = sum(len(text) for text in texts) // 4
     return Work(task, dataset, items, pairs, tokens, rehearse, texts)
+
+
+_PER_PLACE = 4_000
+"""Bytes of a wording's values, its ten passages and their ids, twice: its own and those of the clean question."""
+_DRAWS = 3 * 8
+"""Bytes of a query in a draw that all statistics of a cell share."""
+_MOST_DRAWN = 5_000_000
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of a probe: `pairs` that are compared, `places` where a wording stands, `queries`, and `resamples` of them."""
+
+    pairs: int
+    places: int
+    queries: int
+    resamples: int
+
+
+def memory_needed(
+    system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: Sizes, mend: str
+) -> Footprint:
+    """The estimate for one system that gets the texts `asked` as queries and those `stored` as passages."""
+    dim = dimensions(system)
+    parts = {
+        "texts": read_bytes(stored),
+        "values": _PER_PLACE * sizes.places,
+        "replicates": _DRAWS * min(sizes.queries * sizes.resamples, _MOST_DRAWN),
+    }
+    if dim:
+        parts["vectors"] = remembered(len(asked) + len(stored), dim)
+    else:
+        both = token_bytes(asked, sizes.pairs) + token_bytes(stored, sizes.pairs)
+        parts["tokens"] = max(token_bytes(asked) + token_bytes(stored), both)
+    return footprint(parts, mend)

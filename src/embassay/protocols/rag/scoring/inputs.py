@@ -1,4 +1,4 @@
-"""Judgements, runs and pools, read and named: what a scoring starts from."""
+"""Judgements, runs, pools and answers, read and named: what a scoring starts from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,156 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
-from embassay.errors import UsageError
-from embassay.protocols.rag.scoring.request import ScoreRequest, named_path, stem
+from embassay.data.retrieval import fitting_map, grade_map
+from embassay.data.rows import key_of, missing_column, number_of, wrong
+from embassay.data.tables import table
+from embassay.errors import DataError, UsageError
+from embassay.measures.grades import GRADES
+from embassay.protocols.rag.scoring.options import ScoreRequest, named_path, stem
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Graded1To5:
+    """Judgements as grades: a frame with `query`, `doc` and `grade` (1 to 5), each query and document once.
+
+    `dropped` judgements have a value that the map leaves out, `repeated` ones stand there twice alike.
+    """
+
+    frame: pl.DataFrame
+    grade_map: str
+    dropped: int
+    repeated: int
+
+
+def graded(qrels: Entries, grades: str | None) -> Graded1To5:
+    """The judgements through the grade map `grades`, `identity` if it is None.
+
+    DataError for a value that the map does not have (naming one that fits), for a query and document with two
+    judgements that differ, and where nothing is left. Without a map, judgements that are all the lowest grade are one
+    too: that is how binary qrels look on this scale.
+    """
+    import polars as pl
+
+    table = grade_map(grades or "identity")
+    values = qrels.frame["value"].unique().to_list()
+    unknown = [value for value in values if value not in table]
+    if unknown or (grades is None and values == [1.0]):
+        raise _unfitting(qrels, grades, table, values, unknown)
+    kept = {float(value): grade for value, grade in table.items() if grade is not None}
+    frame = qrels.frame.with_row_index("row").filter(pl.col("value").is_in(list(kept)))
+    if not len(frame):
+        raise qrels.fault(0, "the grade map leaves no judgement", mend="Name another with --grades.")
+    frame = frame.with_columns(
+        pl.col("value").replace_strict(list(kept), list(kept.values()), return_dtype=pl.Int8).alias("grade")
+    )
+    single = frame
+    if _may_repeat(frame):
+        _check_repeats(qrels, frame)
+        single = frame.unique(["query", "doc"], keep="first", maintain_order=True)
+    return Graded1To5(
+        single.select("query", "doc", "grade"), grades or "identity",
+        len(qrels.frame) - len(frame), len(frame) - len(single),
+    )  # fmt: skip
+
+
+def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
+    """How many are of grade 1, 2, 3, 4, 5."""
+    return tuple(int(np.count_nonzero(grade == one)) for one in GRADES)
+
+
+def _unfitting(
+    qrels: Entries,
+    grades: str | None,
+    table: Mapping[float, int | None],
+    values: Iterable[float],
+    unknown: list[float],
+) -> Exception:
+    fitting = fitting_map(values)
+    if not unknown:
+        return qrels.fault(
+            0, "every judgement is 1, the lowest of five grades", expected="grades from 1 to 5", found="only 1",
+            mend="If 1 means relevant, add --grades binary; if they are grades, --grades identity.",
+        )  # fmt: skip
+    first = int(qrels.frame["value"].is_in(unknown).arg_true()[0])
+    value = qrels.frame["value"][first]
+    named = f"the grade map {grades}" if grades else "the grades 1 to 5"
+    return qrels.fault(
+        first, f"the judgement is not in {named}", expected=", ".join(f"{known:g}" for known in sorted(table)),
+        found=f"{value:g}", mend=f"The file's values fit --grades {fitting}; or write a map as value=grade,...",
+    )  # fmt: skip
+
+
+def _may_repeat(frame: pl.DataFrame) -> bool:
+    """False where no query and document stand there twice; by hashes, so it may be true for others as well."""
+    import polars as pl
+
+    both = pl.col("query").hash(1) ^ pl.col("doc").hash(2)
+    return int(frame.select(both.n_unique()).item()) < len(frame)
+
+
+def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
+    """DataError for the first line that judges a query and document otherwise than a line before."""
+    import polars as pl
+
+    first = pl.col("grade").first().over("query", "doc")
+    differing = frame.with_columns(first.alias("before")).filter(pl.col("grade") != pl.col("before"))
+    if len(differing):
+        row = differing.row(0, named=True)
+        before = frame.filter((pl.col("query") == row["query"]) & (pl.col("doc") == row["doc"]))["value"][0]
+        raise qrels.fault(
+            row["row"], f"query {row['query']!r} and document {row['doc']!r} are judged twice, differently",
+            expected=f"{before:g}, as before", found=f"{row['value']:g}",
+            mend="Keep one judgement of each query and document.",
+        )  # fmt: skip
+
+
+def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
+    """Query -> how right its answer is, 0 to 1, from JSONL, CSV, TSV or Parquet with `query_id` and `correct`.
+
+    DataError with its line for a row without one of them, a value outside 0 to 1 and a query that is there twice with
+    different ones. `mapping` is target column -> the file's.
+    """
+    source = table(path)
+    names = {target: mapping.get(target, target) for target in ("query_id", "correct")}
+    for target, name in names.items():
+        if name not in source.columns():
+            raise missing_column(source, name, target=target)
+    found: dict[str, float] = {}
+    for row in source.rows(tuple(names.values())):
+        query = key_of(row, names["query_id"])
+        cell = row.cells.get(names["correct"])
+        value = float(cell) if isinstance(cell, bool) else number_of(row, names["correct"])
+        if value is None or not 0 <= value <= 1:
+            raise wrong(row, names["correct"], "a number from 0 to 1")
+        if found.setdefault(query, value) != value:
+            raise DataError(
+                f"query {query!r} is answered twice, differently", path=path, line=row.line,
+                expected=f"{found[query]:g}, as before", found=f"{value:g}", mend="Keep one row per query.",
+            )  # fmt: skip
+    return found
+
+
+def answers_of(answers: Mapping[str, float], queries: Sequence[str], where: str) -> NDArray[np.float64]:
+    """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
+    values = np.array([answers.get(query, np.nan) for query in queries], dtype=np.float64)
+    if ((values < 0) | (values > 1)).any():
+        raise DataError("an answer is not from 0 to 1", path=where, mend="1 is right, 0 is wrong.")
+    if np.isnan(values).all():
+        raise DataError(
+            "no answer is to a judged query", path=where, expected=f"queries such as {queries[0]!r}",
+            found=", ".join(map(repr, list(answers)[:3])), mend="Check that answers and qrels belong together.",
+        )  # fmt: skip
+    return values
+
 
 Given = str | Path | Mapping[str, Any]
 """A file, or query -> documents in memory; a polars frame too."""

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import evaluate_graded
-from embassay.measures.graded import Graded, treat_unjudged
-from embassay.protocols.rag.scoring.measured import Columns, Measured
-from embassay.protocols.rag.scoring.placed import NOBODY, Board, Hits, Placed, pool_of
+from embassay.measures.grades import Graded, treat_unjudged
+from embassay.protocols.rag.scoring.placement import NOBODY, Board, Hits, Placed, pool_of
+from embassay.protocols.rag.scoring.values import Columns, Measured
 
 Floats = NDArray[np.float64]
 _MANY = 5

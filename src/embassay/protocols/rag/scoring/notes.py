@@ -8,16 +8,16 @@ from math import comb
 import numpy as np
 
 from embassay.measures import evaluate_graded
-from embassay.measures.rarity import is_fallback, is_inverted
-from embassay.measures.set_measures import feasible_hits
+from embassay.measures.grades import is_fallback, is_inverted
+from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
 from embassay.protocols.numbers import counted
-from embassay.protocols.rag.scoring.compared import ALPHA
-from embassay.protocols.rag.scoring.judgements import Graded1To5
-from embassay.protocols.rag.scoring.measured import ANSWERS, JUDGED, Asked, Measured
-from embassay.protocols.rag.scoring.placed import Board, Placed
-from embassay.protocols.rag.scoring.record import Note, RunFacts, Value
-from embassay.protocols.rag.scoring.words import listed, percent
+from embassay.protocols.rag.scoring.comparisons import ALPHA
+from embassay.protocols.rag.scoring.conclusions import listed, percent
+from embassay.protocols.rag.scoring.inputs import Graded1To5
+from embassay.protocols.rag.scoring.placement import Board, Placed
+from embassay.protocols.rag.scoring.score import Note, RunFacts, Value
+from embassay.protocols.rag.scoring.values import ANSWERS, JUDGED, Asked, Measured
 
 FEW = 10
 ABOVE = 1e-9

@@ -1,8 +1,8 @@
-"""What stacks on one dataset share: passages, rewritten queries, words, tokens, and each encoder's vectors."""
+"""What stacks on one dataset share, and how they end on it: fused with words, near copies out, reranked, boosted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError
-from embassay.protocols.rag.probes.noise.levels import LEVELS, noisy, phrases
-from embassay.protocols.rag.sweep.candidates import Listed, Places, Words, found
+from embassay.protocols.rag.probes.small_talk import LEVELS, noisy, phrases
 from embassay.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
 from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder, Vectors
+from embassay.protocols.rag.sweep.stacks import NONE, Configuration
 from embassay.search import exact_search
-from embassay.search.bm25 import Hit
+from embassay.search.bm25 import BM25Index, Hit
+from embassay.search.duplicates import distinct
+from embassay.search.fusion import boosted, rrf
 from embassay.systems.transforms import unit
 
 Floats = NDArray[np.float64]
@@ -172,3 +174,123 @@ class Encoded:
         with self.bench.parts.charged(self.encoder.name):
             loud = unit(self.encoder.vectors(texts, "query"))
         return np.asarray(np.einsum("qd,qd->q", unit(self.queries), loud, dtype=np.float64))
+
+
+Places = tuple[int, ...]
+Listed = tuple[Places, tuple[float, ...]]
+"""Passages by position, best first, and their scores."""
+Score = Callable[[str, Sequence[str]], NDArray[np.float32]]
+"""A reranker's way of scoring: query and texts to one score each."""
+
+
+@dataclass(frozen=True)
+class Final:
+    """A query's list: passages by position, best first, and their scores; `raw` are the reranker's scores in the order
+    of the candidates, None without one; `candidates` are what it was given."""
+
+    places: Places
+    scores: tuple[float, ...]
+    candidates: Places
+    raw: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """Search by words in the passages."""
+
+    passages: Passages
+    index: BM25Index
+    depth: int
+    c: float
+
+    @classmethod
+    def of(cls, passages: Passages, depth: int, c: float, *, queries: Sequence[str] | None = None) -> Words:
+        """The index of the passages, for these queries alone where they are given."""
+        return cls(passages, BM25Index.of(passages.ids, passages.texts, asked=queries), depth, c)
+
+    def hits(self, query: str) -> list[Hit]:
+        """The best passages by BM25, to the depth of the hybrid."""
+        return self.index.search(query, self.depth)
+
+    def fused(self, dense: Sequence[int], hits: Sequence[Hit]) -> Listed:
+        """Both lists as one, by reciprocal rank fusion; spec rag 3.4."""
+        ids = self.passages.ids
+        one = rrf([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
+        return tuple(self.index.place(found.id) for found in one), tuple(found.score for found in one)
+
+    def scores(self, query: str, places: Sequence[int]) -> Floats:
+        """The BM25 score of these passages, 0 for those that share no word with the query, (n,)."""
+        return self.index.scores(query, [self.passages.ids[place] for place in places])
+
+
+def found(ranked: Ranked, row: int) -> Listed:
+    """What an index found for a query: positions and scores."""
+    there = ranked.indices[row] >= 0
+    return tuple(ranked.indices[row][there].tolist()), tuple(ranked.scores[row][there].tolist())
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is done with a query's candidates. `deduplicate` 0 removes none, `boost` 0 adds nothing."""
+
+    passages: Passages
+    words: Words | None
+    score: Score | None
+    deduplicate: float = 0.0
+    boost: float = 0.0
+
+    def __call__(self, query: str, places: Places, scores: tuple[float, ...]) -> Final:
+        """The final list; equal scores keep the order in which the candidates were found."""
+        texts = [self.passages.texts[place] for place in places]
+        if self.deduplicate:
+            kept = distinct(texts, self.deduplicate).kept
+            places, scores = tuple(places[i] for i in kept), tuple(scores[i] for i in kept)
+            texts = [texts[i] for i in kept]
+        if self.score is None or not places:
+            return Final(places, scores, places)
+        raw = np.asarray(self.score(query, texts), dtype=np.float64)
+        final = raw
+        if self.boost:
+            assert self.words is not None
+            final = boosted(raw, self.words.scores(query, places), self.boost)
+        order = np.argsort(-final, kind="stable")
+        return Final(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
+
+
+class RerankerFailed(Exception):
+    """A reranker could not be had, or did not score."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+def _scoring(parts: Parts, name: str, *, cached: bool) -> Score:
+    """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
+    try:
+        kept = parts.reranker(name)
+    except ModelError as error:
+        raise RerankerFailed(error.message) from error
+    ask = kept.score if cached else kept.reranker.score
+
+    def score(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        try:
+            return ask(query, texts)
+        except ModelError as error:
+            parts.give_up("reranker", name, error)
+            raise RerankerFailed(error.message) from error
+
+    return score
+
+
+def ending_of(bench: Bench, one: Configuration, *, cached: bool) -> Ending:
+    """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
+    RerankerFailed for a reranker that fails."""
+    score = None if one.reranker == NONE else _scoring(bench.parts, one.reranker, cached=cached)
+    words = bench.words if one.boost else None
+    return Ending(bench.passages, words, score, one.deduplicate, one.boost)
+
+
+def first(listed: Listed, k: int) -> Listed:
+    """The first `k` of a list."""
+    return listed[0][:k], listed[1][:k]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
-from embassay.data.grades import fitting_map
+from embassay.data.retrieval import fitting_map
 from embassay.errors import DataError
-from embassay.protocols.rag.sweep.checks import chunk_size
-from embassay.protocols.rag.sweep.request import DatasetEntry, SweepRequest
+from embassay.protocols.rag.sweep.config import chunk_size
+from embassay.protocols.rag.sweep.options import DatasetEntry, SweepRequest
 from embassay.records import RetrievalSet, Skipped
 
 Ints = NDArray[np.int64]
@@ -121,7 +121,7 @@ def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Pas
         return Passages(collection.ids, collection.texts, np.arange(len(collection.ids), dtype=np.int64))
     from embassay.text.chunking import Breadcrumb, Chunking
     from embassay.text.chunking import chunk as cut
-    from embassay.text.token_ends import token_ends
+    from embassay.text.tokenizers import token_ends
 
     how, ends = Chunking(*size), token_ends(tokenizer)
     ids: list[str] = []

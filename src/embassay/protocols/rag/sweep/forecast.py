@@ -1,31 +1,205 @@
-"""What a sweep will take, before anything is computed: combinations, texts, pairs, money, time, disk."""
+"""What the parts of a stack cost, and what a sweep will take, before anything is done: money, time, memory, disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from math import ceil
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from embassay.contracts import Similarity
-from embassay.errors import EmbassayError
-from embassay.protocols.footprint import largest
+from embassay.contracts import Similarity, Tokenizer
+from embassay.errors import EmbassayError, UsageError
+from embassay.protocols.footprint import (
+    dimensions,
+    footprint,
+    largest,
+    read_bytes,
+    sampled,
+    text_bytes,
+    vectors,
+)
 from embassay.protocols.forecasting import Forecaster
 from embassay.protocols.forecasting import Work as Effort
-from embassay.protocols.rag.sweep.collection import Collection, token_lengths
-from embassay.protocols.rag.sweep.configuration import NONE, Configuration
-from embassay.protocols.rag.sweep.footprint import Room
+from embassay.protocols.rag.sweep.collection import Collection, passages_of, token_lengths
+from embassay.protocols.rag.sweep.grid import SweepPlan, plan_of
+from embassay.protocols.rag.sweep.options import SweepRequest
 from embassay.protocols.rag.sweep.parts import Parts
-from embassay.protocols.rag.sweep.plan import SweepPlan, plan_of
-from embassay.protocols.rag.sweep.prices import PriceList, asks_a_server, price_list
-from embassay.protocols.rag.sweep.request import SweepRequest
+from embassay.protocols.rag.sweep.stacks import NONE, Configuration
+from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes
+from embassay.registry import Registry
 from embassay.runs.forecast import Forecast, Forecasts
-from embassay.runs.promise import Footprint
-from embassay.systems import sized
+from embassay.runs.memory import Footprint
+from embassay.search.indexes import INDEXES
+from embassay.systems import SYSTEMS, sized
+from embassay.systems.models import KnownModel, known_model
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
+
+GENERATOR = "generator"
+_SEARCH = 100
+"""Documents that one search unit of a reranking service covers."""
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """US dollars per million tokens by name of part; of rerankers charged by the search, per 1,000 of these instead."""
+
+    tokens: Mapping[str, float]
+    searches: Mapping[str, float]
+    date: str
+
+    def usd(
+        self,
+        one: Configuration,
+        *,
+        reranked: float,
+        tokens: float,
+        query: float,
+        passage: float,
+        passages: int,
+    ) -> dict[str, float]:
+        """US dollars per 1,000 queries, by part: `reranked` candidates of `tokens` each (the query's own with them),
+        queries of `query` tokens embedded, `passages` of `passage` tokens read by the generator. Spec rag 3.1."""
+        usd = {"rerank": 0.0, "embed": query * 1000 * self.tokens.get(one.encoder, 0.0) / 1e6}
+        if one.reranker in self.searches:
+            usd["rerank"] = self.searches[one.reranker] * ceil(reranked / _SEARCH)
+        elif one.reranker != NONE:
+            # `reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
+            usd["rerank"] = reranked * reranking_cost(1, tokens, self.tokens.get(one.reranker, 0.0))
+        if GENERATOR in self.tokens:
+            usd["generate"] = generation_cost(min(passages, one.k), passage, self.tokens[GENERATOR])
+        return usd
+
+
+def price_list(request: SweepRequest) -> PriceList:
+    """The prices of a request's parts, and their date: the config's, else the latest of the table's that are used.
+
+    UsageError for a model on a server whose price nobody has given.
+    """
+    tokens: dict[str, float] = {}
+    searches: dict[str, float] = {}
+    dates = [request.prices.date] if request.prices.date else []
+    axes: tuple[tuple[Registry[Any], tuple[str, ...], Mapping[str, float], str], ...] = (
+        (SYSTEMS, request.encoder, request.prices.embed, "embed"),
+        (RERANKERS, request.reranker, request.prices.rerank, "rerank"),
+    )
+    for registry, names, given, part in axes:
+        for name in names:
+            if name == NONE:
+                continue
+            if name in given:
+                tokens[name] = given[name]
+                continue
+            spec = registry.parse(name)
+            own = spec.params.get("price")
+            known = known_model(spec.target) or known_model(spec.target.partition(":")[2])
+            if isinstance(own, int | float):
+                tokens[name] = float(own)
+            elif not asks_a_server(name, registry):
+                tokens[name] = 0.0
+            elif known is not None and known.usd_per_million_input is not None:
+                tokens[name] = known.usd_per_million_input
+                dates += _date(known)
+            elif known is not None and part == "rerank" and known.usd_per_thousand_searches is not None:
+                searches[name] = known.usd_per_thousand_searches
+                dates += _date(known)
+            else:
+                raise UsageError(
+                    f"The price of {name!r} is not known.",
+                    mend=f"Give US dollars per million tokens: prices: {{{part}: {{{name!r}: 0.05}}}}.",
+                )
+    if request.prices.generator is not None:
+        tokens[GENERATOR] = request.prices.generator
+    return PriceList(tokens, searches, request.prices.date or max(dates, default=""))
+
+
+def asks_a_server(name: str, registry: Registry[Any]) -> bool:
+    """Whether what is called so asks a server that may charge for it; Ollama charges nothing."""
+    spec = registry.parse(name)
+    needs = dict(registry.get(spec.name).facts).get("needs", "")
+    return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
+
+
+def _date(known: KnownModel) -> list[str]:
+    return [known.priced_on] if known.priced_on else []
+
+
+_TABLES = 300
+"""Bytes of a passage in the tables that find its vector by its text."""
+_LINKS = 256
+"""Bytes of a passage in an index beside its vector: links of a graph, its number."""
+_CHUNK = 200
+"""Bytes of a chunk beside its text: its id, its number and that of its document."""
+_SHARE = 200
+"""Documents that are cut to learn how many chunks there are."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Passages of a dataset cut in one way: how many, and bytes of their texts and of the index of words."""
+
+    passages: int
+    texts: int
+    words: int
+
+
+@dataclass
+class Room:
+    """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
+
+    tokenizer: Tokenizer
+    _sizes: dict[tuple[str, str], Sizes] = field(default_factory=dict)
+
+    def needed(
+        self,
+        collection: Collection,
+        configurations: Sequence[Configuration],
+        system: Any,
+        *,
+        made: Sequence[str] = (),
+    ) -> Footprint:
+        """The estimate for configurations on one index; what is `made` (`passages`, `words`) is held already."""
+        head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
+        dim, queries = dimensions(system), len(collection.queries)
+        n = sizes.passages
+        hybrid = any(one.mode == "hybrid" or one.boost for one in configurations)
+        parts = {
+            f"the vectors of {n:,} passages": vectors(n + 2 * queries, dim) + n * _TABLES,
+            "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
+            "the index": self._index(head, n, dim),
+            "words": hybrid * ("words" not in made) * sizes.words,
+        }
+        return footprint(parts, _mend(head))
+
+    def _index(self, head: Configuration, n: int, dim: int) -> int:
+        kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
+        return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
+
+    def _of(self, one: Collection, chunk: str) -> Sizes:
+        if (one.name, chunk) not in self._sizes:
+            self._sizes[one.name, chunk] = _sizes(one, chunk, self.tokenizer)
+        return self._sizes[one.name, chunk]
+
+
+def _sizes(one: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
+    if chunk == NONE:
+        return Sizes(len(one.texts), 0, words_bytes(one.texts, len(one.texts), one.queries))
+    some = sampled(one.texts)[:: max(1, min(len(one.texts), 1000) // _SHARE)]
+    cut = passages_of(replace(one, ids=[str(i) for i in range(len(some))], texts=some), chunk, tokenizer)
+    n = round(1.1 * len(cut) / max(1, len(some)) * len(one.texts))
+    return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, one.queries))
+
+
+def _mend(head: Configuration) -> str:
+    """What makes this cell smaller."""
+    ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
+    ways += ["longer chunks"] if head.chunk != NONE else []
+    ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
+    return f"{', '.join(ways[:-1])} or {ways[-1]}"
+
 
 _SAMPLE = 16
 _NAMED = 6

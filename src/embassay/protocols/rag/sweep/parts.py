@@ -1,31 +1,30 @@
-"""What a sweep opens: encoders behind the cache of vectors, rerankers behind that of pairs, rewriters."""
+"""What a sweep opens: encoders behind the cache of vectors, rerankers behind that of pairs; and what it counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Reranker, Role, Tokenizer
+from embassay.contracts import IndexFacts, Reranker, Role, Tokenizer
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols import opening
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.rewriting import REWRITERS, Rewriter, open_rewriter
-from embassay.protocols.rag.sweep.configuration import NONE
-from embassay.protocols.rag.sweep.request import SweepRequest
+from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
+from embassay.protocols.rag.sweep.options import SweepRequest
+from embassay.protocols.rag.sweep.stacks import NONE, Counts
 from embassay.protocols.session import Silent
 from embassay.registry import Registry
-from embassay.runs.cached_reranker import CachedReranker
-from embassay.runs.many_calls import Failure, all_of
-from embassay.runs.pair_cache import PairCache
+from embassay.runs.calls import Failure, all_of
+from embassay.runs.pair_scores import CachedReranker, PairCache
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.home import wait_for
+from embassay.systems.remote.loop import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
 from embassay.text import open_tokenizer
 
@@ -200,3 +199,28 @@ def _priced(text: str, registry: Registry[Any], usd: float | None) -> str:
     if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
         return text
     return registry.format(replace(spec, params={**spec.params, "price": usd}))
+
+
+class Counting:
+    """What was computed and what was found, since the last time that it was asked."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._before = self._now()
+        self._built = [0, 0]
+
+    def index(self, facts: IndexFacts) -> None:
+        """Count an index that was opened, if it is one that takes building."""
+        if facts.build_seconds > 0 or facts.found:
+            self._built[facts.found] += 1
+
+    def taken(self) -> dict[str, int]:
+        """The counts of `Counts`, by name."""
+        now, built = self._now(), self._built
+        counts = Counts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
+        self._before, self._built = now, [0, 0]
+        return asdict(counts)
+
+    def _now(self) -> tuple[int, int, int, int]:
+        encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
+        return (*encoded, *reranked)

@@ -1,4 +1,4 @@
-"""What a cell of a sweep has measured, on disk: facts as JSON, values and rankings per query as Parquet.
+"""Retrieval stacks: their configurations, the arrays of what was measured, and how a cell keeps that on disk.
 
 A cell is an index of an encoder's vectors, cut to so many dimensions, on a dataset; its stacks are the combinations of
 the axes that say what is done with its answers. `items/` has a row per query, stack (`variant`) and measure, where
@@ -10,9 +10,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,167 @@ from numpy.typing import NDArray
 from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
-from embassay.protocols.rag.sweep.configuration import Configuration
-from embassay.protocols.rag.sweep.measured import Skipped
+from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.runs.cells import Cell
 from embassay.runs.files import slug, to_json, write_atomic
 from embassay.runs.folder import RunFolder
 
+Mode = Literal["dense", "hybrid"]
+NONE = "none"
+"""Of an axis where nothing is done."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A retrieval stack.
+
+    `dims` None are all of the encoder's. `k` are the candidates that are retrieved, and given to the reranker where
+    there is one. `deduplicate` is the similarity from which a candidate counts as a copy of an earlier one (0: none are
+    removed), `boost` the weight of the words' score beside the reranker's. `chunk` names how documents were cut
+    (`none`: they are what they are). Source: spec rag 3.4 and 9.
+    """
+
+    encoder: str
+    dims: int | None = None
+    index: str = "flat"
+    k: int = 50
+    reranker: str = NONE
+    mode: Mode = "dense"
+    rewrite: str = NONE
+    deduplicate: float = 0.0
+    boost: float = 0.0
+    chunk: str = NONE
+
+    @property
+    def id(self) -> str:
+        """What sets it apart, in the order of the axes, without what is as usual.
+
+        >>> Configuration("wordllama", 64, "hnsw-f32", 100, mode="hybrid").id
+        'wordllama/64d/hnsw-f32/k100/hybrid'
+        """
+        usual = Configuration(self.encoder)
+        parts = [self.encoder, f"{self.dims}d" if self.dims else "", self.index, f"k{self.k}", self.mode]
+        if self.reranker != NONE:
+            parts.append(self.reranker)
+        for axis in fields(self)[6:]:
+            value = getattr(self, axis.name)
+            if value != getattr(usual, axis.name):
+                parts.append(f"{axis.name}={value}")
+        return "/".join(part for part in parts if part)
+
+
 Floats = NDArray[np.float64]
+
+STAGES = ("embed", "retrieve", "fuse", "rerank")
+TOTAL = "total"
+SIGNALS = ("margin", "entropy", "noise")
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of one query at a time: by stage (those that the stack has) and in `total`, each (sessions, timed
+    queries), warm-up calls dropped. `together` are totals, (queries,), with so many queries in flight at once."""
+
+    stages: Mapping[str, Floats]
+    together: Floats
+    concurrency: int
+
+    @property
+    def total(self) -> Floats:
+        return self.stages[TOTAL]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A configuration on a dataset.
+
+    `quality` has each query's value of each measure (`RA-nWG@10`, `N-Recall4+@30` ...), (queries,), NaN where it is
+    undefined; `ceiling` the same for the best set that the k candidates could give (PROC), by the name of the measure
+    it bounds. `usd` are dollars per 1,000 queries, by part (`rerank`, `embed`, `generate`). `tokens` are the mean
+    and standard deviation of one candidate's, `passage_tokens` the mean of one without the query. `signals` are what
+    routing looks at (spec rag 3.5), each (queries,), NaN where the stack has none: `margin` (first score less tenth),
+    `entropy` (of the reranker's scores of the first 50, 0 to 1), `noise` (cosine of the query with itself in chatter).
+    `recall` is that of the index against exact search, by cutoff, `index` its facts.
+    """
+
+    configuration: Configuration
+    dataset: str
+    quality: Mapping[str, Floats]
+    ceiling: Mapping[str, Floats]
+    times: Times
+    usd: Mapping[str, float]
+    tokens: tuple[float, float]
+    passage_tokens: float
+    index: IndexFacts
+    recall: Mapping[int, float]
+    signals: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> float:
+        """US dollars per 1,000 queries that rules look at: reranking, and embedding where it is priced."""
+        return self.usd.get("rerank", 0.0) + self.usd.get("embed", 0.0)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A combination that was not measured, and why: it makes no sense, or it failed."""
+
+    configuration: Configuration
+    dataset: str
+    reason: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the operator asks for: milliseconds (of `percentile`), dollars per 1,000 queries, a least quality, the
+    measure that decides, the K passages that the generator gets, and the weights of measures in the average that
+    efficiency is made of. Times within `jitter_ms` are equal (None: as measured between sessions), and so are costs
+    within `cost_share` of each other."""
+
+    measure: str = "RA-nWG@10"
+    sla_ms: float | None = None
+    budget: float | None = None
+    target: float | None = None
+    percentile: float = 50.0
+    passages: int = 10
+    slos_ms: tuple[float, ...] = (350.0, 500.0)
+    jitter_ms: float | None = None
+    efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
+    cost_share: float = COST_SHARE
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was computed and what was found computed: texts embedded, pairs reranked, indexes built."""
+
+    embedded: int = 0
+    embedded_before: int = 0
+    reranked: int = 0
+    reranked_before: int = 0
+    built: int = 0
+    built_before: int = 0
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A whole sweep: what was measured, what was not, the ids of each dataset's queries (the order of the arrays), the
+    date of the prices, and the seed of every resample."""
+
+    measured: tuple[Measured, ...]
+    skipped: tuple[Skipped, ...]
+    queries: Mapping[str, tuple[str, ...]]
+    rules: Rules
+    priced_on: str
+    prices: Mapping[str, float]
+    """US dollars per million tokens, by reranker, encoder or generator."""
+    seed: int = 1337
+    counts: Counts = Counts()
+    load: float | None = None
+    """The highest load average while times were taken, of a machine with so many `cores`."""
+    cores: int = 0
+
+
 TASK = "sweep"
 CEILING, SIGNAL = "ceiling:", "signal:"
 

@@ -1,20 +1,242 @@
-"""PostgreSQL with pgvector as an index: the vectors lie in a table of the server, which does the searching."""
+"""PostgreSQL with pgvector as an index: vectors in tables, named by content, loaded whole or not at all."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import UsageError
-from embassay.search.indexes.servers.address import find_address
-from embassay.search.indexes.servers.answers import Found, check_queries, ranked
+from embassay.search.indexes.servers.address import Found, check_queries, find_address, ranked
 from embassay.search.indexes.servers.postgres import Postgres
-from embassay.search.indexes.servers.tables import Built, Layout, ensure, qualified
-from embassay.search.indexes.vectors import Floats, Vectors, shape_of
+from embassay.search.indexes.vectors import Floats, Vectors, row_blocks, shape_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg.sql import Composed
+
+SCHEMA = "embassay"
+EXTENSION = "vector"
+_LIST = "indexes"
+_PAGE = 8000
+"""Bytes of a row that stays in its page: larger values go to a table of their own, which a scan reads far slower."""
+_MOST = {"vector": 2000, "halfvec": 4000}
+_COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_END = b"\xff\xff"
+_MEMORY_MOST = 2**31 - 2**20
+_EDGE_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How vectors lie in the server: all compared (`flat`) or in an HNSW graph of `m` edges per node, built with
+    `ef_construction` candidates; as float32 (`vector`) or float16 (`halfvec`).
+
+    UsageError for what pgvector does not take: m from 2 to 100, ef_construction from 2 m to 1000.
+    """
+
+    kind: Literal["flat", "hnsw"] = "flat"
+    m: int = 16
+    ef_construction: int = 64
+    type: Literal["vector", "halfvec"] = "vector"
+
+    def __post_init__(self) -> None:
+        if self.kind == "hnsw" and not (2 <= self.m <= 100 and 2 * self.m <= self.ef_construction <= 1000):
+            raise UsageError(
+                f"pgvector builds no graph with m={self.m}, ef_construction={self.ef_construction}.",
+                mend="m is from 2 to 100, ef_construction from 2 m to 1000.",
+            )
+
+    def table(self, digest: str) -> str:
+        """The name of the table with the vectors of this digest: at most 63 characters, PostgreSQL's limit."""
+        graph = "flat" if self.kind == "flat" else f"m{self.m}_c{self.ef_construction}"
+        return f"v_{digest[:32]}_{self.type[0]}_{graph}"
+
+    def check(self, dim: int) -> None:
+        """UsageError for more dimensions than pgvector indexes."""
+        most = 16_000 if self.kind == "flat" else _MOST[self.type]
+        if dim > most:
+            raise UsageError(
+                f"pgvector takes at most {most} dimensions of type {self.type} for kind={self.kind}, not {dim}.",
+                mend="Use fewer dimensions, type=halfvec (4000) or kind=flat.",
+            )
+
+
+@dataclass(frozen=True)
+class Built:
+    """A table that is complete: the seconds that loading and indexing took, its bytes, and whether it was `found`."""
+
+    seconds: float
+    bytes: int
+    found: bool
+
+
+def qualified(table: str) -> Composed:
+    """The table's full name, quoted."""
+    from psycopg.sql import SQL, Identifier
+
+    return SQL(".").join([Identifier(SCHEMA), Identifier(table)])
+
+
+def ensure(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> Built:
+    """The table, loaded and indexed now where it is not there.
+
+    One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
+    first loads it and the others wait.
+    """
+    found = _find(connection, table)
+    if found is not None:
+        return found
+    with connection.transaction():
+        _lock(connection, f"{SCHEMA} schema")
+        _set_up(connection)
+    with connection.transaction():
+        _lock(connection, table)
+        found = _find(connection, table)
+        if found is None:
+            seconds = _build(connection, table, layout, vectors)
+            found = Built(seconds, _size(connection, table), found=False)
+            _list(connection, table, shape_of(vectors), seconds)
+    return found
+
+
+def _find(connection: Connection[Any], table: str) -> Built | None:
+    """The table, if it is there and complete."""
+    if _oid(connection, _LIST) is None or _oid(connection, table) is None:
+        return None
+    row = connection.execute(
+        f"SELECT build_seconds FROM {SCHEMA}.{_LIST} WHERE name = %s", [table]
+    ).fetchone()
+    return None if row is None else Built(float(row[0]), _size(connection, table), found=True)
+
+
+def _oid(connection: Connection[Any], table: str) -> int | None:
+    """The number of a table of ours, None where there is none."""
+    # From the catalogue: `to_regclass` may answer from a cache of before the wait for a lock.
+    row = connection.execute(
+        "SELECT pg_class.oid FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE nspname = %s AND relname = %s",
+        [SCHEMA, table],
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _set_up(connection: Connection[Any]) -> None:
+    """pgvector, our schema and the list of tables, each only where it is missing: making one takes a right that whoever
+    uses them need not have."""
+    connection.execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}")
+    there = connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname = %s", [SCHEMA]).fetchone()
+    if there is None or there[0] == 0:
+        connection.execute(f"CREATE SCHEMA {SCHEMA}")
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{_LIST} (name text PRIMARY KEY, n bigint NOT NULL, "
+        "dim integer NOT NULL, build_seconds double precision NOT NULL, built_at timestamptz DEFAULT now())"
+    )
+
+
+def _build(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> float:
+    """Load and index; the seconds from the first row sent to a table that can be searched."""
+    from psycopg.sql import SQL, Identifier
+
+    dim, name = shape_of(vectors)[1], qualified(table)
+    kind = Identifier(layout.type)
+    connection.execute(SQL("DROP TABLE IF EXISTS {}").format(name))
+    connection.execute(
+        SQL("CREATE TABLE {} (id integer NOT NULL, embedding {}({}) NOT NULL)").format(name, kind, dim)
+    )
+    if _width(layout, dim) <= _PAGE:
+        connection.execute(SQL("ALTER TABLE {} ALTER COLUMN embedding SET STORAGE PLAIN").format(name))
+    started = perf_counter()
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(name)) as copy,
+    ):
+        copy.write(_COPY_HEAD)
+        for rows in copy_rows(vectors, layout.type):
+            copy.write(rows)
+        copy.write(_COPY_END)
+    if layout.kind == "hnsw":
+        _index(connection, table, layout, shape_of(vectors))
+    connection.execute(SQL("ANALYZE {}").format(name))
+    return perf_counter() - started
+
+
+def _index(connection: Connection[Any], table: str, layout: Layout, shape: tuple[int, int]) -> None:
+    from psycopg.sql import SQL, Identifier
+
+    # A graph that outgrows this memory is finished on disk, many times slower; workers would share it, and a container
+    # may have no more than 64 MB to share.
+    needed = min(_MEMORY_MOST, shape[0] * (_width(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24)
+    connection.execute(
+        "SELECT set_config('maintenance_work_mem', greatest(%s, setting::bigint) || 'kB', true), "
+        "set_config('max_parallel_maintenance_workers', '0', true) "
+        "FROM pg_settings WHERE name = 'maintenance_work_mem'",
+        [needed // 1024],
+    )
+    connection.execute(
+        SQL("CREATE INDEX ON {} USING hnsw (embedding {}) WITH (m = {}, ef_construction = {})").format(
+            qualified(table), Identifier(f"{layout.type}_ip_ops"), layout.m, layout.ef_construction
+        )
+    )
+
+
+def copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[bytes]:
+    """Rows of (position, vector) in PostgreSQL's binary COPY format, many at a time: numpy lays them out, where the
+    client's adapter would make an object of each."""
+    dim, start = shape_of(vectors)[1], 0
+    values = np.dtype((">f4" if kind == "vector" else ">f2", (dim,)))
+    row = np.dtype(
+        [
+            *(("fields", ">i2"), ("id_bytes", ">i4"), ("id", ">i4")),
+            *(("bytes", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("values", values)),
+        ]
+    )
+    for block in row_blocks(vectors):
+        rows = np.zeros(len(block), dtype=row)
+        rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
+        rows["id"] = np.arange(start, start + len(block))
+        rows["values"] = _rounded(block, kind)
+        start += len(block)
+        yield rows.tobytes()
+
+
+def _rounded(block: Floats, kind: str) -> Any:
+    if kind == "vector":
+        return block
+    # What is too large for float16 becomes infinite, which the server refuses with words of its own.
+    with np.errstate(over="ignore"):
+        return block.astype(np.float16)
+
+
+def _width(layout: Layout, dim: int) -> int:
+    return dim * (4 if layout.type == "vector" else 2) + 64
+
+
+def _size(connection: Connection[Any], table: str) -> int:
+    row = connection.execute("SELECT pg_total_relation_size(%s::oid)", [_oid(connection, table)]).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+def _list(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
+    connection.execute(
+        f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) "
+        "ON CONFLICT (name) DO UPDATE SET n = excluded.n, dim = excluded.dim, "
+        "build_seconds = excluded.build_seconds, built_at = now()",
+        [table, *shape, seconds],
+    )
+
+
+def _lock(connection: Connection[Any], name: str) -> None:
+    """Wait for whoever makes the same thing; the lock ends with the transaction."""
+    number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
 
 VARIABLE = "EMBASSAY_POSTGRES"
 SCHEMES = ("postgresql", "postgres")
@@ -42,7 +264,7 @@ class PgVector:
         vectors: Vectors,
         digest: str,
         name: str = "",
-        layout: Layout = Layout(),  # noqa: B008 - frozen
+        layout: Layout = Layout(),
         ef: int = 40,
     ) -> None:
         n, dim = shape_of(vectors)

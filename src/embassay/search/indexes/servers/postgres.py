@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.errors import ModelError, UsageError
-from embassay.search.indexes.servers.address import ServerAddress
-from embassay.search.indexes.servers.quiet import keep_quiet
+from embassay.search.indexes.servers.address import ServerAddress, keep_quiet
 
 if TYPE_CHECKING:
     import psycopg

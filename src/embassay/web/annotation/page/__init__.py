@@ -1,6 +1,126 @@
 """The annotator's page: one frame, plain scripts and one style sheet, served as files or put into one file."""
 
-from embassay.web.annotation.page.bundle import STATIC
-from embassay.web.annotation.page.frame import render_page
+from __future__ import annotations
 
-__all__ = ["STATIC", "render_page"]
+import re
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.answers import own_order
+from embassay.protocols.hume.folder import StudyFolder, read_study
+from embassay.runs.files import write_atomic
+from embassay.web.annotation.payload import SETTINGS, task_shown
+
+__all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
+
+STATIC = Path(__file__).parent / "static"
+"""The folder of scripts and style that a server gives out as `/static/`."""
+_START = "main.js"
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([\w-]+\.js)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const|let) ([\w$]+))", re.MULTILINE)
+
+
+@lru_cache(maxsize=2)
+def in_order(folder: Path) -> tuple[Path, ...]:
+    """The modules that the first one needs, each after those that it imports."""
+    needs: dict[str, tuple[str, ...]] = {}
+    waiting = [_START]
+    while waiting:
+        name = waiting.pop()
+        if name not in needs:
+            needs[name] = tuple(used for _, used in _IMPORT.findall((folder / name).read_text("utf-8")))
+            waiting += needs[name]
+    try:
+        return tuple(folder / name for name in TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        raise ValueError(f"Modules import each other: {error.args[1]}") from None
+
+
+def bundle(folder: Path = STATIC) -> str:
+    """All modules one after the other, each a function that gives what it exports, so that no name meets another's."""
+    parts = ['"use strict";\nconst modules = {};', *(_as_function(path) for path in in_order(folder))]
+    return "\n".join(parts) + "\n"
+
+
+def _as_function(path: Path) -> str:
+    text = path.read_text("utf-8")
+    given = ", ".join(name for _, name in _EXPORT.findall(text))
+    body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];', text)).strip()
+    return f'modules["{path.name}"] = (() => {{\n{body}\nreturn {{ {given} }};\n}})();'
+
+
+def render_page(title: str, csrf: str) -> str:
+    """The page behind an annotator's link, `/a/TOKEN/`: `title` is the study's name, `csrf` goes back with every
+    change as the header X-CSRF-Token. Scripts and style are linked as `../../static/`."""
+    scripts = [path.name for path in in_order(STATIC)]
+    return environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The template environment: everything is escaped, an unknown name is an error."""
+    return Environment(
+        loader=PackageLoader("embassay.web.annotation.page", "templates"),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_STYLE, _SCRIPT = "/*style*/", "/*script*/"
+
+
+def write_single(study: Path, annotator: str, out: Path) -> Path:
+    """Write the file of `annotator` for the study in the folder `study`, in one step; gold is not read.
+
+    Raises UsageError for a name that no file could have, and for a folder without a study DataError.
+    """
+    if not _NAME.fullmatch(annotator):
+        raise UsageError(
+            f"{annotator!r} cannot name an annotator.",
+            mend="Use letters, digits, dots, dashes and underscores.",
+        )
+    write_atomic(out, render_single(read_study(study), annotator))
+    return out
+
+
+def render_single(folder: StudyFolder, annotator: str) -> str:
+    """The whole file. The same study and annotator give the same bytes."""
+    from embassay.report.html import json_block, policy
+
+    style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle()
+    page = (
+        environment()
+        .get_template("single.html")
+        .render(
+            title=folder.study.name, policy=policy(style, script), data=json_block(_given(folder, annotator))
+        )
+    )
+    # From the last place to the first, so that no text of the study is taken for one.
+    head, _, tail = page.rpartition(_SCRIPT)
+    head, style_place, body = head.partition(_STYLE)
+    return head + (style if style_place else "") + body + script + tail
+
+
+def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
+    study = folder.study
+    items = {task.name: [item.id for item in folder.items_of(task.name)] for task in study.tasks}
+    tasks = [
+        task_shown(task, list(own_order(study.seed, annotator, task.name, items[task.name])), finished=False)
+        for task in study.tasks
+    ]
+    return {
+        "annotator": annotator,
+        "content": f"{study.content[:16]}-{study.guidelines[:16]}",
+        "payloads": {item.id: dict(item.payload) for item in folder.items},
+        "told": {
+            "study": study.name,
+            "annotator": {"name": None, "settings": SETTINGS},
+            "guidelines_version": study.guidelines_version,
+            "tasks": tasks,
+        },
+    }

@@ -1,5 +1,61 @@
 """The leaderboard's pages: rendered to read without JavaScript, made live by the modules in `static/`."""
 
-from embassay.web.leaderboard.page.render import STATIC, render, render_card, render_error
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from embassay.document.html import tight
+from embassay.protocols import numbers
+from embassay.web.leaderboard.contract import Board, Boards, Card
+from embassay.web.leaderboard.page import marks, words
+from embassay.web.leaderboard.page.rows import drawn, ends, place, standing
 
 __all__ = ["STATIC", "render", "render_card", "render_error"]
+
+STATIC = Path(__file__).parent / "static"
+"""The folder of scripts and style that a server gives out as `static/`."""
+
+
+def render(board: Board | None, boards: Boards, *, base: str) -> str:
+    """The page of a board, or of a folder that has none yet. `base` stands before every address."""
+    if board is None:
+        return _page("empty.html", boards=boards, base=base)
+    return _page("board.html", board=board, boards=boards, base=base, shown=drawn(board))
+
+
+def render_card(card: Card, boards: Boards, *, base: str) -> str:
+    """The page of one system."""
+    return _page("card.html", card=card, boards=boards, base=base, shown=standing(card))
+
+
+def render_error(status: int, title: str, text: str, *, base: str) -> str:
+    """A page that says what is not there, and where to go on."""
+    return _page("error.html", status=status, title=title, text=text, base=base)
+
+
+def _page(template: str, **values: object) -> str:
+    return tight(_environment().get_template(template).render(**values))
+
+
+@lru_cache(maxsize=1)
+def _scripts() -> tuple[str, ...]:
+    """The modules, so that a browser asks for all of them at once."""
+    return tuple(sorted(path.name for path in STATIC.glob("*.js") if path.name != "theme.js"))
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    """The template environment: everything is escaped, an unknown name is an error."""
+    made = Environment(
+        loader=PackageLoader("embassay.web.leaderboard.page", "templates"),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    made.globals.update(
+        numbers=numbers, marks=marks, words=words, scripts=_scripts, marks_of=ends, place=place
+    )
+    made.filters["parameter"] = lambda text: quote(text, safe="")
+    return made

@@ -1,4 +1,4 @@
-"""Marks as SVG: a value with its interval, a range of ranks. `static/marks.js` draws the same.
+"""Marks as SVG: a value with its interval, a range of ranks. Alone, as `static/marks.js` is, which draws the same.
 
 Coordinates are percent, so that a mark stretches; colours come from the style sheet by class.
 """
@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from embassay.report.marks import CLASSES
-from embassay.report.scale import Scale
+from embassay.document.marks import CLASSES, Scale
 
 LEAD_WIDE, TASK_WIDE = 150, 72
 """The least width in pixels that the mark of the score and that of a task are drawn at."""

@@ -1,6 +1,6 @@
 """Two lists of candidates as one."""
 
-from embassay.protocols.rag.golden.steps.fuse import merged
+from embassay.protocols.rag.golden.candidates import merged
 
 
 def row(doc, rank, kind, **more):

@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.names.bundles import (
+from embassay.protocols.rag.probes.bundles import (
+    CONDITIONS,
     QUERIES,
     TITLES,
     Bundle,
     Lang,
     Material,
+    Person,
     bundles,
+    near_miss,
+    pseudonyms,
+    without_diacritics,
     write,
 )
-from embassay.protocols.rag.probes.names.conditions import CONDITIONS, without_diacritics
-from embassay.protocols.rag.probes.names.people import Person, near_miss, pseudonyms
 
 ALICE = Person("Alice", "Dupont")
 JEAN = Person("Jean-Pierre", "Martin")

@@ -6,9 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from embassay.protocols.rag.probes.names.corpus import corpus_of, written
-from embassay.protocols.rag.probes.names.material import material
-from embassay.protocols.rag.probes.names.texts import all_bundles
+from embassay.protocols.rag.probes.bundles import material
+from embassay.protocols.rag.probes.margins import all_bundles, corpus_of, written
 
 BY_RUN = all_bundles(material("en"), 12, 4, 3)
 CORPUS = corpus_of(BY_RUN, 3)

@@ -8,10 +8,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.probes.names.bundles import Lang
-from embassay.protocols.rag.probes.names.measured import margins_of, retrieval_of
-from embassay.protocols.rag.probes.names.request import NamesRequest
-from embassay.protocols.rag.probes.names.work import made
+from embassay.protocols.rag.probes.bundles import Lang
+from embassay.protocols.rag.probes.margins import margins_of, retrieval_of
+from embassay.protocols.rag.probes.names import made
+from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

@@ -9,8 +9,7 @@ from typing import get_args
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.names.bundles import Lang, bundles
-from embassay.protocols.rag.probes.names.material import material
+from embassay.protocols.rag.probes.bundles import Lang, bundles, material
 
 
 @pytest.mark.parametrize("lang", get_args(Lang))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.names.conditions import CONDITIONS
-from embassay.protocols.rag.probes.names.request import NamesRequest
+from embassay.protocols.rag.probes.bundles import CONDITIONS
+from embassay.protocols.rag.probes.options import NamesRequest
 
 
 @pytest.mark.parametrize(

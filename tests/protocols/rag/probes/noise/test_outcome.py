@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.probes.noise import outcome as noise
-from embassay.protocols.rag.probes.noise.measured import COSINE
-from embassay.protocols.rag.probes.noise.wordings import Variant, level_name
+from embassay.protocols.rag.probes import drops as noise
+from embassay.protocols.rag.probes.drops import COSINE
+from embassay.protocols.rag.probes.questions import Variant, level_name
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.records import Score
 from embassay.text import open_tokenizer

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.noise.questions import langs_of, questions
-from embassay.protocols.rag.probes.noise.request import NoiseRequest
+from embassay.protocols.rag.probes.options import NoiseRequest
+from embassay.protocols.rag.probes.questions import langs_of, questions
 
 
 def folder(path: Path, grades: dict[str, dict[str, int]], lang: str = "") -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.judges.contract import Question
-from embassay.protocols.rag.probes.noise.questions import questions
-from embassay.protocols.rag.probes.noise.request import NoiseRequest
-from embassay.protocols.rag.probes.noise.rewriting import Rewritings
-from embassay.protocols.rag.probes.noise.wordings import rewritten, small_talk
+from embassay.protocols.rag.judges import Question
+from embassay.protocols.rag.probes.options import NoiseRequest
+from embassay.protocols.rag.probes.questions import Rewritings, questions, rewritten, small_talk
 from embassay.protocols.session import Silent
 
 

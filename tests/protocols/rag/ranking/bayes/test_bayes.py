@@ -13,8 +13,7 @@ from scipy.stats import kendalltau
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.bayes.engine import Bayes
 from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.engine import Call, Candidate
-from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.ranking.engines import ENGINES, Call, Candidate
 from embassay.randomness import generator
 
 N, TOP = 40, 20

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes.checks import Answers, Checks
-from embassay.protocols.rag.ranking.bayes.engine import Bayes
+from embassay.protocols.rag.ranking.bayes.engine import Answers, Bayes, Checks
 from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.engine import Call, Candidate
+from embassay.protocols.rag.ranking.engines import Call, Candidate
 from embassay.randomness import generator
 
 N, TOP = 30, 15

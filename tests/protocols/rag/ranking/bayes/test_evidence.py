@@ -10,8 +10,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from embassay.protocols.rag.ranking.bayes.evidence import NOISE, log_orthant, log_prediction
-from embassay.protocols.rag.ranking.bayes.likelihood import log_likelihood
+from embassay.protocols.rag.ranking.bayes.likelihood import NOISE, log_likelihood, log_orthant, log_prediction
 
 
 def chain(m):

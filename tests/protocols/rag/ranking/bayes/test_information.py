@@ -8,7 +8,7 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.bayes.information import (
+from embassay.protocols.rag.ranking.bayes.choice import (
     FISHER_EVERY,
     contiguous,
     listed,

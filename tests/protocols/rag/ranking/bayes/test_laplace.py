@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.rag.ranking.bayes.laplace import factor_at, learn_last
-from embassay.protocols.rag.ranking.bayes.likelihood import add_answers
-from embassay.protocols.rag.ranking.bayes.linear import cholesky, solve, solve_upper
+from embassay.protocols.rag.ranking.bayes.likelihood import (
+    add_answers,
+    cholesky,
+    factor_at,
+    learn_last,
+    solve,
+    solve_upper,
+)
 from embassay.protocols.rag.ranking.bayes.posterior import Component
 
 

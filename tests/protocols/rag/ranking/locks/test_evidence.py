@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks.evidence import Evidence, disjoint_paths
+from embassay.protocols.rag.ranking.locks import Evidence, disjoint_paths
 
 
 def never(better: int, worse: int) -> bool:

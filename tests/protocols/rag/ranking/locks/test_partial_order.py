@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks.partial_order import PartialOrder
+from embassay.protocols.rag.ranking.locks import PartialOrder
 
 SCORES = [4.1, 5.0, 4.5, 4.5, 2.0]
 Pairs = list[tuple[int, int]]

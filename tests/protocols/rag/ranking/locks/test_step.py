@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks.step import clipped, plackett_luce_step, step_size
+from embassay.protocols.rag.ranking.locks import clipped, plackett_luce_step, step_size
 
 
 def test_equal_scores() -> None:

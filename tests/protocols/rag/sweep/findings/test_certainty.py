@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.sweep.configuration import Configuration
-from embassay.protocols.rag.sweep.findings.certainty import by_axis, choose_each, runners
+from embassay.protocols.rag.sweep.findings.recommendation import by_axis, choose_each, runners
+from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import Limits, Stack, choose
 
 few = st.integers(0, 4)

@@ -16,8 +16,8 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols import numbers
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
 from embassay.protocols.rag.sweep.findings.record import Part
-from embassay.protocols.rag.sweep.findings.words import ms, percent, usd
-from embassay.protocols.rag.sweep.measured import Rules, Sweep, Times
+from embassay.protocols.rag.sweep.findings.verdict import ms, percent, usd
+from embassay.protocols.rag.sweep.stacks import Rules, Sweep, Times
 
 from ..sweeps import constant, drawn, scenarios
 
@@ -203,7 +203,7 @@ def test_a_sweep_of_one_stack_and_one_query() -> None:
 
 
 def _row() -> Any:
-    from embassay.protocols.rag.sweep.configuration import Configuration
+    from embassay.protocols.rag.sweep.stacks import Configuration
 
     yield Configuration("wordllama"), 0.0, 3.0, {"RA-nWG@10": 0.5}
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.protocols.rag.sweep.configuration import Configuration
-from embassay.protocols.rag.sweep.findings import findings_of, timing
+from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import ground as timing
 from embassay.protocols.rag.sweep.findings.ground import Ground, defined_means, figure
-from embassay.protocols.rag.sweep.measured import Rules, Sweep
+from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Sweep
 
 from ..sweeps import constant, drawn
 

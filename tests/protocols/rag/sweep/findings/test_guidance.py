@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from embassay.contracts import IndexFacts
-from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.facts import estimate
 from embassay.protocols.rag.sweep.findings.record import Advice
-from embassay.protocols.rag.sweep.measured import Measured, Rules, Sweep, Times
+from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Rules, Sweep, Times
 
 N = 40
 QUERIES = np.random.default_rng(3).uniform(0.4, 0.7, N)

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.sweep.configuration import Configuration
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.record import Part
-from embassay.protocols.rag.sweep.measured import Rules, Times
+from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Times
 
 from ..sweeps import SCENARIO, constant, scenarios
 

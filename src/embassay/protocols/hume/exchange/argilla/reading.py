@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.exchange.argilla.names import (
     COMMENT,
     FLAG,

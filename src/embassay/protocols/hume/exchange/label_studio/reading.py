@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.bounded import read_bounded
 from embassay.errors import DataError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.exchange.incoming import SKIPPED, Incoming, Place, Taken
 from embassay.protocols.hume.exchange.label_studio.names import (
     COMMENT,

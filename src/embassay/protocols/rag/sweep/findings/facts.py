@@ -1,17 +1,26 @@
-"""Each stack's facts: price, times, quality, efficiency and memory."""
+"""Each stack's facts: price, times, quality, efficiency and memory; and how near each index comes to exact search."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
 
 from embassay.contracts import IndexFacts
-from embassay.protocols.rag.sweep.findings import timing
-from embassay.protocols.rag.sweep.findings.ground import Ground
-from embassay.protocols.rag.sweep.findings.record import Memory, Quality, StackFacts, Time
-from embassay.protocols.rag.sweep.measured import STAGES, TOTAL, Measured
+from embassay.protocols.rag.sweep.findings.ground import (
+    Ground,
+    Pairs,
+    defined_means,
+    mean_time,
+    pairs_alike,
+    percentile_of,
+    time_of,
+    usual_measures,
+    values_of,
+)
+from embassay.protocols.rag.sweep.findings.record import IndexQuality, Memory, Quality, StackFacts, Time
+from embassay.protocols.rag.sweep.stacks import NONE, STAGES, TOTAL, Measured
 from embassay.protocols.rag.tradeoffs import (
     average_performance,
     efficiency,
@@ -85,16 +94,14 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
 
 def _times(rows: Sequence[Measured]) -> list[Time]:
     stages = [stage for stage in (*STAGES, TOTAL) if all(stage in one.times.stages for one in rows)]
-    return [
-        timing.mean_time([timing.time_of(stage, one.times.stages[stage]) for one in rows]) for stage in stages
-    ]
+    return [mean_time([time_of(stage, one.times.stages[stage]) for one in rows]) for stage in stages]
 
 
 def _together(rows: Sequence[Measured]) -> Time | None:
     """Totals with several queries in flight, where they were timed."""
     if not all(one.times.together.size for one in rows):
         return None
-    return timing.mean_time([timing.time_of("together", one.times.together[None, :]) for one in rows])
+    return mean_time([time_of("together", one.times.together[None, :]) for one in rows])
 
 
 def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
@@ -148,3 +155,72 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
+
+
+NEAR = -2.0
+"""Percent that an index may lose against flat search at most."""
+
+
+def indexes(ground: Ground) -> Iterator[IndexQuality]:
+    """Every index but the flat one, for each encoder and number of dimensions.
+
+    Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
+    it loses; else on all.
+    """
+    flat = next((one for one in values_of(ground, "index") if one.partition("?")[0] == "flat"), None)
+    if flat is None:
+        return
+    for encoder in values_of(ground, "encoder"):
+        for dims in values_of(ground, "dims"):
+            for index in values_of(ground, "index"):
+                pairs = [
+                    pair for pair in pairs_alike(ground, "index", index, flat)
+                    if (ground.configurations[pair[0]].encoder, ground.configurations[pair[0]].dims) == (encoder, dims)
+                ]  # fmt: skip
+                if index != flat and pairs:
+                    yield _quality(ground, index, _bare(ground, pairs) or pairs)
+
+
+def _bare(ground: Ground, pairs: Pairs) -> Pairs:
+    found = [(pair, ground.configurations[pair[0]]) for pair in pairs]
+    return [pair for pair, one in found if one.mode == "dense" and one.reranker == NONE]
+
+
+def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
+    changes = {
+        name: change
+        for name in usual_measures(ground)
+        if (change := _change(ground, name, pairs)) is not None
+    }
+    first, second = pairs[0]
+    rows = [ground.rows[name][first] for name in ground.datasets]
+    flat = [ground.rows[name][second] for name in ground.datasets]
+    return IndexQuality(
+        encoder=rows[0].configuration.encoder,
+        dims=rows[0].configuration.dims,
+        index=index,
+        pairs=len(pairs),
+        recall={str(k): float(np.mean([one.recall[k] for one in rows])) for k in rows[0].recall},
+        changes=changes,
+        retrieve_ms=_retrieval(ground, [i for i, _ in pairs]),
+        retrieve_ms_flat=_retrieval(ground, [j for _, j in pairs]),
+        memory=memory_of(rows),
+        flat_memory=memory_of(flat),
+        build_seconds=sum(one.index.build_seconds for one in rows),
+        within=all(change >= NEAR for change in changes.values()),
+    )
+
+
+def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
+    """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
+    means = np.mean([defined_means(one) for one in ground.columns(measure).values()], axis=0)
+    now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
+    return 100 * (now / before - 1) if before > 0 else None
+
+
+def _retrieval(ground: Ground, places: list[int]) -> float:
+    rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
+    found = [
+        percentile_of(one.times.stages["retrieve"], 50.0) for one in rows if "retrieve" in one.times.stages
+    ]
+    return float(np.mean(found)) if found else 0.0

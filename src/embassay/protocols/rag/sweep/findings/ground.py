@@ -1,4 +1,4 @@
-"""The stacks of one dataset, or of several together, as arrays: values, times, prices, and resamples of them.
+"""The stacks of one dataset, or of several together, as arrays: values, times, prices, resamples; families of them.
 
 Every resample draws the queries of each dataset with replacement, the same ones for all stacks and measures, and the
 timed queries beside them. Over several datasets each weighs the same, whatever its size.
@@ -7,22 +7,80 @@ timed queries beside them. Over several datasets each weighs the same, whatever 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.configuration import Configuration
-from embassay.protocols.rag.sweep.findings import timing
-from embassay.protocols.rag.sweep.measured import Measured, Sweep
-from embassay.protocols.rag.tradeoffs import Stack
-from embassay.protocols.rag.tradeoffs.stack import JITTER_MS
+from embassay.protocols.rag.sweep.findings.record import Time
+from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Sweep
+from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
-from embassay.stats.masked import resample_defined_means
+from embassay.stats.resampling import resample_defined_means
 
 Floats = NDArray[np.float64]
+
+FEW = 20
+"""Under so many samples a 95th percentile is hardly more than the largest."""
+MEDIAN = 50.0
+
+
+def percentile_of(samples: Floats, percentile: float) -> float:
+    """A percentile of times (sessions, queries), linear between samples.
+
+    The 50th is the median over sessions per query, then over queries: a slow session does not move it. Any other is
+    over all samples, for a slow session is what it is to show.
+
+    >>> percentile_of(np.array([[1.0, 5.0], [9.0, 5.0], [3.0, 5.0]]), 50)
+    4.0
+    """
+    if percentile == MEDIAN:
+        return float(np.median(np.median(samples, axis=0)))
+    return float(np.percentile(samples, percentile))
+
+
+def resampled(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> Floats:
+    """The same for resamples of queries, `drawn` (B, queries): (B,)."""
+    if percentile == MEDIAN:
+        return np.asarray(np.median(np.median(samples, axis=0)[drawn], axis=1))
+    whole = samples[:, drawn].transpose(1, 0, 2).reshape(len(drawn), -1)
+    return np.asarray(np.percentile(whole, percentile, axis=1))
+
+
+def jitter_of(samples: Sequence[Floats], percentile: float) -> float | None:
+    """By how much times of one stack differ from session to session: the 95th percentile of the differences of two
+    sessions, over stacks, each (sessions, queries) in ms. None where no stack has two sessions.
+
+    >>> jitter_of([np.array([[1.0, 3.0], [2.0, 5.0]]), np.array([[4.0], [4.0]])], 50)
+    1.4249999999999998
+    """
+    found: list[float] = []
+    for one in samples:
+        levels = np.percentile(one, percentile, axis=1)
+        found += [abs(a - b) for a, b in combinations(levels.tolist(), 2)]
+    return float(np.percentile(found, 95)) if found else None
+
+
+def time_of(stage: str, samples: Floats) -> Time:
+    """A stage's time, from (sessions, queries)."""
+    p50, p95 = percentile_of(samples, MEDIAN), percentile_of(samples, 95.0)
+    return Time(stage, p50, p95, samples.size, samples.shape[1], samples.size < FEW)
+
+
+def mean_time(times: list[Time]) -> Time:
+    """The mean over datasets; samples are counted together."""
+    samples = sum(one.samples for one in times)
+    return Time(
+        times[0].stage, float(np.mean([one.p50 for one in times])), float(np.mean([one.p95 for one in times])),
+        samples, sum(one.queries for one in times), any(one.few for one in times),
+    )  # fmt: skip
+
+
 ROUNDING = 1e-12
 """Two orders of summation differ by no more."""
 
@@ -92,7 +150,7 @@ class Ground:
     @cached_property
     def latency(self) -> Floats:
         """Milliseconds at the percentile of the rules."""
-        return self.mean(lambda one: timing.percentile_of(one.times.total, self.rules.percentile))
+        return self.mean(lambda one: percentile_of(one.times.total, self.rules.percentile))
 
     @cached_property
     def passage_tokens(self) -> Floats:
@@ -128,7 +186,7 @@ class Ground:
             if n not in drawn:
                 rng = generator(self.seed, "sweep", "times", dataset, str(n))
                 drawn[n] = rng.integers(0, n, size=(self.resamples, n))
-            columns.append(timing.resampled(one.times.total, self.rules.percentile, drawn[n]))
+            columns.append(resampled(one.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 
     def columns(self, measure: str, *, ceiling: bool = False) -> dict[str, Floats]:
@@ -221,3 +279,53 @@ def figure(value: float, replicates: Floats, n: int, why: str = "it is defined f
 
 def _column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
     return quality[measure] if measure in quality else np.full(n, np.nan)
+
+
+AXES = tuple(one.name for one in fields(Configuration))
+Pairs = list[tuple[int, int]]
+
+
+def values_of(ground: Ground, axis: str) -> list[Any]:
+    """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
+    found = list(dict.fromkeys(getattr(one, axis) for one in ground.configurations))
+    if axis == "dims":
+        return sorted(found, key=lambda dims: (dims is None, dims or 0))
+    return sorted(found) if axis == "k" else found
+
+
+def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
+    """Places of the stacks with `value` beside those with `other` that are equal in all else."""
+    places = {one: i for i, one in enumerate(ground.configurations)}
+    found = [
+        (i, places.get(replace(one, **{axis: other})))
+        for one, i in places.items()
+        if getattr(one, axis) == value
+    ]
+    return [(i, j) for i, j in found if j is not None]
+
+
+def family_of(configuration: Configuration) -> str:
+    """What stacks share that differ in K alone.
+
+    >>> family_of(Configuration("wordllama", 64, "hnsw-f32", 100))
+    'wordllama/64d/hnsw-f32/dense'
+    """
+    return configuration.id.replace(f"/k{configuration.k}/", "/", 1)
+
+
+def usual_measures(ground: Ground) -> list[str]:
+    """The measures that steps and effects are told by: the one that decides, then those of AvgPerf."""
+    first, weighed = ground.rules.measure, ground.rules.efficiency
+    return [first, *(one for one in ground.measures if one in weighed and one != first)]
+
+
+def at_other_cutoffs(ground: Ground) -> list[str]:
+    """The measure that decides at other cutoffs."""
+    base = ground.rules.measure.partition("@")[0]
+    return [one for one in ground.measures if one.partition("@")[0] == base and one != ground.rules.measure]
+
+
+def at_cutoff(measures: Sequence[str], measure: str, k: int) -> str | None:
+    """The same measure at K, where it was measured."""
+    name = f"{measure.partition('@')[0]}@{k}"
+    return name if name in measures else None

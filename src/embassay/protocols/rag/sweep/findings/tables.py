@@ -2,47 +2,368 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from embassay.protocols.rag.sweep.configuration import NONE
-from embassay.protocols.rag.sweep.findings import operation_tables as operation
-from embassay.protocols.rag.sweep.findings import own_tables
-from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts
-from embassay.protocols.rag.sweep.findings.table_columns import (
-    MEASURED,
-    STACK,
-    Row,
-    is_reranked,
-    measured,
-    named,
-    of_stack,
-)
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.sweep.findings.record import Findings, Memory, Part, StackFacts
+from embassay.protocols.rag.sweep.stacks import NONE
 from embassay.protocols.tables import Column, ColumnTable, Value
+
+Row = tuple[Value, ...]
+
+ALL = "all"
+STACK = (
+    Column("Dataset", "text"), Column("Stack", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0),
+    Column("Index", "text"), Column("K", decimals=0), Column("Reranker", "text"), Column("Mode", "text"),
+)  # fmt: skip
+MEASURED = (
+    Column("USD per 1,000"), Column("p50 ms", decimals=1), Column("p95 ms", decimals=1), Column("n", decimals=0),
+)  # fmt: skip
+
+
+def scope(part: Part) -> str:
+    """The dataset, or `all`."""
+    return part.dataset or ALL
+
+
+def of_stack(part: Part, one: StackFacts) -> Row:
+    """Under STACK."""
+    axes = one.axes
+    return (
+        scope(part), one.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"], axes["mode"],
+    )  # fmt: skip
+
+
+def named(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns with one for each measure after them."""
+    return (*columns, *(Column(name, decimals=3) for name in findings.measures))
+
+
+def measured(findings: Findings, one: StackFacts) -> Row:
+    """Under MEASURED and the measures."""
+    total = one.time("total")
+    times: Row = (None, None, None) if total is None else (total.p50, total.p95, total.samples)
+    return one.cost, *times, *(one.value(name) for name in findings.measures)
+
+
+def is_reranked(one: StackFacts) -> bool:
+    """Whether a reranker orders its candidates."""
+    return bool(one.axes["reranker"] != NONE)
+
+
+ENDS = (Column("95% low", "signed", 3), Column("95% high", "signed", 3))
+DATASET = Column("Dataset", "text")
+
+
+def own(findings: Findings) -> Iterator[ColumnTable]:
+    """`rag_stacks`, `rag_frontier`, `rag_alternatives`, `rag_shares`, `rag_steps`, `rag_effects`, `rag_routing`,
+    `rag_guidance` and `rag_left_out`."""
+    yield _stacks(findings)
+    yield _frontiers(findings)
+    yield _alternatives(findings)
+    yield _shares(findings)
+    yield _steps(findings)
+    yield _effects(findings)
+    yield _routing(findings)
+    yield _guidance(findings)
+    yield _left(findings)
+
+
+def _stacks(findings: Findings) -> ColumnTable:
+    parts = sorted({name for part in findings.parts for one in part.stacks for name in one.usd})
+    columns = (
+        *STACK, *named(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
+        Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text"),
+    )  # fmt: skip
+    rows = [
+        (
+            *of_stack(part, one), *measured(findings, one), *(one.usd.get(name) for name in parts), one.average,
+            *_together(one), *_memory(one.memory), "; ".join(one.on),
+        )
+        for part in findings.parts
+        for one in part.stacks
+    ]  # fmt: skip
+    note = "USD by part, per 1,000 queries; what a generator reads decides nothing. Bytes over all datasets together."
+    return ColumnTable("rag_stacks", "Every stack", columns, tuple(rows), note)
+
+
+TOGETHER = (
+    Column("At once", decimals=0),
+    Column("p50 ms at once", decimals=1),
+    Column("p95 ms at once", decimals=1),
+)
+MEMORY = tuple(
+    Column(name, decimals=0)
+    for name in ("Vector bytes, formula", "Graph bytes, formula", "Disk bytes", "Memory bytes")
+)
+
+
+def _together(one: StackFacts) -> Row:
+    """Times with several queries in flight, where they were taken."""
+    return (
+        (None, None, None) if one.together is None else (one.concurrency, one.together.p50, one.together.p95)
+    )
+
+
+def _memory(one: Memory) -> Row:
+    return one.vectors, one.graph, one.disk, one.memory
+
+
+def _frontiers(findings: Findings) -> ColumnTable:
+    columns = (Column("Frontier", "text"), Column("Measure", "text"), *STACK, *named(findings, MEASURED))
+    rows: list[Row] = []
+    for part in findings.parts:
+        by_id = {one.id: one for one in part.stacks}
+        for frontier in part.frontiers:
+            for id in frontier.stacks:
+                one = by_id[id]
+                rows.append((
+                    frontier.name, frontier.measure, *of_stack(part, one), *measured(findings, one)
+                ))  # fmt: skip
+    return ColumnTable("rag_frontier", "Frontiers", columns, tuple(rows))
+
+
+def _alternatives(findings: Findings) -> ColumnTable:
+    columns = (
+        DATASET, Column("Recommended", "text"), Column("Other", "text"), Column("Stack", "text"),
+        Column("Quality", "signed", 3), *ENDS, Column("ms", "signed", 1), Column("USD per 1,000", "signed", 4),
+    )  # fmt: skip
+    rows = [
+        (
+            scope(part),
+            part.recommendation.stack,
+            one.kind,
+            one.stack,
+            *_ends(one.quality),
+            one.milliseconds,
+            one.usd,
+        )
+        for part in findings.parts
+        for one in part.recommendation.alternatives
+    ]
+    return ColumnTable("rag_alternatives", "Other choices, less the recommended one", columns, tuple(rows))
+
+
+def _shares(findings: Findings) -> ColumnTable:
+    columns = (DATASET, Column("Axis", "text"), Column("Winner", "text"), Column("Share", decimals=3))
+    rows: list[Row] = []
+    for part in findings.parts:
+        found = part.recommendation
+        if found.share is not None:
+            rows.append((scope(part), "stack", found.stack, found.share))
+        rows += [
+            (scope(part), one.axis or "stack", one.name, one.share)
+            for one in (*found.runners, *found.by_axis)
+        ]
+    note = f"Of {findings.asked.resamples} resamples of queries and timed queries."
+    return ColumnTable("rag_shares", "How often the rule takes what", columns, tuple(rows), note)
+
+
+def _steps(findings: Findings) -> ColumnTable:
+    columns = (
+        DATASET, Column("Family", "text"), Column("K", decimals=0), Column("Next K", decimals=0),
+        Column("Measure", "text"), Column("Gain", "signed", 3), *ENDS, Column("ms more", "signed", 1),
+        Column("USD more", "signed", 4), Column("Per ms", "signed", 7), Column("Kind", "text"),
+    )  # fmt: skip
+    rows = [
+        (
+            scope(part), one.family, one.k, one.next_k, one.measure, *_ends(one.gain), one.milliseconds, one.usd,
+            one.per_ms, one.kind,
+        )
+        for part in findings.parts
+        for one in part.steps
+    ]  # fmt: skip
+    return ColumnTable("rag_steps", "What a larger K brings", columns, tuple(rows))
+
+
+def _effects(findings: Findings) -> ColumnTable:
+    columns = (
+        DATASET, Column("Axis", "text"), Column("Value", "text"), Column("Less", "text"), Column("Pairs", decimals=0),
+        Column("Measure", "text"), Column("Difference", "signed", 3), *ENDS, Column("ms", "signed", 1),
+        Column("USD", "signed", 4),
+    )  # fmt: skip
+    rows = [
+        (
+            scope(part), one.axis, one.value, one.other, one.pairs, one.measure, *_ends(one.quality),
+            one.milliseconds.value, one.usd,
+        )
+        for part in findings.parts
+        for one in part.effects
+    ]  # fmt: skip
+    return ColumnTable("rag_effects", "What each axis does, all else equal", columns, tuple(rows))
+
+
+def _routing(findings: Findings) -> ColumnTable:
+    measures = list(
+        dict.fromkeys(
+            (one.measure, one.k) for part in findings.parts for route in part.routes for one in route.against
+        )
+    )
+    columns = (
+        DATASET, Column("Family", "text"), Column("Signal", "text"), Column("Queries", decimals=0),
+        Column("Escalated", decimals=3), Column("USD"), Column("USD at 50"), Column("USD at 100"),
+        Column("Mean ms", decimals=1), Column("ms at 50", decimals=1), Column("ms at 100", decimals=1),
+        *(
+            column
+            for name, k in measures
+            for column in (Column(f"{name} less K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
+                for end in ("low", "high")))
+        ),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for part in findings.parts:
+        for one in part.routes:
+            found = {(other.measure, other.k): other.difference for other in one.against}
+            differences = [value for key in measures for value in _ends(found[key])]
+            rows.append((
+                scope(part), one.family, one.signal, one.evaluated, one.escalated.value, one.usd, one.usd_less,
+                one.usd_more, one.milliseconds, one.milliseconds_less, one.milliseconds_more, *differences,
+            ))  # fmt: skip
+    return ColumnTable("rag_routing", "Routing between K 50 and K 100", columns, tuple(rows))
+
+
+def _guidance(findings: Findings) -> ColumnTable:
+    columns = (DATASET, Column("Advice", "text"), Column("On this data", "text"), Column("Why", "text"))
+    rows = [(scope(part), one.line, one.status, one.text) for part in findings.parts for one in part.guidance]
+    return ColumnTable("rag_guidance", "The source's advice", columns, tuple(rows))
+
+
+def _left(findings: Findings) -> ColumnTable:
+    columns = (DATASET, Column("Stack", "text"), Column("State", "text"), Column("Reason", "text"))
+    rows = [
+        (one.dataset, one.configuration, "failed" if one.failed else "skipped", one.reason)
+        for one in findings.left
+    ]
+    return ColumnTable("rag_left_out", "Combinations that were not measured", columns, tuple(rows))
+
+
+def _ends(value: Figure) -> tuple[float | None, float | None, float | None]:
+    return value.value, value.low, value.high
+
+
+def indexes(findings: Findings) -> ColumnTable:
+    """Table 7: each index against the flat one with the same vectors."""
+    measures = list(
+        dict.fromkeys(name for part in findings.parts for one in part.indexes for name in one.changes)
+    )
+    cutoffs = list(dict.fromkeys(k for part in findings.parts for one in part.indexes for k in one.recall))
+    columns = (
+        Column("Dataset", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0), Column("Index", "text"),
+        *(Column(f"recall@{k}", decimals=3) for k in cutoffs),
+        *(Column(f"{name} %", "signed", 1) for name in measures),
+        Column("Retrieve ms"), Column("Flat ms"), Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
+        Column("Estimated bytes", decimals=0), Column("Build s", decimals=1), Column("Within 2%", "text"),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for part in findings.parts:
+        for one in part.indexes:
+            parts = (one.memory.vectors, one.memory.graph)
+            estimate = None if None in parts else sum(value or 0.0 for value in parts)
+            change = 100 * (one.retrieve_ms / one.retrieve_ms_flat - 1) if one.retrieve_ms_flat > 0 else None
+            rows.append((
+                scope(part), one.encoder, one.dims, one.index, *(one.recall.get(k) for k in cutoffs),
+                *(one.changes.get(name) for name in measures), one.retrieve_ms, one.retrieve_ms_flat, change,
+                one.memory.memory, estimate, one.build_seconds, "yes" if one.within else "no",
+            ))  # fmt: skip
+    note = "Changes in percent of the flat index with the same vectors."
+    return ColumnTable("rag_table7", "Approximate search and quantisation", columns, tuple(rows), note)
+
+
+def scenarios(findings: Findings) -> ColumnTable:
+    """Table 8: the stacks that stand for ways to choose."""
+    columns = (Column("Scenario", "text"), Column("How", "text"), *STACK, *named(findings, MEASURED))
+    rows: list[Row] = []
+    for part in findings.parts:
+        for one in part.scenarios:
+            stack = part.stack(one.stack) if one.stack else None
+            facts: Sequence[Value] = (
+                (*of_stack(part, stack), *measured(findings, stack))
+                if stack is not None
+                else (scope(part), f"none; nearest: {one.nearest}", *[None] * (len(columns) - 4))
+            )
+            rows.append((one.name, one.how, *facts))
+    return ColumnTable("rag_table8", "Scenarios", columns, tuple(rows))
+
+
+def efficiency(findings: Findings) -> ColumnTable:
+    """Table 9: AvgPerf over the seconds of reranking and of the whole query."""
+    columns = (
+        Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
+        Column("Per second of reranking", decimals=3),
+        Column("Rerank ms", decimals=1), Column("Per second", decimals=3), Column("Total ms", decimals=1),
+    )  # fmt: skip
+    rows: list[Row] = []
+    for part in findings.parts:
+        known = [one for one in part.stacks if one.average is not None]
+        known.sort(key=lambda one: (-(one.per_rerank_second or 0.0), -(one.per_second or 0.0), one.id))
+        for place, one in enumerate(known, start=1):
+            rerank, total = one.time("rerank"), one.time("total")
+            rows.append((
+                place, *of_stack(part, one), one.average, one.per_rerank_second, rerank.p50 if rerank else None,
+                one.per_second, total.p50 if total else None,
+            ))  # fmt: skip
+    weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
+    note = (
+        f"AvgPerf: the mean of {weights}. "
+        "For a short list only: AvgPerf over seconds (p50) says nothing of how good a stack is."
+    )
+    return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
+
+
+def tokens(findings: Findings) -> ColumnTable:
+    """Table 14: tokens of one candidate: query, passage and metadata."""
+    columns = (*STACK, Column("Tokens per candidate", decimals=1), Column("SD", decimals=1))
+    rows = [
+        (*of_stack(part, one), one.tokens, one.tokens_sd)
+        for part in findings.parts
+        for one in part.stacks
+        if is_reranked(one)
+    ]
+    return ColumnTable("rag_table14", "Tokens per candidate", columns, tuple(rows))
+
+
+def reranking(findings: Findings, number: int, name: str) -> ColumnTable:
+    """Table 15 and 16: times of one reranker, all K."""
+    columns = (
+        *STACK,
+        Column("Rerank p50 ms", decimals=1),
+        Column("Rerank p95 ms", decimals=1),
+        Column("n", decimals=0),
+    )
+    rows = [
+        (*of_stack(part, one), time.p50, time.p95, time.samples)
+        for part in findings.parts
+        for one in part.stacks
+        if one.axes["reranker"] == name
+        if (time := one.time("rerank")) is not None
+    ]
+    return ColumnTable(f"rag_table{number}", f"Time of {name} by K", columns, tuple(rows))
+
 
 Pick = Callable[[StackFacts], bool]
 
 
 def tables(findings: Findings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    made = [*_numbered(findings), *own_tables.own(findings)]
+    made = [*_numbered(findings), *own(findings)]
     yield from (one for one in made if one.rows)
 
 
 def _numbered(findings: Findings) -> Iterator[ColumnTable]:
     yield _quality(findings, 1, "Dense search alone", _having(mode="dense", reranker=NONE))
-    yield _stacks(findings)
+    yield _best_stacks(findings)
     yield _ceilings(findings, 3, "Ceilings (PROC) of hybrid pools", _having(mode="hybrid"))
     yield _reached(findings)
     for number, cutoff in ((5, 10), (6, 30)):
         yield _leaderboard(findings, number, cutoff)
-    yield operation.indexes(findings)
-    yield operation.scenarios(findings)
-    yield operation.efficiency(findings)
-    yield operation.tokens(findings)
+    yield indexes(findings)
+    yield scenarios(findings)
+    yield efficiency(findings)
+    yield tokens(findings)
     strong, lite = rerankers(findings)
     for number, name in ((15, strong), (16, lite)):
         if name:
-            yield operation.reranking(findings, number, name)
+            yield reranking(findings, number, name)
     for i, k in enumerate(depths(findings)[:4]):
         if lite:
             yield _quality(findings, 17 + i, f"{lite}, K {k}", _having(reranker=lite, k=k))
@@ -92,7 +413,7 @@ def _times(one: StackFacts) -> Iterator[Value]:
     return (found.get(stage) for stage in ("embed", "retrieve", "total"))
 
 
-def _stacks(findings: Findings) -> ColumnTable:
+def _best_stacks(findings: Findings) -> ColumnTable:
     """Of each mode and reranker the best stack by the measure that decides."""
     measure, rows = findings.asked.measure, []
     for part in findings.parts:

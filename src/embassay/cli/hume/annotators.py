@@ -1,0 +1,179 @@
+"""`embassay hume annotate` and `hume simulate`: language models and scripted annotators answer what people answer."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embassay.cli import options as given
+from embassay.cli.options import Json
+from embassay.errors import BudgetExceeded, Interrupted, ModelError
+
+if TYPE_CHECKING:
+    from embassay.protocols.hume.llms.request import AnnotateRequest
+    from embassay.protocols.hume.llms.run import Outcome
+
+Study = Annotated[Path, typer.Argument(help="The folder that `embassay hume sample` wrote.")]
+Llms = Annotated[
+    list[str],
+    typer.Option("--llm", help="A chat model: openai:gpt-5, ollama:gemma3:27b?temperature=0.7. Repeatable."),
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option("--task", "-t", help="A task of the study. Default: all but clustering. Repeatable."),
+]
+Binary = Annotated[
+    bool, typer.Option("--binary", help="Reranking: mark relevant documents, as people do, not rank all.")
+]
+Runs = Annotated[
+    int, typer.Option("--runs", min=1, max=100, help="Answers to every item; scores average them.")
+]
+Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
+ONCE = ("--replace",)
+
+
+def annotate(
+    study: Study,
+    llm: Llms,
+    task: Tasks = None,
+    binary: Binary = False,
+    runs: Runs = 1,
+    limit: given.Limit = None,
+    seed: given.Seed = 1337,
+    replace: Replace = False,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+) -> None:
+    """Have language models answer the items of a study, by the words that people read.
+
+    Answers are kept in STUDY/llm the moment they come; the same command resumes, and nothing is asked twice. Labels,
+    ratings, and rankings or marks; clustering is left out.
+    """
+    from embassay.protocols.hume.llms.request import AnnotateRequest
+
+    request = AnnotateRequest(
+        tuple(llm), "binary" if binary else "ranking", runs, seed, tuple(task or ()), limit
+    )
+    if dry_run:
+        _plan(study, request, replace=replace, json=json, wide=wide)
+        return
+    outcome = _carried_out(study, request, replace=replace, max_usd=max_cost)
+    _show(outcome, json=json, wide=wide)
+    if outcome.failed:
+        raise ModelError(
+            f"{outcome.failed} calls failed; their items have no answer.",
+            mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
+        )
+
+
+def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
+    from embassay.cli.session import Display, show_plan
+    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.llms.cost import forecast
+    from embassay.protocols.hume.llms.plan import plan_work
+
+    show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
+    _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
+
+
+def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
+    """The session, with what to type to go on where it is stopped."""
+    from embassay.cli.progress import listener
+    from embassay.protocols.hume.llms.run import annotate
+
+    command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
+    kept = f"What is answered is kept in {study / 'llm'}."
+    heard = listener()
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
+    except KeyboardInterrupt:
+        raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
+    except BudgetExceeded as error:
+        raise BudgetExceeded(
+            f"{error.message} {kept}", mend=f"Resume with a higher --max-cost: {command}"
+        ) from None
+    finally:
+        getattr(heard, "stop", lambda: None)()
+
+
+def _terminate(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
+    from embassay.runs.spending import dollars, in_one_line
+
+    if json:
+        from embassay.runs.files import to_json
+
+        rows = [one.as_dict() for one in outcome.annotated]
+        typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))
+    else:
+        from embassay.cli.terminal import show_table
+
+        titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
+        names = ("ok", "completed", "unparsed", "failed")
+        rows_shown = [
+            [one.model, one.task, one.family, f"{one.asked:,}", *(f"{one.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
+             f"{one.tokens:,}", dollars(one.usd)]
+            for one in outcome.annotated
+        ]  # fmt: skip
+        show_table(titles, rows_shown, wide=wide, numbers=True)
+        typer.echo(f"\nScore them beside people: embassay hume score {shlex.quote(str(outcome.path))}")
+    _say_left_out(outcome.left_out)
+    if paid := in_one_line(outcome.spent):
+        typer.echo(paid, err=True)
+
+
+def _say_left_out(tasks: Sequence[str]) -> None:
+    if tasks:
+        typer.echo(
+            f"Left out: {', '.join(tasks)}. Ids of clusters are hard to ask for consistently.", err=True
+        )
+
+
+def simulate(
+    study: Annotated[Path, typer.Argument(help="The folder that `embassay hume sample` wrote.")],
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="How many.")] = 2,
+    noise: Annotated[
+        float,
+        typer.Option(
+            "--noise",
+            min=0,
+            max=1,
+            help="Share of labels, marks and group members that are wrong; error of ratings as a share of the scale.",
+        ),
+    ] = 0.15,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of every error.")] = 1,
+    json: Json = False,
+) -> None:
+    """Let scripted annotators answer a study, to try it out: they read the gold and err at random. NOBODY ANNOTATED.
+
+    Writes annotations/simulated.jsonl. Every answer is marked as simulated, and every table made of it says so.
+    """  # fmt: skip
+    from embassay.protocols.hume.folder import read_study, write_annotations
+    from embassay.protocols.hume.simulated import KIND, check_nobody_answered, simulated_rows
+
+    folder = read_study(study)
+    check_nobody_answered(folder)
+    rows = simulated_rows(folder, annotators, noise=noise, seed=seed)
+    file = write_annotations(study, KIND, rows)
+    if json:
+        from json import dumps
+
+        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
+        typer.echo(dumps(told, ensure_ascii=False))
+        return
+    typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
+    typer.echo(
+        "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
+    )

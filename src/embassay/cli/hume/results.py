@@ -1,0 +1,236 @@
+"""`embassay hume score`: people, models and language models on the same items."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embassay.cli import options as given
+from embassay.cli.options import default_out
+
+if TYPE_CHECKING:
+    from embassay.cli.session import Display
+    from embassay.protocols.hume.results.request import PublishedRequest, StudyRequest
+
+
+class Rule(StrEnum):
+    """How the answers of several people become one score."""
+
+    paper = "paper"
+    pooled = "pooled"
+    mean = "mean"
+    first = "first"
+
+
+class Ap(StrEnum):
+    """How documents with equal marks are ordered."""
+
+    tie_aware = "tie_aware"
+    display_order = "display_order"
+    expected = "expected"
+
+
+class Alone(StrEnum):
+    """The interval of one annotator's clusters or rankings."""
+
+    wilson = "wilson"
+    none = "none"
+
+
+class Which(StrEnum):
+    """Which systems of result files are models."""
+
+    study = "study"
+    all = "all"
+
+
+Study = Annotated[
+    Path | None, typer.Argument(metavar="[STUDY]", help="The folder of a study: see `embassay hume sample`.")
+]
+Systems = Annotated[
+    list[str] | None,
+    typer.Option("--system", "-s", help="A system: see `embassay list systems`. Repeatable."),
+]
+Tasks = Annotated[
+    list[str] | None, typer.Option("--task", "-t", help="A task of the study. Default: all. Repeatable.")
+]
+Answers = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--answers", metavar="FILE",
+        help="Only these annotations (JSONL). Default: all of the study, served or imported. Repeatable.",
+    ),
+]  # fmt: skip
+FromMteb = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--from-mteb", metavar="FILE|FOLDER",
+        help="Published results instead of a study: result files of MTEB, people's with them. Repeatable.",
+    ),
+]  # fmt: skip
+LlmScores = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--llm-scores", metavar="FILE|FOLDER",
+        help="Beside --from-mteb: CSV of dataset, lang, human and a column per language model. Repeatable.",
+    ),
+]  # fmt: skip
+Models = Annotated[
+    Which,
+    typer.Option("--models", help="Beside --from-mteb: the models of the study, or all that the files hold."),
+]
+Aggregation = Annotated[
+    Rule,
+    typer.Option("--aggregation", help="How several people's answers become one score; all are stored."),
+]
+ApMode = Annotated[
+    Ap, typer.Option("--human-ap-mode", help="How documents with equal marks are ordered in people's MAP.")
+]
+OneAnnotator = Annotated[
+    Alone,
+    typer.Option(
+        "--one-annotator", help="Interval of one annotator's clusters or marks: as the paper, none."
+    ),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples-per-label", min=1,
+        help="Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, else 8.",
+    ),
+]  # fmt: skip
+MinAnswered = Annotated[
+    float,
+    typer.Option(
+        "--min-answered", min=0, max=1, metavar="SHARE",
+        help="Leave out who answered less than this share of what the one with most answers did. 0: nobody.",
+    ),
+]  # fmt: skip
+MinShared = Annotated[
+    int,
+    typer.Option("--min-shared", min=1, help="Two annotators are compared from so many items on, or all."),
+]
+Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Bootstrap resamples of the items.")]
+
+
+def score(
+    study: Study = None,
+    system: Systems = None,
+    task: Tasks = None,
+    answers: Answers = None,
+    from_mteb: FromMteb = None,
+    llm_scores: LlmScores = None,
+    models: Models = Which.study,
+    aggregation: Aggregation = Rule.paper,
+    human_ap_mode: ApMode = Ap.tie_aware,
+    one_annotator: OneAnnotator = Alone.wilson,
+    samples_per_label: Samples = None,
+    resamples: Resamples = 10_000,
+    min_answered: MinAnswered = 0.5,
+    min_shared: MinShared = 10,
+    seed: given.Seed = 1337,
+    tokenizer: given.TokenizerName = "cl100k",
+    out: given.Out = None,
+    workers: given.Workers = 1,
+    engine: given.Engine = given.EngineName.local,
+    address: given.Address = None,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+) -> None:
+    """Score people, systems and language models on the same items, and say how to read the models' scores.
+
+    From the folder of a study, or with --from-mteb from published results. The same command with the same --out
+    resumes, and scores anew what people have answered since.
+    """
+    from embassay.cli.session import Display
+    from embassay.protocols.hume.results.request import PublishedRequest
+
+    display, place = Display(json, wide), out or default_out("hume")
+    if from_mteb:
+        _refuse("--from-mteb", study=study, system=system, task=task, answers=answers,
+                samples_per_label=samples_per_label, dry_run=dry_run, max_cost=max_cost)  # fmt: skip
+        _refuse("--from-mteb", human_ap_mode=human_ap_mode is not Ap.tie_aware)
+        wanted = PublishedRequest(
+            _texts(from_mteb), _texts(llm_scores), models.value, aggregation.value, one_annotator.value, seed
+        )
+        run_published(wanted, place, display)
+        return
+    _refuse("a study", llm_scores=llm_scores)
+    request = _study_request(
+        study, system, task, answers, aggregation.value, human_ap_mode.value, one_annotator.value,
+        samples_per_label, resamples, seed, tokenizer, min_answered, min_shared,
+    )  # fmt: skip
+    if dry_run:
+        plan_study(request, place, display)
+    else:
+        crew = given.crew(workers, engine, address)
+        run_study(request, place, display, workers=crew, max_usd=max_cost)
+
+
+def run_published(request: PublishedRequest, out: Path, display: Display, *, report: bool = True) -> None:
+    """Carry out a request for published results."""
+    from embassay.protocols.hume.results.published_run import run_published as carry_out_published
+
+    run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
+    _show(run.path, display, report)
+
+
+def run_study(
+    request: StudyRequest, out: Path, display: Display, *, report: bool = True, **arguments: Any
+) -> None:
+    """Carry out a request for a study."""
+    from embassay.cli.session import carry_out
+    from embassay.protocols.hume.results.session import carry_out as carry_out_study
+
+    carry_out(partial(carry_out_study, request), out, display=display, report=report, show=_show, **arguments)
+
+
+def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
+    """Show what a request would take."""
+    from embassay.cli.session import show_plan
+    from embassay.protocols.hume.results.cost import forecast
+    from embassay.protocols.hume.results.plan import make_plan
+
+    show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)
+
+
+def _show(path: Path, display: Display, report: bool) -> None:
+    from embassay.cli.session import show_run
+    from embassay.report.hume.conclusions import render_hume
+
+    show_run(path, display, report, render=render_hume)
+
+
+def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:
+    from embassay.errors import UsageError
+    from embassay.protocols.hume.results.request import StudyRequest
+
+    if study is None:
+        raise UsageError(
+            "There is nothing to score.",
+            mend="Give the folder of a study, or published results with --from-mteb FILE.",
+        )
+    task, answers, *others = rest
+    return StudyRequest(str(study), tuple(system or ()), tuple(task or ()), _texts(answers), *others)
+
+
+def _refuse(beside: str, **arguments: Any) -> None:
+    """UsageError for an option that means nothing here."""
+    from embassay.errors import UsageError
+
+    wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
+    if wrong:
+        name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
+        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave one of the two out.")
+
+
+def _texts(paths: list[Path] | None) -> tuple[str, ...]:
+    return tuple(map(str, paths or ()))

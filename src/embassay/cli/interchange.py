@@ -1,0 +1,175 @@
+"""`embassay export` and `embassay import`: runs in the form that other tools read, and MTEB's results as a run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embassay.cli.options import Json
+
+if TYPE_CHECKING:
+    from embassay.interchange import Exported, Imported
+
+
+class To(StrEnum):
+    """The forms there are."""
+
+    mteb = "mteb"
+    csv = "csv"
+    latex = "latex"
+    parquet = "parquet"
+    mlflow = "mlflow"
+    wandb = "wandb"
+
+
+Folders = Annotated[
+    list[Path], typer.Argument(help="Folders of runs, or folders above runs.", metavar="DIR...")
+]
+Form = Annotated[To, typer.Option("--to", help="What to write.")]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out", metavar="PATH",
+        help="A folder, or one file (.csv, .tex, .parquet, .json, .json.gz). mlflow: the tracking store (a folder, "
+        "sqlite:///FILE or http://...). wandb: the folder of its files.",
+    ),
+]  # fmt: skip
+Project = Annotated[
+    str,
+    typer.Option("--project", help="mlflow: the experiment; wandb: the project. Made if it is not there."),
+]
+Online = Annotated[
+    bool, typer.Option("--online", help="wandb: send it now; else `wandb sync` sends what is in the folder.")
+]
+
+
+def export(
+    folders: Folders,
+    to: Form,
+    out: Out,
+    project: Project = "embassay",
+    online: Online = False,
+    json: Json = False,
+) -> None:
+    """Write runs as results of MTEB, CSV, LaTeX or Parquet, or log them to MLflow or Weights & Biases.
+
+    Values keep every digit, and a missing one its reason. What a form has no place for is counted and said.
+    """
+    if to in (To.mlflow, To.wandb):
+        _log(folders, to, out, project, online=online, json=json)
+        return
+    from embassay.interchange import FORMS
+    from embassay.interchange import export as write
+
+    form = next(one for one in FORMS if one == to.value)
+    done = write(folders, form, Path(out))
+    if json:
+        _print_json(done)
+        return
+    _left_out(done)
+    typer.echo(
+        f"{done.out}: {done.rows:,} results in {done.files:,} {'file' if done.files == 1 else 'files'}."
+    )
+
+
+def _log(folders: list[Path], to: To, out: str, project: str, *, online: bool, json: bool) -> None:
+    from embassay.interchange import log_to_mlflow, log_to_wandb
+    from embassay.runs.files import to_json
+
+    if to is To.mlflow:
+        logged = log_to_mlflow(folders, out, experiment=project)
+    else:
+        logged = log_to_wandb(folders, Path(out), project=project, online=online)
+    if json:
+        typer.echo(to_json({"logged": [vars(one) for one in logged]}, indent=1))
+        return
+    for one in logged:
+        typer.echo(f"{one.run}: {'was there already' if one.unchanged else 'logged'} as {one.id}.")
+
+
+def _left_out(done: Exported) -> None:
+    for one in done.left_out:
+        typer.echo(f"left out: {one.run}: {one.rows:,} rows {one.reason}.", err=True)
+
+
+def _print_json(done: Exported) -> None:
+    from embassay.runs.files import to_json
+
+    left_out = [vars(one) for one in done.left_out]
+    typer.echo(to_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
+
+
+_SHOWN = 10
+_MANY = 1_000_000
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A clone of the public results (results/org__model/revision/Task.json) or a part of it, one file, or "
+        "a bundle (.json, .json.gz).",
+    ),
+]
+RunOut = Annotated[Path, typer.Option("--out", help="Folder of the run; an earlier import is replaced.")]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure", "-m", help="Beside main_score make rows of this number only. Default: all. Repeatable."
+    ),
+]
+MaxMb = Annotated[int, typer.Option("--max-mb", min=1, help="Leave out files larger than this, unpacked.")]
+
+
+def import_(
+    source: Source, out: RunOut, measure: Measures = None, max_mb: MaxMb = 256, json: Json = False
+) -> None:
+    """Make a run of published results of MTEB, for `compare`, `gate`, `serve` and `export`.
+
+    The documents are kept whole in the run, so that `export --to mteb` gives them back. A broken file is named and left
+    out.
+    """
+    import sys
+
+    from embassay.cli.progress import Waiting
+    from embassay.interchange import import_results
+    from embassay.runs.files import to_json
+
+    with Waiting() as waiting:
+        done = import_results(
+            source, out, measures=measure or (), max_bytes=max_mb * 2**20, progress=waiting,
+            command=" ".join(["embassay", *sys.argv[1:]]),
+        )  # fmt: skip
+    _warn(done)
+    if json:
+        faults = [vars(one) for one in done.faults]
+        typer.echo(to_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))
+        return
+    typer.echo(
+        f"{done.folder}: {done.documents:,} results of {done.systems:,} systems on {done.tasks:,} tasks, "
+        f"{done.rows:,} rows."
+    )
+
+
+def _warn(done: Imported) -> None:
+    from embassay.protocols.numbers import counted
+
+    for fault in done.faults[:_SHOWN]:
+        typer.echo(f"left out: {_said(fault.path, fault.reason)}", err=True)
+    if done.faults:
+        more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
+        typer.echo(
+            f"{counted(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
+            err=True,
+        )
+    if done.rows > _MANY:
+        typer.echo(
+            f"{done.rows:,} rows are slow to read; -m main_score keeps main scores alone, and the rest stays in the "
+            "documents.",
+            err=True,
+        )
+
+
+def _said(path: str, reason: str) -> str:
+    return reason if path in reason else f"{path}: {reason}"

@@ -1,0 +1,84 @@
+"""`embassay report` and `embassay serve`: runs as one HTML file, and a folder of them as a leaderboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from embassay.cli.options import AllowHost, ProxyHeaders
+
+
+def report(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Runs, or folders that hold runs at any depth.", metavar="DIR...")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Where to write it; report.html in the folder, or in the one that holds all."
+        ),
+    ] = None,
+) -> None:
+    """Write one report of all the runs: one self-contained file."""
+    from embassay.report import write_report
+
+    typer.echo(str(write_report(folders, out=out, tell=lambda line: typer.echo(line, err=True))))
+
+
+def serve(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder of runs, at any depth, finished or going on.")
+    ],
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8760,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    root_path: Annotated[
+        str,
+        typer.Option("--root-path", metavar="/PATH", help="The prefix that a proxy puts before every path."),
+    ] = "",
+    allow_host: AllowHost = None,
+    proxy_headers: ProxyHeaders = False,
+    stale_after: Annotated[
+        float, typer.Option("--stale-after", min=0.1, help="Minutes without news after which a run is stale.")
+    ] = 15.0,
+    every: Annotated[
+        float, typer.Option("--every", min=0.2, help="Seconds between two looks at the folder.")
+    ] = 2.0,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the newest board in a browser.")] = False,
+) -> None:
+    """Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges, live
+    while runs go on.
+
+    Nothing is written and nothing but the boards and the reports of runs is given out. Ctrl-C stops it.
+    """
+    from embassay.web import server
+    from embassay.web.leaderboard.library import app_of, check_folder, check_prefix
+
+    root, prefix = check_folder(folder), check_prefix(root_path)
+    hosts = server.hosts_answered(host, None, tuple(allow_host or ()))
+    with server.listen(host, port) as listening:
+        shown = server.base_url(host, listening) + "/"
+
+        def ready() -> None:
+            typer.echo(shown)
+            _say(root, host)
+            if open_browser:
+                typer.launch(shown)
+
+        server.serve(
+            lambda: app_of(root, hosts=hosts, root_path=prefix, stale_after=60 * stale_after, every=every),
+            listening, command="serve", proxy_headers=proxy_headers, ready=ready,
+        )  # fmt: skip
+
+
+def _say(root: Path, host: str) -> None:
+    from embassay.web.server import is_local
+
+    typer.echo(f"The runs in {root}: read only, looked at again while it runs.", err=True)
+    if not is_local(host):
+        typer.echo(
+            "Everybody who reaches this address can read the boards; for TLS and a name put a proxy before it "
+            "(docs/leaderboard.md).", err=True,
+        )  # fmt: skip
+    typer.echo("Ctrl-C stops it.", err=True)

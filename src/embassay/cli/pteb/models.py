@@ -1,0 +1,140 @@
+"""`embassay pteb judge` and `pteb paraphrasers`: which language model rates as people do, and which paraphrases."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embassay.cli import options as given
+from embassay.cli.options import column_map, default_out, settings
+from embassay.protocols.pteb.judging.options import JudgeOptions
+from embassay.protocols.pteb.paraphrasing.generation import Generation
+from embassay.protocols.pteb.selection.options import SelectionOptions
+
+if TYPE_CHECKING:
+    from embassay.protocols.pteb.judging.request import JudgeRequest
+    from embassay.protocols.pteb.selection.request import SelectionRequest
+    from embassay.runs.forecast import Forecasts
+    from embassay.systems.remote import Ledger
+
+Judges = Annotated[
+    list[str], typer.Option("--judge", "-j", help="A chat model, such as ollama:gemma3:27b. Repeatable.")
+]
+Gold = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gold", metavar="[DATASET=]LOW-HIGH",
+        help="The range of gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5. Repeatable.",
+    ),
+]  # fmt: skip
+
+
+@settings(JudgeOptions)
+def judge(
+    judge: Judges,
+    dataset: given.Datasets = None,
+    gold: Gold = None,
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    limit: given.Limit = None,
+    seed: given.Seed = 1337,
+    out: given.Out = None,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+    options: JudgeOptions = JudgeOptions(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Have language models rate pairs of texts from 0 to 5, and compare with gold scores (step 1; tables 2 and 3)."""
+    from embassay.cli.session import Display, carry_out, show_plan
+    from embassay.protocols.pteb.judging import run
+    from embassay.protocols.pteb.judging.request import JudgeRequest
+
+    request = JudgeRequest(
+        tuple(judge), datasets=tuple(dataset or ("sample",)), mapping=column_map(mapping), split=split, limit=limit,
+        seed=seed, gold=tuple(gold or ()), options=options,
+    )  # fmt: skip
+    display = Display(json, wide)
+    if dry_run:
+        show_plan(partial(_forecast_judging, request), display)
+        return
+    carry_out(partial(run.carry_out, request), out or default_out("judge"), display=display, max_usd=max_cost)
+
+
+def _forecast_judging(request: JudgeRequest, ledger: Ledger) -> Forecasts:
+    from embassay.protocols.pteb.judging.cost import forecast
+    from embassay.protocols.pteb.judging.plan import make_plan
+
+    return forecast(make_plan(request, ledger=ledger))
+
+
+Candidates = Annotated[
+    list[str],
+    typer.Option(
+        "--paraphraser", "-p",
+        help="A candidate: a chat model (ollama:gemma3:27b), `stored:FOLDER`, or a control. Repeatable.",
+    ),
+]  # fmt: skip
+JudgeName = Annotated[
+    str, typer.Option("--judge", "-j", help="The chat model that rates them; `pteb judge` helps to choose.")
+]
+CrossJudges = Annotated[
+    list[str] | None,
+    typer.Option("--cross-judge", help="Another judge of the selected one's paraphrases. Repeatable."),
+]
+PromptName = Annotated[str, typer.Option("--prompt", help="default, variant1 .. variant3, or a text file.")]
+
+
+@settings(SelectionOptions)
+@settings(Generation, "generation")
+def paraphrasers(
+    paraphraser: Candidates,
+    judge: JudgeName,
+    cross_judge: CrossJudges = None,
+    dataset: given.Datasets = None,
+    prompt: PromptName = "default",
+    mapping: given.Mapping = None,
+    split: given.Split = None,
+    limit: given.Limit = None,
+    seed: given.Seed = 1337,
+    out: given.Out = None,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+    options: SelectionOptions = SelectionOptions(),  # noqa: B008 - replaced by `settings`
+    generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Compare paraphrasers by meaning kept, words changed and time taken, and select one by a stated rule (step 2).
+
+    The paraphrases are kept: `pteb run -p stored:FOLDER` replays them.
+    """
+    from embassay.cli.session import Display, carry_out, show_plan
+    from embassay.protocols.pteb.selection import run
+    from embassay.protocols.pteb.selection.request import SelectionRequest
+
+    request = SelectionRequest(
+        tuple(paraphraser), datasets=tuple(dataset or ("sample",)), mapping=column_map(mapping), split=split,
+        limit=limit, seed=seed, judge=judge, cross_judges=tuple(cross_judge or ()), prompt=prompt,
+        generation=generation, options=options,
+    )  # fmt: skip
+    display = Display(json, wide)
+    if dry_run:
+        show_plan(partial(_forecast_selection, request), display)
+        return
+    done = carry_out(
+        partial(run.carry_out, request), out or default_out("paraphrasers"), display=display, max_usd=max_cost
+    )
+    selection = done.manifest["selection"]
+    typer.echo(f"Selected: {selection['selected'] or 'none'}, {selection['because']}.", err=True)
+    for warning in done.manifest["warnings"]:
+        typer.echo(f"Warning: {warning}", err=True)
+
+
+def _forecast_selection(request: SelectionRequest, ledger: Ledger) -> Forecasts:
+    from embassay.protocols.pteb.selection.cost import forecast
+    from embassay.protocols.pteb.selection.plan import make_plan
+
+    return forecast(make_plan(request, ledger=ledger))

@@ -1,0 +1,252 @@
+"""`embassay pteb validate`: have people check paraphrases, and evaluate what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embassay.cli.options import DryRun, Json, MaxCost, Seed, Wide, default_out, settings, stopping_at_memory
+from embassay.errors import Interrupted
+from embassay.protocols.pteb.validation.rules import Rules
+
+if TYPE_CHECKING:
+    from embassay.protocols.pteb.validation.languages import LanguageResult
+    from embassay.protocols.pteb.validation.scoring import Scored
+    from embassay.protocols.pteb.validation.study import Study
+
+app = typer.Typer(
+    help="Human check of paraphrases: draw pairs for raters, evaluate their ratings.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Ending(StrEnum):
+    """The format of the raters' files."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+
+
+@app.callback()
+def group() -> None:
+    """Human check of paraphrases: draw pairs for raters, evaluate their ratings."""
+
+
+@app.command("sample")
+@stopping_at_memory
+@settings(Rules)
+def sample(
+    run_or_set: Annotated[
+        Path, typer.Argument(help="A run of `embassay pteb run`, or a stored set of paraphrases.")
+    ],
+    langs: Annotated[
+        list[str] | None,
+        typer.Option("--langs", help="Languages, with commas: fra,deu. Default: all. Repeatable."),
+    ] = None,
+    source: Annotated[
+        str, typer.Option("--source", help="Whose paraphrases, where the set has those of several.")
+    ] = "",
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", "-d", help="Only of this dataset. Repeatable.")
+    ] = None,
+    run_seed: Annotated[
+        int | None, typer.Option("--run-seed", help="The seed of the run to draw from. Default: the first.")
+    ] = None,
+    pairs: Annotated[int, typer.Option("--pairs", min=1, help="Pairs per language.")] = 50,
+    raters: Annotated[int, typer.Option("--raters", min=1, help="Independent ratings of every pair.")] = 2,
+    dummies: Annotated[
+        int, typer.Option("--dummies", min=0, help="Pairs per language whose rating is known beforehand.")
+    ] = 2,
+    seed: Seed = 1337,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the study, new or empty.")] = None,
+    ending: Annotated[Ending, typer.Option("--format", help="Format of the raters' files.")] = Ending.csv,
+    options: Rules = Rules(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Draw pairs, and write the raters' files, the key, and the rules that are fixed before anybody rates."""
+    from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+    from embassay.protocols.pteb.validation.sampling import Sample
+    from embassay.protocols.pteb.validation.study import Drawing, draw_study
+
+    named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
+    study = draw_study(
+        ParaphraseSet.open(run_or_set),
+        out or default_out("pteb-validate"),
+        Drawing(source, named, tuple(dataset or ()), run_seed),
+        Sample(pairs, dummies, raters, seed),
+        options,
+        ending=ending.value,
+    )
+    _show_study(study)
+
+
+@app.command("score")
+@stopping_at_memory
+def score(
+    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Rating files. Default: those in its folder for-raters.", metavar="[FILE]..."),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--judge", "-j", help="An LLM that estimates every pair first (the paper has two). Repeatable."
+        ),
+    ] = None,
+    estimates: Annotated[
+        list[Path] | None,
+        typer.Option("--estimates", help="A rating file with estimates of LLMs. Repeatable."),
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option("--decisions", help="The inspector's file. Default: inspect.csv in the folder."),
+    ] = None,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+    wide: Wide = False,
+) -> None:
+    """Apply the rules to the ratings: dummies, estimates, low ratings, inspection, rejections; then table 11."""
+    from embassay.protocols.pteb.validation import scoring
+    from embassay.protocols.pteb.validation.study import read_study
+
+    study = read_study(folder)
+    if dry_run:
+        _show_plan(study, judge or [], json, wide)
+        return
+    _estimate(study, judge or [], max_cost)
+    scored = scoring.score(study, files or (), estimates=estimates or (), decisions=decisions)
+    written = scoring.keep(scored, command=_command())
+    if json:
+        from json import dumps
+
+        results = [row.as_dict() for row in written.read_results()]
+        typer.echo(dumps({"results": results, "warnings": scored.warnings}, ensure_ascii=False))
+        return
+    _show_scored(scored, wide)
+
+
+def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
+    """Have the judges estimate every pair; what was asked before is not asked again."""
+    if not judges:
+        return
+    from embassay.cli.progress import listener
+    from embassay.protocols.pteb.validation.estimating import estimate
+    from embassay.protocols.pteb.validation.scoring import accounts
+
+    heard = listener()
+    heard.paraphrasing("Estimates", len(study.items) * len(judges))
+    with accounts(study.path, max_cost) as ledger:
+        try:
+            estimate(study, judges, ledger=ledger, hear=heard.advanced_by)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "Stopped. The answers so far are kept.", mend=f"Resume with: {_command()}"
+            ) from None
+        finally:
+            getattr(heard, "stop", lambda: None)()
+
+
+def _show_plan(study: Study, judges: list[str], json: bool, wide: bool) -> None:
+    from embassay.cli.session import Display, show_plan
+    from embassay.protocols.pteb.validation.estimating import forecast
+
+    show_plan(lambda _: forecast(study, judges), Display(json, wide))
+
+
+def _show_study(study: Study) -> None:
+    from embassay.cli.terminal import show_table
+
+    rows = [
+        [lang, f"{one['pairs']:,}", f"{one['dummies']:,}", f"{one['copies']:,}", f"{one['candidates']:,}"]
+        for lang, one in study.facts["languages"].items()
+    ]
+    pairs = sum(one["pairs"] for one in study.facts["languages"].values())
+    typer.echo(f"{pairs:,} pairs drawn for {study.raters} ratings each; the rules are sealed.\n")
+    show_table(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
+    asked = study.facts["sample"]["pairs"]
+    if short := [lang for lang, one in study.facts["languages"].items() if one["pairs"] < asked]:
+        typer.echo(f"\nFewer than {asked} pairs in {', '.join(short)}: there are no more.")
+    for lang, one in study.facts["languages"].items():
+        if one["other_language"]:
+            typer.echo(f"\n{one['other_language']:,} texts that are clearly not in {lang} were left out.")
+    typer.echo(f"\nSeal of the rules: {study.facts['sha256']['rules.json']}")
+    typer.echo("Look through the dummies in key.jsonl, then send what is in for-raters, and nothing else.")
+    typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
+
+
+def _show_scored(scored: Scored, wide: bool) -> None:
+    from embassay.cli.terminal import screen, show
+    from embassay.report.terminal import Column, render_table
+
+    here = screen()
+    typer.echo(_verdict(scored) + "\n")
+    titles = (
+        "Language",
+        "Mean",
+        "95%",
+        "Verdict",
+        "Median",
+        "At the bar",
+        "Alpha",
+        "Pairs",
+        "Ratings",
+        "Rejected",
+    )
+    columns = [Column(title, right=title not in ("Language", "Verdict")) for title in titles]
+    show(
+        render_table(
+            columns,
+            [_cells(one, scored.results) for one in scored.results],
+            width=here.width,
+            wide=wide,
+            unicode=here.unicode,
+        )
+    )
+    for one in scored.checked.raters:
+        if one.fate != "kept":
+            typer.echo(f"- {one.rater_id} {one.fate}: {one.reason}")
+    for warning in scored.warnings:
+        typer.echo(f"- {warning}")
+    typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
+
+
+def _verdict(scored: Scored) -> str:
+    langs = [one for one in scored.results if one.lang]
+    told = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
+    if rejected := [one.lang for one in langs if one.accepted is False]:
+        told.append(f"{', '.join(rejected)} not")
+    if undecided := [one.lang for one in langs if one.accepted is None]:
+        told.append(f"no verdict on {', '.join(undecided)}")
+    return f"{'; '.join(told)} (a mean rating of {scored.study.rules.threshold:g} or more)."
+
+
+def _cells(one: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+    from embassay.protocols import numbers
+    from embassay.protocols.pteb.validation.tables import TOTAL, verdict
+
+    mean, share = one.mean, one.share
+    return [
+        one.lang or TOTAL,
+        "n/a" if mean is None else f"{mean.estimate:.2f}",
+        "n/a" if mean is None or mean.low != mean.low else numbers.interval(mean.low, mean.high, 2),
+        verdict(one, results),
+        "n/a" if one.median is None else f"{one.median:.2f}",
+        "n/a" if share is None else numbers.percent(share.estimate),
+        "n/a" if one.alpha is None else numbers.score(one.alpha.estimate, 2),
+        f"{one.rated} of {one.pairs}",
+        f"{one.ratings:,}",
+        f"{one.rejected} of {one.raters}",
+    ]
+
+
+def _command() -> str:
+    import shlex
+    import sys
+
+    return shlex.join(["embassay", *sys.argv[1:]])

@@ -1,0 +1,287 @@
+"""The check itself: what is read in which order, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+
+from embassay.contracts import Tokenizer
+from embassay.data.check.duplicates import Comparison, Nearness, Said, Texts
+from embassay.data.check.figures import Table, figures, lengths, odd_scores, tables
+from embassay.data.check.files import advice, describe, remarks
+from embassay.data.check.findings import File, Lengths, NearMiss, Overlap, Repeats, Report, Shape, Stops
+from embassay.data.check.tasks import PREFERRED, TASKS, Facts, guesses, near_misses, written
+from embassay.data.dataset import Dataset
+from embassay.data.delimited import Reading, reading_of
+from embassay.data.rows import File as FileOrigin
+from embassay.data.rows import collecting
+from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns, table_shapes
+from embassay.data.sources import chosen_tasks, open_dataset
+from embassay.data.tables import known_suffix, table_of
+from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_entries
+
+_CONSEQUENCE = "no row can be used"
+
+
+def _silent(doing: str, done: int, total: int) -> None:
+    """Listens to progress and says nothing."""
+
+
+@dataclass
+class Check:
+    """A check of the data that `spec` names, with the options a run has besides.
+
+    `against` names other data to look for the same texts in, `near` says what counts as almost equal (None: don't
+    look), `tokenizer` what lengths are counted in (None: words). `say` is told what is done: doing, done, total (0
+    where that is not known).
+    """
+
+    spec: str
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    split: str | None = None
+    grades: str | None = None
+    against: str | None = None
+    near: Nearness | None = field(default_factory=Nearness)
+    tokenizer: Tokenizer | None = None
+    say: Said = _silent
+
+    def report(self) -> Report:
+        """All there is to say. UsageError for a spec or an option that means nothing, and DataError where
+        `against` cannot be read; what is wrong with the data themselves is in the report."""
+        stops = Stops()
+        dataset = self._opened(stops)
+        paths, (asked, _) = self._paths(dataset), reading_of(self.mapping)
+        files = tuple(describe(path, stops.add, self._reading(path.name), asked) for path in paths)
+        odd = [remark for file in files for remark in remarks(file)]
+        better, said = self._advice(files)
+        odd += said
+        shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
+        own = list(tables(dataset, self._reading("texts"))) if dataset else []
+        odd.extend(remark for table in own if (remark := table.remark()))
+        repeats, overlaps = self._repeated(own, odd)
+        usable = any(shape.ready for shape in shapes)
+        found = self._guessed(dataset, files, better)
+        return Report(
+            self.spec,
+            usable,
+            _langs(dataset),
+            files,
+            shapes,
+            self._near_misses(found, bool(stops.faults())),
+            stops.faults(),
+            tuple(dict.fromkeys(odd)),
+            tuple(self._lengths(own)),
+            repeats,
+            overlaps,
+            self.near.threshold if self.near else None,
+            self._command(found, better, stops, usable=usable),
+        )
+
+    def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
+        """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
+        asked, _ = reading_of(self.mapping)
+        told = [advice(Path(file.path), asked) for file in files]
+        said = list(dict.fromkeys(line for path in files for line in _notes(Path(path.path), asked)))
+        if not told or len({one for one, _ in told}) > 1:
+            return asked, said
+        return told[0][0], [*said, *(line for _, lines in told for line in lines)]
+
+    def _guessed(self, dataset: Dataset | None, files: tuple[File, ...], better: Reading) -> _Guessed | None:
+        """What the columns of the file could be, as it is better read; None for what is none or several: of a
+        folder only both sides of a classification are tables of their own."""
+        retrieval = dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)
+        shared = {tuple(column.name for column in file.columns) for file in files}
+        if not files or retrieval or len(shared) > 1:
+            return None
+        if len(files) > 1 and not any(Path(file.path).name.startswith("train.") for file in files):
+            return None
+        asked, columns = reading_of(self.mapping)
+        first = files[0]
+        if better != asked:
+            first = describe(Path(first.path), lambda _error: None, lambda _rows: None, better)
+            columns = {} if better.header != asked.header else columns
+        if not first.columns:
+            return None
+        own = tuple(one.name for one in first.columns)
+        mapped = {target: column for target, column in columns.items() if not column or column in own}
+        named = tuple(name for name in dict.fromkeys((*mapped, *own)) if mapped.get(name, name))
+        return _Guessed(
+            (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
+            {one.name: one for one in first.columns}, len(files) > 1,
+        )  # fmt: skip
+
+    def _command(self, found: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
+        """The check to try next; empty where this one reads all that is there."""
+        if found is None:
+            return ""
+        mapping = dict(found.mapping)
+        if any(one.what.startswith("id ") and "twice" in one.what for one in stops.faults()):
+            mapping["id"] = ""
+        if not usable or better != reading_of(self.mapping)[0]:
+            given = {shape: columns for shape, columns in found.guesses().items() if shape in PREFERRED}
+            best = next((given[shape] for shape in PREFERRED if shape in given), {})
+            has = any(not missing_columns(shape, found.columns) for shape in table_shapes(found.columns))
+            mapping |= best if best and (not has or found.only_sides) else {}
+        if mapping == dict(self.mapping) or any(set(",=") & set(column) for column in mapping.values()):
+            return ""
+        return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
+
+    def _opened(self, stops: Stops) -> Dataset | None:
+        try:
+            with collecting(lambda _error: None):  # the reading of the file meets the rows again
+                return self._open(self.spec, self.split)
+        except DataError as error:
+            stops.add(error)
+            return None
+
+    def _open(self, spec: str, split: str | None) -> Dataset:
+        return open_dataset(spec, mapping=self.mapping, split=split, grades=self.grades)
+
+    def _paths(self, dataset: Dataset | None) -> list[Path]:
+        """The files of the dataset; of one that cannot be opened, those that lie there."""
+        if dataset:
+            origins = [origin for source in dataset.parts.values() for origin in source.origins()]
+            return list(dict.fromkeys(one.path for one in origins if isinstance(one, FileOrigin)))
+        path = Path(chosen_tasks(self.spec)[0]).expanduser()
+        if path.is_dir():
+            return sorted(
+                file
+                for file in bounded_entries(path.rglob("*"), path)
+                if file.is_file() and known_suffix(file.name) and not _is_about(file)
+            )
+        return [] if path.name.lower().endswith((".yaml", ".yml")) else [path]
+
+    def _reading(self, what: str) -> Callable[[int], None]:
+        return lambda rows: self.say(f"reading {what}", rows, 0)
+
+    def _shapes(self, dataset: Dataset, stops: Stops, odd: list[str]) -> Iterator[Shape]:
+        for shape in dataset.shapes():
+            self.say(f"loading {shape}", 0, 0)
+            found = _shape(dataset, shape, stops, odd)
+            # How files are read is said once, with what else there is to know of them.
+            yield replace(found, warnings=tuple(one for one in found.warnings if one not in odd))
+
+    def _near_misses(self, found: _Guessed | None, stopped: bool) -> tuple[NearMiss, ...]:
+        """Of a table: the parts of a folder are known by the names of its files."""
+        if found is None:
+            return ()
+        misses = near_misses(found.columns, found.mapping, found.facts)
+        return tuple(
+            miss
+            for miss in misses
+            if (miss.mend or not stopped) and (not found.only_sides or miss.shape == "classification")
+        )
+
+    def _lengths(self, own: list[Table]) -> Iterator[Lengths]:
+        for table in own:
+            yield from lengths(
+                table, self.tokenizer, lambda done, total: self.say("counting tokens", done, total)
+            )
+
+    def _repeated(self, own: list[Table], odd: list[str]) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
+        """Repeats of every table, and what it shares: with `against`, else between its splits."""
+        if self.against is not None:
+            return self._shared(
+                own, list(tables(self._open(self.against, None), self._reading("texts"))), odd
+            )
+        if self.split is not None and own:
+            # Texts of the other splits are what those of this one may overlap with.
+            own = list(tables(self._open(self.spec, None), self._reading("texts")))
+        found = [Comparison(table.texts(), self.near, self.say) for table in own]
+        repeats = tuple(
+            one.repeats(self.split if self.split in table.sides else None)
+            for one, table in zip(found, own, strict=True)
+        )
+        overlaps = (overlap for one in found for overlap in one.overlaps())
+        return repeats, tuple(one for one in overlaps if self.split in (None, one.of, one.within))
+
+    def _shared(
+        self, own: list[Table], others: list[Table], odd: list[str]
+    ) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
+        repeats, overlaps = [], []
+        for table in own:
+            fitting = [one for one in others if set(one.columns) == set(table.columns)]
+            other = next((one for one in fitting if one.name == table.name), next(iter(fitting), None))
+            if other is None:
+                names = ", ".join(table.columns)
+                odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
+            both = _together(table, self.spec, other, str(self.against))
+            comparison = Comparison(both, self.near, self.say)
+            repeats.append(comparison.repeats(self.spec))
+            overlaps += [comparison.overlap(self.spec, str(self.against))] if other else []
+        return tuple(repeats), tuple(overlaps)
+
+
+@dataclass(frozen=True)
+class _Guessed:
+    """The columns of a table as it could be read: those that can be asked for, the `--map` for that, and what they
+    hold. `only_sides`: it is one side of a classification."""
+
+    columns: tuple[str, ...]
+    mapping: dict[str, str]
+    facts: Facts
+    only_sides: bool
+
+    def guesses(self) -> dict[str, dict[str, str]]:
+        """What other columns could be, by shape."""
+        found = guesses(self.columns, self.mapping, self.facts)
+        return {name: one for name, one in found.items() if not self.only_sides or name == "classification"}
+
+
+def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
+    """What a run says of how the file is read."""
+    try:
+        return tuple(note for one in table_of(path, reading).origins() for note in getattr(one, "notes", ()))
+    except (DataError, UsageError):
+        return ()
+
+
+def _shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
+    """What a run would get of `shape`; what stops it goes to `stops`."""
+    try:
+        with collecting(lambda error: stops.add(error, shape)):
+            loaded = dataset.load(shape)
+    except DataError as error:
+        if error.what != _CONSEQUENCE or not stops.of(shape):
+            stops.add(error, shape)
+        return Shape(shape, TASKS[shape], False, 0)
+    odd.extend(odd_scores(loaded.data))
+    return Shape(
+        shape,
+        TASKS[shape],
+        not stops.of(shape),
+        len(loaded.data),
+        loaded.skipped,
+        loaded.warnings,
+        figures(loaded.data),
+    )
+
+
+def _is_about(path: Path) -> bool:
+    """Whether a text file is about the others."""
+    return path.name.lower().startswith(("readme", "licen", "notes."))
+
+
+def _langs(dataset: Dataset | None) -> tuple[str, ...]:
+    if dataset is None or dataset.declared_lang:
+        return (dataset.declared_lang,) if dataset else ()
+    with collecting(lambda _error: None):
+        try:
+            return dataset.langs
+        except DataError:
+            return ()
+
+
+def _together(table: Table, side: str, other: Table | None, other_side: str) -> Texts:
+    """The rows of two tables, one after the other, each on a side of its own."""
+    rows = [(table, side), *([(other, other_side)] if other else [])]
+    return Texts(
+        table.name,
+        [key for one, _ in rows for key in one.ids],
+        [text for one, _ in rows for text in one.rows],
+        [where for one, where in rows for _ in one.rows],
+        [label for one, _ in rows for label in one.labels],
+    )

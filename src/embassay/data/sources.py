@@ -1,0 +1,290 @@
+"""From a name or a path to a dataset: one table, or a folder in BEIR's layout."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from embassay.data.catalogue import DATASETS
+from embassay.data.dataset import Dataset
+from embassay.data.delimited import reading_of
+from embassay.data.flat import Tested
+from embassay.data.retrieval import Candidates, Gains
+from embassay.data.rows import Source, missing_column, nearest
+from embassay.data.shapes import PARTS, RETRIEVAL_PARTS, check_targets, missing_columns, table_shapes
+from embassay.data.tables import FORMATS, known_suffix, table, table_of
+from embassay.data.views import Chained, Filtered, Prefixed, Renamed, Stated, Titled
+from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_entries
+
+
+def parts_of_table(raw: Source, mapping: Mapping[str, str], split: str | None) -> dict[str, Source]:
+    """Shape -> the rows of `raw` under the mapped names, those of `split` where one is named.
+
+    A classification keeps its rows to train on. DataError for a table that no shape can be made of.
+    """
+    source: Source = Renamed(raw, dict(mapping))
+    if "title" in mapping:
+        source = Titled(source)
+    columns = source.columns()
+    shapes = table_shapes(columns)
+    if "text" not in columns and all(missing_columns(shape, columns) for shape in shapes):
+        raise missing_column(source, "text")
+    if split is None:
+        return dict.fromkeys(shapes, source)
+    parts: dict[str, Source] = dict.fromkeys(shapes, Filtered(source, {"split": frozenset({split})}))
+    if "classification" in parts and not missing_columns("classification", columns):
+        parts["classification"] = Tested(source, split)
+    return parts
+
+
+SIDES = ("train", "test")
+
+
+def assembled(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
+    """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
+    one of candidates to rerank."""
+    given = {role: source for roles, source in tables for role in roles}
+    parts = {role: source for role, source in given.items() if role not in PARTS}
+    if all(side in given for side in SIDES):
+        sides = (Stated(Prefixed(given[side], side), {"split": side}) for side in SIDES)
+        parts["classification"] = Chained(tuple(sides))
+    tables_of_set = {role: given[role] for role in RETRIEVAL_PARTS if role in given}
+    if "top_ranked" in given and len(tables_of_set) == len(RETRIEVAL_PARTS):
+        parts["reranking"] = Candidates(**tables_of_set, top_ranked=given["top_ranked"])
+        return parts
+    return parts | tables_of_set
+
+
+_TABLES = (".jsonl", ".jsonl.gz")
+_QRELS = (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
+
+
+def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    """The retrieval set in `folder`, whose corpus also serves as documents, or its classification.
+
+    It holds `corpus.jsonl`, `queries.jsonl` (each also .gz) and `qrels/<split>.tsv` or `qrels.tsv` or
+    `qrels.jsonl`. The split is `test` or the only one there is, unless one is named; in a single qrels file a
+    named split selects the rows whose `split` is that. With `top_ranked.jsonl` it is a set to rerank. A folder
+    without a corpus may hold two tables, `train` and the split (`test` unless one is named). DataError for a
+    folder without these files.
+    """
+    reading, columns = reading_of(mapping)
+    sides = [_table(folder, side) for side in ("train", split or "test")]
+    if all(sides) and not _table(folder, "corpus"):
+        return _sides(folder, [path for path in sides if path], mapping, grades)
+    paths = {part: _only(folder, part, _TABLES) for part in ("corpus", "queries")}
+    paths["qrels"], by_column = _qrels(folder, split)
+    raw = {part: table_of(path, reading) for part, path in paths.items()}
+    for target, column in columns.items():
+        if column and not any(column in source.columns() for source in raw.values()):
+            raise missing_column(
+                raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
+            )
+    if ranked := _table(folder, "top_ranked"):
+        raw["top_ranked"] = table_of(ranked, reading)
+    tables = {part: _part(part, source, columns) for part, source in raw.items()}
+    if split is not None and by_column:
+        tables["qrels"] = Filtered(tables["qrels"], {"split": frozenset({split})})
+    parts = assembled(([part], source) for part, source in tables.items())
+    parts["documents"] = tables["corpus"]
+    return Dataset(
+        folder.resolve().name,
+        parts,
+        gains=Gains() if grades is None else Gains.from_grades(grades),
+        settings={"mapping": dict(mapping), "split": split, "grades": grades},
+    )
+
+
+def _sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None) -> Dataset:
+    if grades is not None:
+        raise UsageError(
+            f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
+        )
+    reading, columns = reading_of(mapping)
+    tables = [
+        (["train"] if side == 0 else ["test", "labelled"], _part("test", table(path, reading), columns))
+        for side, path in enumerate(paths)
+    ]
+    settings = {"mapping": dict(mapping), "split": paths[1].name}
+    return Dataset(folder.resolve().name, assembled(tables), settings=settings)
+
+
+def _table(folder: Path, stem: str) -> Path | None:
+    return next((path for suffix in FORMATS if (path := folder / (stem + suffix)).is_file()), None)
+
+
+def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
+    own = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
+    renamed = Renamed(raw, own)
+    if missing := missing_columns(part, renamed.columns()):
+        raise missing_column(renamed, missing[0])
+    return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
+
+
+def _qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
+    """The qrels file, and whether a split is a column of it rather than its name."""
+    if not (folder / "qrels").is_dir():
+        return _only(folder, "qrels", _QRELS), True
+    files = {
+        _stem(path): path
+        for path in sorted(bounded_entries((folder / "qrels").iterdir(), folder))
+        if path.name.endswith(_QRELS)
+    }
+    chosen = split or ("test" if "test" in files else next(iter(files)) if len(files) == 1 else "")
+    if chosen not in files:
+        near = nearest(chosen, files)
+        raise DataError(
+            f"there are no qrels for the split {chosen!r}"
+            if chosen
+            else "there are several splits, none called test",
+            path=folder / "qrels",
+            found=", ".join(files) or "no qrels file",
+            mend=f"Name a split with --split {near or next(iter(files), 'NAME')}.",
+        )
+    return files[chosen], False
+
+
+def _only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
+    for suffix in suffixes:
+        if (path := folder / (stem + suffix)).is_file():
+            return path
+    found = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
+    raise DataError(
+        f"the folder has no {stem} file",
+        path=folder,
+        expected="corpus.jsonl, queries.jsonl and qrels/<split>.tsv, qrels.tsv or qrels.jsonl, plain or .gz",
+        found=", ".join(found[:8]) + (", ..." if len(found) > 8 else "") if found else "nothing",
+        mend="Give a folder in BEIR's layout, or one file of it.",
+    )
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(known_suffix(path.name))
+
+
+_DESCRIPTIONS = (".yaml", ".yml")
+_COMPARED = 1000
+"""Names of a folder that a wrong one is compared with."""
+_NOTHING: Mapping[str, str] = {}
+
+
+def open_dataset(
+    spec: str, *, mapping: Mapping[str, str] = _NOTHING, split: str | None = None, grades: str | None = None
+) -> Dataset:
+    """The dataset that `spec` names: a catalogue name, or a path to a table, a BEIR folder or a description.
+
+    `?tasks=sts,clustering` at its end chooses what a protocol takes it for; otherwise a record of the catalogue
+    says so, and of your own data the columns.
+
+    `mapping` is target column -> source column; a mapped column wins over one called like its target, and `id` mapped
+    to nothing has rows numbered. `quoting`, `header` and `delimiter` in it say how a table of lines and marks is read.
+    `split` keeps the rows whose column `split` is that (in a BEIR folder, the qrels of that name). `grades`
+    is a grade map (spec rag 1.1); without it the relevance in the file is the gain.
+
+    A registered name is that dataset even if a file is called the same (write `./name` for the file). Raises
+    UsageError for a spec that is neither, a mapping of unknown columns and options the dataset does not take,
+    DataError for files that are not what they should be. Cells are checked when a shape is loaded.
+    """
+    check_targets(mapping)
+    place, tasks = chosen_tasks(spec)
+    opened = _opened(place, mapping, split, grades)
+    return replace(opened, tasks={"": tasks}) if tasks else opened
+
+
+def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
+    """A spec without its `?tasks=`, and the tasks that stand there; none where it has no such part.
+
+    >>> chosen_tasks("pairs.csv?tasks=sts,clustering"), chosen_tasks("sts17?lang=en-en&tasks=sts")
+    (('pairs.csv', ('sts', 'clustering')), ('sts17?lang=en-en', ('sts',)))
+    """
+    head, mark, tail = spec.rpartition("?")
+    if not mark or "tasks=" not in tail or Path(spec).expanduser().exists():
+        return spec, ()
+    parts = tail.split("&")
+    names = [one.strip() for part in parts if part.startswith("tasks=") for one in part[6:].split(",")]
+    if not all(names):
+        raise UsageError(f"Cannot read the tasks of {spec!r}.", mend=f"Write {head}?tasks=sts,clustering.")
+    rest = "&".join(part for part in parts if not part.startswith("tasks="))
+    return f"{head}?{rest}" if rest else head, tuple(dict.fromkeys(names))
+
+
+def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    if spec.partition("?")[0].partition(":")[0] in DATASETS:
+        return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
+    path = Path(spec).expanduser()
+    if not path.exists():
+        raise _unknown(spec, path)
+    if path.is_dir():
+        return open_folder(path, mapping, split, grades)
+    if path.name.lower().endswith(_DESCRIPTIONS):
+        from embassay.data.description import open_description
+
+        if mapping:
+            raise UsageError(
+                f"{spec} has its own column names, so --map cannot be used.", mend="Edit its `map`."
+            )
+        return open_description(path, split, grades)
+    return _open_table(path, mapping, split, grades)
+
+
+def parse_mapping(text: str) -> dict[str, str]:
+    """The mapping written as `--map target=source,target=source`; UsageError if it is not.
+
+    >>> parse_mapping("text=body,label=topic")
+    {'text': 'body', 'label': 'topic'}
+    """
+    mapping: dict[str, str] = {}
+    for part in text.split(","):
+        target, _, column = (piece.strip() for piece in part.partition("="))
+        nothing = not column and not (target == "id" and "=" in part)
+        if not target or nothing or target in mapping:
+            raise UsageError(
+                f"Cannot read {part!r} in --map {text}.",
+                mend="Write target=source, each target once: --map text=body,label=topic; id= for no ids.",
+            )
+        mapping[target] = column
+    return mapping
+
+
+def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    if grades is not None:
+        raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
+    reading, columns = reading_of(mapping)
+    source = table(path, reading)
+    name = path.name[: len(path.name) - len(known_suffix(path.name))]
+    settings = {"mapping": dict(mapping), "split": split}
+    return Dataset(name, parts_of_table(source, columns, split), settings=settings)
+
+
+def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
+    name = DATASETS.parse(spec).name
+    taken = inspect.signature(DATASETS.get(name).load()).parameters
+    for option, value in options.items():
+        if value and option not in taken:
+            flag = {"mapping": "--map"}.get(option, f"--{option}")
+            raise UsageError(f"The dataset {name!r} takes no {flag}.", mend=f"Leave {flag} out.")
+    return DATASETS.build(spec, **options)
+
+
+def _unknown(spec: str, path: Path) -> UsageError:
+    names = [entry.name for entry in DATASETS]
+    folder = path.parent
+    files = (
+        [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []
+    )
+    near = [
+        *get_close_matches(spec, names, n=2, cutoff=0.5),
+        *get_close_matches(str(path), files, n=2, cutoff=0.7),
+    ]
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    return UsageError(
+        f"No dataset of the catalogue is called {spec!r}, and there is no file or folder {str(path)!r}.",
+        mend=f"{hint}`embassay data list` shows the catalogue; a path is a folder in BEIR's layout, "
+        f"a description (.yaml) or a table ({', '.join(FORMATS)}).",
+    )

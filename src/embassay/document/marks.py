@@ -1,0 +1,237 @@
+"""Marks: the interval mark, axes, shapes, and scales. Coordinates in percent: they stretch, their text does not.
+
+An interval mark is one empty element: the style sheet draws its bar and tick, at places named by its classes. There
+are hundreds of these. The rest is SVG. Colours come from the style sheet by class; the only text put in is numbers
+printed here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from embassay.contracts import Kind
+from embassay.records import Result
+
+PADDING = 0.08
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear scale from `low` to `high`, both multiples of `step`; labels are values times `factor`."""
+
+    low: float
+    high: float
+    step: float
+    factor: float = 1.0
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """The round values from low to high, both included."""
+        steps = round((self.high - self.low) / self.step)
+        return tuple(self.low + i * self.step for i in range(steps + 1))
+
+    def at(self, value: float) -> float:
+        """Where a value lies, in percent of the width; outside values stop at the edge."""
+        return min(100.0, max(0.0, 100 * (value - self.low) / (self.high - self.low)))
+
+    def label(self, value: float) -> str:
+        """A tick's label with as many decimals as the step needs."""
+        decimals = max(0, -math.floor(math.log10(self.step * self.factor) + 1e-9))
+        text = f"{value * self.factor:.{decimals}f}"
+        text = f"{float(text):.{decimals}f}" if float(text) else "0"
+        return (
+            text.replace("-", "−").removesuffix("." + "0" * decimals) if decimals else text.replace("-", "−")
+        )
+
+
+SHARES = Scale(0.0, 1.0, 0.5, 100.0)
+"""Of shares, in percent."""
+
+
+def scale_of(
+    values: Iterable[float],
+    *,
+    most: int = 4,
+    within: tuple[float, float] | None = (0.0, 1.0),
+    factor: float = 1.0,
+) -> Scale:
+    """The scale of pooled values (ends of intervals included): 8% padding, a step of 1, 2 or 5, at most
+    `most` steps.
+
+    Padding never crosses the ends of `within` (the range of the measure) that the data do not cross.
+    Without values the scale is 0 to 1.
+    """
+    pool = list(values)
+    if not pool:
+        return Scale(0.0, 1.0, 0.5, factor)
+    low, high = min(pool), max(pool)
+    # Values that differ in their last bits alone are one value: a step of that size would end where it began.
+    apart = high - low > 1e-9 * max(abs(low), abs(high))
+    pad = PADDING * (high - low) if apart else 0.02
+    start, end = low - pad, high + pad
+    if within is not None:
+        start = max(start, within[0]) if low >= within[0] else start
+        end = min(end, within[1]) if high <= within[1] else end
+    step = _step((end - start) / most)
+    first = math.floor(start / step + 1e-9) * step
+    last = math.ceil(end / step - 1e-9) * step
+    return Scale(first, last if last > first else first + step, step, factor)
+
+
+def _step(least: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that is not under `least`."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+
+
+CLASSES: dict[str, str] = {
+    "embedding": "e",
+    "classical": "c",
+    "reference": "r",
+    "llm": "l",
+    "human": "n",
+    "run": "",
+    "published": "",
+}
+GAP_FROM = 16
+"""Pixels from which a bar has a gap beside its tick."""
+PLACES = re.compile(r"(?<= )([xwtrs])(\d+)(?=[ \">])")
+"""Classes of a mark that name a place in halves of a percent: the middle and width of its bar, its tick, two lines."""
+
+
+def shape(kind: Kind) -> Markup:
+    """The sign by a system's name: filled circle, hollow square, a dash for a reference, a triangle for an LLM."""
+    return Markup(f'<i class="{CLASSES[kind]}"></i>')
+
+
+def interval_mark(
+    row: Result | None,
+    kind: Kind,
+    scale: Scale,
+    *,
+    width: int,
+    reference: float | None = None,
+    few: bool = False,
+) -> Markup:
+    """Bar over the 95% interval and a tick at the estimate; only its grid where there is no value.
+
+    `width` is the least width in pixels it will be drawn at: it decides whether there is room for a gap beside the
+    tick. `reference` draws a dashed line.
+    """
+    lines = () if reference is None else (reference,)
+    if row is None or row.value is None:
+        return bar(None, None, None, "", scale, lines=lines)
+    style = CLASSES[kind] + (" few" if few else "")
+    return bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
+
+
+def difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: Scale) -> Markup:
+    """The same for a difference, with the zero line in ink."""
+    return bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
+
+
+def bar(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    style: str,
+    scale: Scale,
+    *,
+    width: int = 160,
+    lines: Sequence[float] = (),
+) -> Markup:
+    """A bar from `low` to `high` with a tick at `value`, and at most two lines across; `style` adds classes."""
+    classes = ["iv", grid(scale), *style.split()]
+    if value is not None and low is not None and high is not None:
+        start, end = scale.at(low), scale.at(high)
+        classes += [_place("x", (start + end) / 2), _place("w", end - start)]
+        classes += ["v"] if (end - start) / 100 * width >= GAP_FROM else []
+    if value is not None:
+        classes.append(_place("t", scale.at(value)))
+    classes += [_place(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
+    return Markup(f'<u class="{" ".join(classes)}"></u>')
+
+
+def places(html: str) -> str:
+    """The rules of all places that the marks of a page name."""
+    found = {
+        match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
+    }
+    return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in sorted(found))
+
+
+def _place(name: str, percent: float) -> str:
+    """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
+    return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
+
+
+def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
+    """Many values as grey ticks on one line."""
+    return _drawing(f"iv {grid(scale)}", _ticks(values, scale))
+
+
+def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
+    """One value among others: they as grey ticks, it as the shape of its kind."""
+    x = percent(scale.at(value))
+    mark = (
+        f'<rect class="c p" x="{x}"/>'
+        if kind == "classical"
+        else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
+    )
+    return _drawing("iv", _ticks(others, scale) + mark)
+
+
+def axis(scale: Scale, *, labels: int = 3) -> Markup:
+    """The labels of a scale: its ends, and with three labels the tick in the middle where there is one.
+
+    The ends alone are one line of text, set apart by the style sheet.
+    """
+    ticks = scale.ticks
+    shown = [ticks[0], ticks[-1]]
+    if labels == 2 or len(ticks) % 2 == 0:
+        return Markup(f'<i class="ax" aria-hidden="true">{" ".join(map(scale.label, shown))}</i>')
+    shown.insert(1, ticks[len(ticks) // 2])
+    anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
+    texts = "".join(
+        f'<text x="{percent(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
+        for tick in shown
+    )
+    return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
+
+
+MIDDLE = ' text-anchor="middle"'
+
+
+def reference_label(value: float, text: str, scale: Scale) -> Markup:
+    """The name of a dashed line, under it, turned inwards at the edge."""
+    x = scale.at(value)
+    anchor = "" if x < 15 else ' text-anchor="end"' if x > 85 else MIDDLE
+    words = Markup.escape(text)
+    return Markup(
+        f'<svg class="ax" aria-hidden="true"><text x="{percent(x)}" y="11"{anchor}>{words}</text></svg>'
+    )
+
+
+def grid(scale: Scale) -> str:
+    """The class that draws a scale's steps as hairlines."""
+    return f"g{len(scale.ticks) - 1}"
+
+
+def _drawing(classes: str, parts: str) -> Markup:
+    return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
+
+
+def _ticks(values: Sequence[float], scale: Scale) -> str:
+    """Grey ticks as one path in a drawing that stretches (its strokes do not)."""
+    path = "".join(f"M{scale.at(value):.1f} 0V16" for value in values)
+    return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path class="o" d="{path}"/></svg>'
+
+
+def percent(value: float) -> str:
+    """A place across: a tenth of a percent is less than a quarter of a pixel."""
+    return f"{value:.1f}".rstrip("0").rstrip(".") + "%"

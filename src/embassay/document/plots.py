@@ -1,0 +1,277 @@
+"""Plots: lines with bands over positions across, and points in a plane.
+
+What has no text is drawn in a nested drawing that stretches while its strokes do not: one path for all lines of a grid,
+one for a line, one for its points. Heights are pixels from the top, places across percent of the plot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from embassay.contracts import Kind
+from embassay.document.marks import CLASSES, Scale
+from embassay.records import Result
+
+HEIGHT = 220
+LEFT, WIDE = 8, 62
+"""Percent of the figure: where the plot begins and how wide it is; names stand on the right."""
+MOST_LINES = 4
+LABEL_GAP = 16
+SIGNS = (
+    '<circle class="l1" cx="{x}" cy="{y}" r="4.5"/>',
+    '<rect class="l2" x="{x}" y="{y}" width="8" height="8" transform="translate(-4 -4)"/>',
+    '<svg class="l3" x="{x}" y="{y}" overflow="visible"><path d="M0-5.5 5 4H-5Z"/></svg>',
+    '<svg class="l4" x="{x}" y="{y}" overflow="visible"><path d="M0-6 5 0 0 6-5 0Z"/></svg>',
+)
+"""The sign of each line beside its name."""
+GLYPHS = {2: "▲", 3: "◆"}
+"""Points that no end of a stroke can draw: one text, each sign at its place."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """A line through points (across, height); `band` has (across, upper, lower) where an interval is known."""
+
+    points: tuple[tuple[float, float], ...]
+    band: tuple[tuple[float, float, float], ...] = ()
+
+
+def height_of(y: Scale, value: float) -> float:
+    """Pixels from the top of the plot."""
+    return round(8 + (100 - y.at(value)) / 100 * HEIGHT, 1)
+
+
+def grid(y: Scale) -> str:
+    """The labels of a scale; its lines are drawn with the tracks."""
+    return "".join(
+        f'<text x="{LEFT - 1}%" y="{height_of(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        for tick in y.ticks
+    )
+
+
+def drawn(tracks: Sequence[Track], y: Scale, more: str = "") -> str:
+    """Grid, bands, `more`, lines and their points."""
+    rows = "".join(f"M0 {height_of(y, tick)}H100" for tick in y.ticks)
+    bands = "".join(_band(one, i) for i, one in enumerate(tracks, start=1))
+    lines = "".join(_line(one, i) for i, one in enumerate(tracks, start=1))
+    inner = stretched(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
+    return inner + "".join(_signs(one, i) for i, one in enumerate(tracks) if i in GLYPHS)
+
+
+def stretched(parts: str, left: float, wide: float, height: float) -> str:
+    """A nested drawing whose width is 100 units."""
+    return (
+        f'<svg x="{left}%" width="{wide}%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">'
+        f"{parts}</svg>"
+    )
+
+
+def dots(points: Sequence[tuple[float, float]]) -> str:
+    """A path of no length at each point: the ends of its strokes are what is seen."""
+    return "".join(f"M{across:.1f} {down}h0" for across, down in points)
+
+
+def names(found: Sequence[tuple[str, float]], *, plain: Sequence[tuple[str, float]] = ()) -> str:
+    """Names at the heights of the line ends, moved apart where they would touch, each beside its sign; those `plain`
+    have none."""
+    every = [*found, *plain]
+    parts = []
+    for height, i in apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
+        if i >= len(found):
+            parts.append(f'<text x="{LEFT + WIDE + 4}%" y="{height:.0f}" dy="4">{escape(every[i][0])}</text>')
+            continue
+        sign = SIGNS[i].format(x=f"{LEFT + WIDE + 3}%", y=f"{height:.0f}")
+        name = escape(every[i][0])
+        parts.append(f'{sign}<text class="name" x="{LEFT + WIDE + 5}%" y="{height:.0f}" dy="4">{name}</text>')
+    return "".join(parts)
+
+
+def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Heights at least a label apart, in the same order, inside the figure."""
+    placed: list[tuple[float, int]] = []
+    for height, i in wanted:
+        least = placed[-1][0] + LABEL_GAP if placed else 8.0
+        placed.append((max(height, least), i))
+    overflow = placed[-1][0] - (HEIGHT + 8)
+    return [(height - max(0.0, overflow), i) for height, i in placed]
+
+
+def _band(one: Track, index: int) -> str:
+    if len(one.band) < 2:
+        return ""
+    there = [f"{across:.1f},{upper}" for across, upper, _ in one.band]
+    back = [f"{across:.1f},{lower}" for across, _, lower in reversed(one.band)]
+    return f'<polygon class="b{index}" points="{" ".join(there + back)}"/>'
+
+
+def _line(one: Track, index: int) -> str:
+    path = "L".join(f"{across:.1f} {down}" for across, down in one.points)
+    ends = "" if index - 1 in GLYPHS else f'<path class="s{index} p{index}" d="{dots(one.points)}"/>'
+    return f'<path class="s{index}" d="M{path}"/>{ends}'
+
+
+def _signs(one: Track, index: int) -> str:
+    across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in one.points)
+    down = " ".join(f"{height + 4:.1f}" for _, height in one.points)
+    signs = GLYPHS[index] * len(one.points)
+    return f'<text class="p l{index + 1}" x="{across}" y="{down}">{signs}</text>'
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line: places across (0 to 1) with the result there."""
+
+    name: str
+    points: tuple[tuple[float, Result], ...]
+
+
+def lines(series: Sequence[Series], ticks: Sequence[tuple[float, str]], y: Scale, name: str) -> Markup:
+    """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are."""
+    shown = [one for one in series if one.points][:MOST_LINES]
+    tracks = [track(one.points, y) for one in shown]
+    parts = [
+        grid(y),
+        drawn(tracks, y),
+        names([(one.name, of.points[-1][1]) for one, of in zip(shown, tracks, strict=True)]),
+    ]
+    parts += [
+        f'<text x="{LEFT + WIDE * at:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{escape(label)}</text>'
+        for at, label in ticks
+    ]
+    middle = f'<text x="{LEFT + WIDE / 2}%" y="{HEIGHT + 39}" text-anchor="middle">{escape(name)}</text>'
+    return Markup(f'<svg class="curve" height="{HEIGHT + 42}">{"".join(parts)}{middle}</svg>')
+
+
+def track(points: Sequence[tuple[float, Result]], y: Scale) -> Track:
+    """The results at places across (0 to 1) as a line with its band."""
+    return Track(
+        tuple((100 * at, height_of(y, row.value or 0.0)) for at, row in points),
+        tuple(
+            (100 * at, height_of(y, row.ci_high), height_of(y, row.ci_low))
+            for at, row in points
+            if row.ci_low is not None and row.ci_high is not None
+        ),
+    )
+
+
+EDGE, SPAN = 9, 87
+"""Percent of the figure: where the plot begins, and how wide it is."""
+LINE, TURN, REACH = 14, 60, 50
+"""Pixels between the middles of two labels; percent across from which labels stand on the left, and that a label may
+reach across on a phone."""
+MOVES = (0, -LINE, LINE, -2 * LINE, 2 * LINE)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mark; `label` stands beside it. What it is, and its numbers, stand in a table."""
+
+    x: float
+    y: float
+    kind: Kind
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale with its name; `line` is a value that is drawn across, with its words."""
+
+    scale: Scale
+    name: str
+    line: float | None = None
+    line_words: str = ""
+
+
+def scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
+    """The drawing: grid, lines, points, labels."""
+    parts = [_rows(y), _columns(x), *_lines(x, y), *_points(points, x.scale, y.scale)]
+    parts += _labels(points, x.scale, y.scale)
+    return Markup(f'<svg class="curve" height="{HEIGHT + 44}">{"".join(parts)}</svg>')
+
+
+def _down(scale: Scale, value: float) -> float:
+    return round(20 + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
+
+
+def _across(scale: Scale, value: float) -> str:
+    return f"{EDGE + SPAN * scale.at(value) / 100:.2f}%"
+
+
+def _rows(y: Axis) -> str:
+    rows = "".join(f"M0 {_down(y.scale, tick)}H100" for tick in y.scale.ticks)
+    lines = stretched(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 44) + "".join(
+        f'<text x="{EDGE - 1}%" y="{_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
+        for tick in y.scale.ticks
+    )
+    return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
+
+
+def _columns(x: Axis) -> str:
+    ticks = "".join(
+        f'<text x="{_across(x.scale, tick)}" y="{HEIGHT + 26}" text-anchor="middle">{x.scale.label(tick)}</text>'
+        for tick in x.scale.ticks
+    )
+    middle = EDGE + SPAN / 2
+    return f'{ticks}<text x="{middle}%" y="{HEIGHT + 42}" text-anchor="middle">{escape(x.name)}</text>'
+
+
+def _lines(x: Axis, y: Axis) -> list[str]:
+    parts = []
+    if y.line is not None:
+        at = _down(y.scale, y.line)
+        parts.append(f'<line class="z" x1="{EDGE}%" x2="{EDGE + SPAN}%" y1="{at}" y2="{at}"/>')
+        parts.append(f'<text x="{EDGE + SPAN}%" y="{at - 5}" text-anchor="end">{escape(y.line_words)}</text>')
+    if x.line is not None:
+        across = _across(x.scale, x.line)
+        parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="20" y2="{HEIGHT + 8}"/>')
+        parts.append(f'<text x="{across}" dx="4" y="{HEIGHT + 4}">{escape(x.line_words)}</text>')
+    return parts
+
+
+def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+    """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
+    places = {
+        name: [(x.at(one.x), _down(y, one.y)) for one in points if CLASSES[one.kind] == name]
+        for name in dict.fromkeys(CLASSES[one.kind] for one in points)
+    }
+    drawn = "".join(
+        f'<path class="of {name}" d="{dots(found)}"/>' for name, found in places.items() if name not in "lc"
+    )
+    if hollow := places.get("c"):
+        drawn += f'<path class="of c" d="{dots(hollow)}"/><path class="of c in" d="{dots(hollow)}"/>'
+    triangles = [
+        f'<svg x="{EDGE + SPAN * at / 100:.2f}%" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z"/></svg>'
+        for at, down in places.get("l", ())
+    ]
+    return [stretched(drawn, EDGE, SPAN, HEIGHT + 44), *triangles]
+
+
+def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+    """Beside their points, towards the middle of the plot; above or below where another stands in the way, which on a
+    phone may be one far across."""
+    parts: list[str] = []
+    taken: list[float] = []
+    for point in points:
+        if not point.label:
+            continue
+        at = _down(y, point.y)
+        marks = [
+            _down(y, one.y) for one in points if one is not point and abs(x.at(one.x) - x.at(point.x)) < REACH
+        ]
+        place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
+        taken.append(place)
+        side = 'dx="9"' if x.at(point.x) < TURN else 'dx="-9" text-anchor="end"'
+        parts.append(
+            f'<text class="name" x="{_across(x, point.x)}" y="{place}" dy="4" {side}>{escape(point.label)}</text>'
+        )
+    return parts
+
+
+def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
+    """Whether no label and no mark is in the way."""
+    return all(abs(place - one) >= LINE for one in taken) and all(
+        abs(place - one) >= LINE - 4 for one in marks
+    )

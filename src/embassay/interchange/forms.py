@@ -1,0 +1,150 @@
+"""Runs as files that other tools read: MTEB's, CSV, LaTeX, Parquet."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.errors import UsageError
+from embassay.interchange.latex import latex_table
+from embassay.interchange.mteb import LeftOut, dataset_language, documents_of_run, model_name, revision_of
+from embassay.interchange.runs import Run, find_runs
+from embassay.interchange.tables import long_csv, long_parquet, wide_csv, wide_of
+from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
+from embassay.protocols.mteb.json_text import json_text
+from embassay.protocols.mteb.meta import model_meta
+from embassay.protocols.mteb.originals import originals_of
+from embassay.runs.files import slug, write_atomic
+
+Form = Literal["mteb", "csv", "latex", "parquet"]
+FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet")
+_ENDS: Mapping[Form, tuple[str, ...]] = {
+    "mteb": (".json", ".json.gz"), "csv": (".csv",), "latex": (".tex",), "parquet": (".parquet",),
+}  # fmt: skip
+Owner = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, with so many results in it, and what the format has no place for."""
+
+    out: Path
+    files: int
+    rows: int
+    left_out: tuple[LeftOut, ...] = field(default=())
+
+
+def export(folders: Sequence[Path], form: Form, out: Path) -> Exported:
+    """Write the runs in `folders` (runs, or folders above runs) to `out`.
+
+    `mteb`: the public layout below the folder `out`, or one bundle where `out` ends in .json or .json.gz. `csv`:
+    `results.csv` and a table per run, or all results alone where `out` ends in .csv. `latex`: a table per run, or one
+    file with all where `out` ends in .tex. `parquet`: `results.parquet`, or `out` where it ends so. Raises DataError
+    where there is no run, UsageError for another format or where nothing fits.
+    """
+    if form not in FORMS:
+        raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
+    single = out.name.endswith(_ENDS[form])
+    if out.is_dir() if single else out.is_file():
+        raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
+    runs = find_runs(folders)
+    writers: Mapping[Form, Callable[[Sequence[Run], Path, bool], Exported]] = {
+        "mteb": _mteb, "csv": _csv, "latex": _latex, "parquet": _parquet,
+    }  # fmt: skip
+    return writers[form](runs, out, single)
+
+
+def documents_of_runs(runs: Sequence[Run], left_out: list[LeftOut]) -> Iterator[Document]:
+    """The runs as documents of MTEB; imported ones as they were published."""
+    for run in runs:
+        yield from read_originals(run.path) if run.protocol == "mteb" else documents_of_run(run, left_out)
+
+
+def _mteb(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+    left_out: list[LeftOut] = []
+    documents = documents_of_runs(runs, left_out)
+    if single:
+        records = bundle_of(documents)
+        entries, files = len(records), 1
+        if records:
+            head = {key: value for run in runs if run.protocol == "mteb" for key, value in _head(run).items()}
+            text = json_text({**head, "n": entries, "results": records}, indent=1) + "\n"
+            write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
+    else:
+        written = write_documents(documents, out, _metas(runs))
+        entries, files = written.entries, written.files + written.models
+    if not entries:
+        raise UsageError(
+            f"Nothing here fits the layout of MTEB: {left_out[0].reason if left_out else 'no results'}.",
+            mend="Export it as csv, parquet or latex.",
+        )
+    rows = sum(len(run.rows) for run in runs) - sum(one.rows for one in left_out)
+    return Exported(out, files, rows, tuple(left_out))
+
+
+def _head(run: Run) -> Mapping[str, Any]:
+    return originals_of(run.path).head
+
+
+def _metas(runs: Sequence[Run]) -> Mapping[Owner, Mapping[str, Any]]:
+    metas: dict[Owner, Mapping[str, Any]] = {}
+    for run in runs:
+        if run.protocol == "mteb":
+            metas |= originals_of(run.path).metas
+            continue
+        for one in run.manifest.get("systems", ()):
+            name, revision = model_name(run.protocol, one["name"]), revision_of(run, one["name"])
+            metas[name, revision, ""] = _meta(run, one, name, revision)
+    return metas
+
+
+def _meta(run: Run, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
+    facts = system.get("facts") or {}
+    spoken = {row.lang for row in run.rows if row.system == system["name"]} - {"", "mul"}
+    numbers = {"embed_dim": "dims", "max_tokens": "max_tokens", "n_parameters": "parameters"}
+    known = {theirs: facts[ours] for theirs, ours in numbers.items() if isinstance(facts.get(ours), int)}
+    return model_meta(name, revision, map(dataset_language, spoken), **known)
+
+
+def _csv(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+    write_atomic(out if single else out / "results.csv", long_csv(runs))
+    if not single:
+        for name, run in _named(runs).items():
+            write_atomic(out / f"{name}.csv", wide_csv(wide_of(run)))
+    return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
+
+
+def _latex(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+    tables = {name: wide_of(run) for name, run in _named(runs).items()}
+    shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
+    if single:
+        write_atomic(out, "\n".join(map(latex_table, tables.values())))
+    else:
+        for name, table in tables.items():
+            write_atomic(out / f"{name}.tex", latex_table(table))
+    left = [
+        LeftOut(table.run.name, len(table.run.rows) - sum(row is not None for cells in table.cells for row in cells),
+                "not in the table of headlines; csv and parquet have every row")
+        for table in tables.values()
+    ]  # fmt: skip
+    return Exported(out, 1 if single else len(tables), shown, tuple(one for one in left if one.rows))
+
+
+def _parquet(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+    write_atomic(out if single else out / "results.parquet", long_parquet(runs))
+    return Exported(out, 1, sum(len(run.rows) for run in runs))
+
+
+def _named(runs: Sequence[Run]) -> dict[str, Run]:
+    """A file name for each run: its own, with a number where several share one; `results` is taken."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        name, number = slug(run.name) or "run", 2
+        stem = name
+        while name in found or name == "results":
+            name, number = f"{stem}-{number}", number + 1
+        found[name] = run
+    return found

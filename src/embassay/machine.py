@@ -1,0 +1,89 @@
+"""What this machine offers: a card to multiply on, and a folder for what need not be done twice.
+
+`$EMBASSAY_DEVICE` says otherwise: `cpu`, `cuda` or `cuda:1`. Where there is no card torch is not imported, which takes
+seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from embassay.errors import UsageError
+
+
+def cache_folder() -> Path:
+    """`$EMBASSAY_CACHE`, or the platform's cache folder."""
+    chosen = os.environ.get("EMBASSAY_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("embassay")
+
+
+def corpus_folder() -> Path:
+    """Where the texts of large corpora are kept."""
+    return cache_folder() / "corpora"
+
+
+VARIABLE = "EMBASSAY_DEVICE"
+_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def asked_device() -> str | None:
+    """What `$EMBASSAY_DEVICE` names, in torch's words; None where that is left to what there is. UsageError for what
+    is neither a processor nor a card."""
+    asked = os.environ.get(VARIABLE, "").strip().lower() or "auto"
+    if asked != "auto" and not re.fullmatch(r"cpu|cuda(:\d+)?", asked):
+        raise UsageError(
+            f"{VARIABLE} is {asked!r}, which is no device.", mend="Set it to auto, cpu, cuda or cuda:1."
+        )
+    return None if asked == "auto" else asked
+
+
+def card() -> str | None:
+    """The CUDA card to use, in torch's words; None for the processor. UsageError where one is asked for that is not
+    there."""
+    asked = asked_device()
+    if asked == "cpu" or (asked is None and not _may_have_card()):
+        return None
+    missing = _missing(asked)
+    if asked is not None and missing:
+        raise UsageError(
+            f"{VARIABLE} is {asked}, and {missing}.",
+            mend=f"Install torch for CUDA (pip install 'embassay[torch]'), or set {VARIABLE}=cpu.",
+        )
+    return None if missing else asked or "cuda"
+
+
+def _may_have_card() -> bool:
+    """Whether it is worth importing torch to ask it."""
+    if "torch" in sys.modules:
+        return True
+    return _has_torch() and (_DRIVER.exists() or shutil.which("nvidia-smi") is not None)
+
+
+@cache
+def _has_torch() -> bool:
+    return find_spec("torch") is not None
+
+
+@cache
+def _missing(asked: str | None) -> str:
+    """Why there is no such card; nothing where there is."""
+    if not _has_torch():
+        return "torch is not installed"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "torch finds no CUDA card"
+    number = int((asked or "cuda:0").partition(":")[2] or 0)
+    if number >= torch.cuda.device_count():
+        return f"there are {torch.cuda.device_count()} cards, the first being cuda:0"
+    return ""

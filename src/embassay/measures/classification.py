@@ -1,0 +1,128 @@
+"""Choices against the right ones: accuracy, precision, recall, F1; and pairs that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from embassay.errors import UsageError
+from embassay.measures.registry import measure
+
+Choices = Sequence[Hashable] | NDArray[np.generic]
+
+_choice = partial(
+    measure, direction="higher", range="[0, 1]", needs="predicted, actual", source="SAGE table 2 [A10]"
+)
+
+
+@dataclass(frozen=True)
+class BinaryScores:
+    """Four shares in 0 to 1, higher is better, and the counts they come from.
+
+    `precision` is NaN where nothing was predicted positive, `recall` where nothing is, `f1` where neither.
+    """
+
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    n: int
+    true_positive: int
+    false_positive: int
+    false_negative: int
+
+
+def binary_classification(predicted: Choices, actual: Choices, positive: Hashable = 1) -> BinaryScores:
+    """Accuracy, precision, recall and F1 of predicted choices (n,) against the actual ones (n,).
+
+    `positive` is the class that precision, recall and F1 are of; every other value is the other class. For F1
+    this is 2 TP / (2 TP + FP + FN): 0, not undefined, where there are only errors. Accuracy counts equal
+    values.
+    Source: SAGE table 2; which class is positive is [A10].
+    Raises UsageError for unequal lengths or no items.
+
+    >>> binary_classification([1, 1, 0, 0], [1, 0, 0, 0]).precision
+    0.5
+    """
+    if len(predicted) != len(actual) or not len(actual):
+        raise UsageError(
+            f"There are {len(predicted)} predicted and {len(actual)} actual choices.",
+            mend="Give one of each per item, and at least one.",
+        )
+    chosen = np.array([value == positive for value in predicted], dtype=bool)
+    right = np.array([value == positive for value in actual], dtype=bool)
+    hits, false_alarms, misses = (
+        int(both.sum()) for both in (chosen & right, chosen & ~right, ~chosen & right)
+    )
+    equal = sum(bool(one == other) for one, other in zip(predicted, actual, strict=True))
+    return BinaryScores(
+        accuracy=equal / len(actual),
+        precision=_share(hits, hits + false_alarms),
+        recall=_share(hits, hits + misses),
+        f1=_share(2 * hits, 2 * hits + false_alarms + misses),
+        n=len(actual),
+        true_positive=hits,
+        false_positive=false_alarms,
+        false_negative=misses,
+    )
+
+
+@_choice("Accuracy", undefined="there are no items (an error)")
+def _accuracy(predicted: Choices, actual: Choices) -> float:
+    """Share of the choices that are right."""
+    return binary_classification(predicted, actual).accuracy
+
+
+@_choice("Precision", undefined="nothing was predicted positive")
+def _precision(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
+    """Share of the predicted positives that are right."""
+    return binary_classification(predicted, actual, positive).precision
+
+
+@_choice("Recall", undefined="nothing is positive")
+def _recall(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
+    """Share of the actual positives that were predicted."""
+    return binary_classification(predicted, actual, positive).recall
+
+
+@_choice("F1", undefined="nothing is positive nor predicted so")
+def _f1(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
+    """Harmonic mean of precision and recall."""
+    return binary_classification(predicted, actual, positive).f1
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")
+
+
+@measure(
+    "PairAP",
+    direction="higher",
+    range="[0, 1]",
+    needs="labels of 0 and 1, numbers",
+    undefined="no label is 1",
+    source="scikit-learn average_precision_score; the measure of pair classification in MTEB and PTEB",
+)
+def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Average precision of `labels` (n,), 0 or 1, by `scores` (n,), higher first, over all pairs as one ranking.
+
+    The sum over distinct scores of the gain in recall there times the precision there: pairs of one score come
+    together, so their order does not count. Range 0 to 1, higher is better; chance is the share of label 1. NaN
+    where no label is 1. Source: scikit-learn, average_precision_score.
+    Raises UsageError for shapes that differ, scores that are not finite or labels other than 0 and 1.
+
+    >>> round(pair_average_precision([1, 0, 1], [0.9, 0.5, 0.1]), 4)
+    0.8333
+    """
+    from embassay.measures.resamples import counted_average_precision
+
+    known = np.asarray(labels)
+    if not np.isin(known, (0, 1)).all():
+        raise UsageError(
+            "A label is neither 0 nor 1.", mend="Give 1 to pairs that belong together, 0 to others."
+        )
+    return float(counted_average_precision(known, scores, np.ones((1, known.size), dtype=np.int64))[0])

@@ -1,0 +1,450 @@
+"""Measures of the set of the first K documents: RA-nWG, its ceiling (PROC) its discount for repeats.
+
+The measures by name, on `Graded`; as functions of grades and rankings they are in `calls`. Source: spec rag 1.3, 1.4.
+
+Weights come from the whole graded pool, never from the restricted one. Source: spec rag 1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.measures.correlation import tau_b
+from embassay.measures.grades import (
+    ABSENT,
+    DEFAULT,
+    GRADES,
+    RELEVANT,
+    UNJUDGED,
+    Floats,
+    Graded,
+    Ints,
+    Sources,
+    Unjudged,
+    Weighting,
+    best_sum,
+    is_fallback,
+    is_inverted,
+    pool_counts,
+    pool_sizes,
+    retrieved_counts,
+    retrieved_sizes,
+    treat_unjudged,
+    weights,
+)
+from embassay.measures.judgements import check_choice, check_cutoff, order_in_group
+from embassay.measures.registry import measure
+from embassay.measures.summary import SAME, macro
+
+NormaliseBy = Literal["graded", "pool"]
+ShortList = Literal["k", "retrieved"]
+"""Whether a list of fewer than K documents is divided by K all the same, or by what it has."""
+SOURCE = "Dallaire 2025, arXiv 2511.09545"
+HARMFUL = 2
+
+_NEVER = "never; with short_list_denominator='retrieved', where nothing was retrieved"
+_set = partial(measure, range="[0, 1]", needs="grades, ranking", source=SOURCE)
+
+
+@_set("RA-nWG", direction="higher", undefined="no graded document is worth anything")
+def ra_nwg_of(
+    graded: Graded,
+    *,
+    cutoff: int,
+    weighting: Weighting = DEFAULT,
+    normalise_by: NormaliseBy = "graded",
+    unjudged: Unjudged = "zero",
+) -> Floats:
+    """Rarity-aware weighted gain of the first documents over that of the best possible ones."""
+    check_choice("normalise_by", normalise_by, get_args(NormaliseBy))
+    weight = weights(graded.counts, weighting)
+    best = best_sum(weight, graded.counts if normalise_by == "graded" else pool_counts(graded), cutoff)
+    found = retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff)
+    return over((weight * found).sum(axis=1), best)
+
+
+@_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
+def _n_recall4(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
+    """Share of the documents of grade 4 and 5 that was found, of as many as fit."""
+    return n_recall_of(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
+
+
+@_set("N-Recall5", direction="higher", undefined="no document has grade 5")
+def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
+    """Share of the documents of grade 5 that was found, of as many as fit."""
+    return n_recall_of(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
+
+
+@_set("N-Recall", direction="higher", undefined="no document has the grade `rel` or a higher one")
+def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
+    """Share of the documents from the grade `rel` on that was found, of as many as fit."""
+    found = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
+    return over(found, np.minimum(cutoff, from_grade(graded.counts, rel)))
+
+
+@_set("Precision4+", direction="higher", undefined=_NEVER)
+def precision_of(
+    graded: Graded,
+    *,
+    cutoff: int,
+    rel: int = RELEVANT,
+    short_list_denominator: ShortList = "k",
+    unjudged: Unjudged = "zero",
+) -> Floats:
+    """Share of the first documents that have grade 4 or 5."""
+    seen = treat_unjudged(graded, unjudged, cutoff)
+    found = from_grade(retrieved_counts(seen, cutoff), rel)
+    return over(found, length(retrieved_sizes(seen), cutoff, short_list_denominator))
+
+
+@_set("Harm", direction="lower", undefined=_NEVER)
+def harm_of(
+    graded: Graded,
+    *,
+    cutoff: int,
+    rel: int = HARMFUL,
+    short_list_denominator: ShortList = "k",
+    unjudged: Unjudged = "zero",
+) -> Floats:
+    """Share of the first documents that have grade 1 or 2."""
+    check_grade(rel)
+    seen = treat_unjudged(graded, unjudged, cutoff)
+    harmful = retrieved_counts(seen, cutoff)[:, :rel].sum(axis=1)
+    return over(harmful, length(retrieved_sizes(seen), cutoff, short_list_denominator))
+
+
+@_set("Hit", direction="higher", undefined="no document has grade 4 or 5")
+def hit_of(
+    graded: Graded, *, cutoff: int, rel: int = RELEVANT, vacuous: bool = False, unjudged: Unjudged = "zero"
+) -> Floats:
+    """Whether all documents of grade 4 and 5 are among the first."""
+    there = from_grade(graded.counts, rel)
+    found = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
+    return np.where(there > 0, found >= there, 1.0 if vacuous else np.nan)
+
+
+@_set("Judged", direction="higher", undefined="nothing was retrieved")
+def judged_of(graded: Graded, *, cutoff: int | None = None) -> Floats:
+    """Share of the first documents that have a grade."""
+    return over(retrieved_counts(graded, cutoff).sum(axis=1), retrieved_sizes(graded, cutoff))
+
+
+def feasible_hits(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
+    """Where all documents from the grade `rel` on fit among the first `k`, so that `Hit` can be 1: (q,)."""
+    return np.asarray(from_grade(graded.counts, rel) <= k)
+
+
+def over(part: Floats | Ints, whole: Floats | Ints) -> Floats:
+    """`part` over `whole`, (q,), NaN where `whole` is not above 0."""
+    result = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
+    return result
+
+
+def from_grade(counts: Ints, rel: int) -> Ints:
+    """How many have the grade `rel` or a higher one, of counts (q, 5): (q,)."""
+    check_grade(rel)
+    return np.asarray(counts[:, rel - 1 :].sum(axis=1))
+
+
+def check_grade(rel: int) -> None:
+    """Raise UsageError for a level that is none of the grades."""
+    if rel not in GRADES:
+        raise UsageError(f"rel is {rel}.", mend="Grades are 1, 2, 3, 4 and 5.")
+
+
+def length(sizes: Ints, cutoff: int, short_list: ShortList) -> Ints:
+    """What a share of the first `cutoff` is divided by, of lists of these sizes, (q,)."""
+    check_choice("short_list_denominator", short_list, get_args(ShortList))
+    return np.full(len(sizes), cutoff) if short_list == "k" else np.minimum(sizes, cutoff)
+
+
+Companion = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
+
+
+@measure(
+    "PROC",
+    direction="higher",
+    range="[0, 1]",
+    needs="grades, ranking, pool",
+    undefined="the measure that it bounds is",
+    source=SOURCE,
+)
+def proc_of(
+    graded: Graded,
+    *,
+    cutoff: int,
+    of: Companion = "RA-nWG",
+    weighting: Weighting = DEFAULT,
+    short_list_denominator: ShortList = "k",
+) -> Floats:
+    """What the best order of a restricted pool could reach of RA-nWG, or of another measure."""
+    check_cutoff(cutoff)
+    check_choice("measure", of, get_args(Companion))
+    pool = pool_counts(graded)
+    if of == "RA-nWG":
+        weight = weights(graded.counts, weighting)
+        return over(best_sum(weight, pool, cutoff), best_sum(weight, graded.counts, cutoff))
+    rel = 5 if of == "N-Recall5" else 4
+    reachable = np.minimum(cutoff, from_grade(pool, rel))
+    if of == "Precision4+":
+        return over(reachable, length(pool_sizes(graded), cutoff, short_list_denominator))
+    return over(reachable, np.minimum(cutoff, from_grade(graded.counts, rel)))
+
+
+Occurrence = Literal["best", "rank"]
+Ideal = Literal["novelty", "plain"]
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """What a repeated source costs: its documents after the first are worth `beta` times their weight.
+
+    `occurrence` says which one is the first: of the highest weight (`best`, whatever the order) or at the highest
+    `rank`. `ideal` is what the sum is divided by: the best that the discount allows (`novelty`), or the best without
+    it (`plain`).
+    """
+
+    beta: float = 0.5
+    occurrence: Occurrence = "best"
+    ideal: Ideal = "novelty"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.beta <= 1:
+            raise UsageError(f"beta is {self.beta}.", mend="It must be 0 to 1; with 1 nothing is discounted.")
+        check_choice("occurrence", self.occurrence, get_args(Occurrence))
+        check_choice("ideal", self.ideal, get_args(Ideal))
+
+
+USUAL = Novelty()
+
+
+@measure(
+    "RA-nWG-novelty",
+    direction="higher",
+    range="[0, 1]",
+    needs="grades, ranking, sources",
+    undefined="no graded document is worth anything",
+    source=SOURCE,
+)
+def novelty_of(
+    graded: Graded,
+    *,
+    cutoff: int,
+    novelty: Novelty = USUAL,
+    weighting: Weighting = DEFAULT,
+    unjudged: Unjudged = "zero",
+) -> Floats:
+    """RA-nWG in which documents of a source that is there already count less."""
+    check_cutoff(cutoff)
+    sources = known_sources(graded)
+    weight = weights(graded.counts, weighting)
+    if novelty.ideal == "plain":
+        best = best_sum(weight, graded.counts, cutoff)
+    else:
+        best = _best(weight, sources, cutoff, novelty.beta)
+    return over(_gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best)
+
+
+def known_sources(graded: Graded) -> Sources:
+    """The sources of `graded`; UsageError where it has none."""
+    if graded.sources is None:
+        raise UsageError(
+            "A measure of novelty needs to know which documents are of one source.",
+            mend="Give grade(..., source=...); `embassay rag score` tells it from ids (--source-separator).",
+        )
+    return graded.sources
+
+
+def _gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
+    """The discounted weights of the first documents, (q,)."""
+    query, rank = np.nonzero(graded.top[:, :cutoff] != ABSENT)
+    grade, code = graded.top[query, rank], known_sources(graded).top[query, rank]
+    worth = np.where(grade > 0, weight[query, grade - 1], 0.0)
+    first = _first(query, code, -worth if novelty.occurrence == "best" else rank)
+    worth = np.where(first, worth, novelty.beta * worth)
+    return np.bincount(query, worth, minlength=len(weight)).astype(np.float64)
+
+
+def _best(weight: Floats, pool: Sources, cutoff: int, beta: float) -> Floats:
+    """The largest discounted sum of `cutoff` documents of the graded pool, (q,).
+
+    The first of a source is the best of it, and no later one is worth more: the largest products are a set that can be
+    chosen.
+    """
+    worth = weight[pool.query, pool.grade - 1]
+    worth = np.where(_first(pool.query, pool.code, -worth), worth, beta * worth)
+    order = np.lexsort((-worth, pool.query))
+    chosen = order[order_in_group(pool.query[order]) <= cutoff]
+    return np.bincount(pool.query[chosen], worth[chosen], minlength=len(weight)).astype(np.float64)
+
+
+def _first(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which entries are the first of their source in their query, ordered `by`."""
+    order = np.lexsort((by, code, query))
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (np.diff(query[order]) != 0) | (np.diff(code[order]) != 0)
+    first = np.empty(len(order), dtype=bool)
+    first[order] = begins
+    return first
+
+
+ALPHAS = (0.0, 0.5, 1.0, 2.0)
+CAP4S = (0.75, 1.0)
+CAP3S = (0.20, 0.25, 0.33)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting: the macro score of each system, the systems best first, and how the order agrees with the default's.
+
+    `tau` is Kendall's tau-b, NaN with fewer than two systems or where all are equal. `n_valid` is how many queries each
+    mean is of.
+    """
+
+    alpha: float
+    cap4: float
+    cap3: float
+    scores: Mapping[str, float]
+    order: tuple[str, ...]
+    tau: float
+    n_valid: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The grid: its cells, which of them is the default, and what changes most.
+
+    `largest_change` is the largest absolute difference of a system's score from the default cell's, by `system` in the
+    cell `where`; `lowest_tau` the worst agreement of an order with the default's.
+    """
+
+    k: int
+    cells: tuple[Cell, ...]
+    default: int
+    largest_change: float
+    system: str
+    where: int
+    lowest_tau: float
+
+
+def sensitivity_grid(
+    systems: Mapping[str, Graded],
+    k: int,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    cap4s: Sequence[float] = CAP4S,
+    cap3s: Sequence[float] = CAP3S,
+    weighting: Weighting = DEFAULT,
+    unjudged: Unjudged = "zero",
+) -> Sensitivity:
+    """RA-nWG@k of every system, name -> what it retrieved, in every cell of the grid (24 unless told otherwise).
+
+    `weighting` is the default cell, whose other settings all cells share; it must be on the grid. Systems that differ
+    by no more than 1e-9 are equal: one place in the order, named in the order given.
+    Raises UsageError for no systems or a grid without the default.
+    """
+    grid = list(product(alphas, cap4s, cap3s))
+    default = (weighting.alpha, weighting.cap4, weighting.cap3)
+    if not systems or default not in grid:
+        raise UsageError(
+            "There is nothing to vary." if not systems else f"The grid lacks the default {default}.",
+            mend="Give one system at least, and a grid that has alpha, cap4 and cap3 of the weighting.",
+        )
+    found = {
+        name: (graded.counts, retrieved_counts(treat_unjudged(graded, unjudged, k), k))
+        for name, graded in systems.items()
+    }
+    settings = [replace(weighting, alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in grid]
+    means = [[macro(_values(*one, k, setting)) for one in found.values()] for setting in settings]
+    scores = np.array([[one.mean for one in row] for row in means])
+    at = grid.index(default)
+    places = np.stack([_places(row) for row in scores])
+    taus = tau_b(places, np.broadcast_to(places[at], places.shape))
+    cells = tuple(
+        Cell(
+            *grid[i],
+            dict(zip(systems, scores[i].tolist(), strict=True)),
+            tuple(np.array(list(systems))[np.argsort(places[i], kind="stable")].tolist()),
+            float(taus[i]),
+            {name: one.n_valid for name, one in zip(systems, means[i], strict=True)},
+        )
+        for i in range(len(grid))
+    )
+    return _summed_up(k, cells, at, np.abs(scores - scores[at]), list(systems), taus)
+
+
+def _summed_up(
+    k: int, cells: tuple[Cell, ...], default: int, changes: Floats, systems: list[str], taus: Floats
+) -> Sensitivity:
+    known = ~np.isnan(changes)
+    where, which = np.unravel_index(np.argmax(np.where(known, changes, -1.0)), changes.shape)
+    return Sensitivity(
+        k,
+        cells,
+        default,
+        float(changes[where, which]),
+        systems[which],
+        int(where),
+        float(np.nanmin(taus)) if (~np.isnan(taus)).any() else float("nan"),
+    )
+
+
+def _values(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
+    weight = weights(counts, weighting)
+    return over((weight * found).sum(axis=1), best_sum(weight, counts, k))
+
+
+def _places(scores: Floats) -> Floats:
+    """The place of each system, 1 = best; those that are equal but for rounding share one, undefined ones are last."""
+    order = np.argsort(-scores, kind="stable")
+    falls = -np.diff(scores[order])
+    steps = (falls > SAME) | (np.isnan(falls) & ~np.isnan(scores[order][:-1]))
+    places = np.empty(len(scores))
+    places[order] = np.concatenate([[1], 1 + np.cumsum(steps)])
+    return places
+
+
+Flag = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Flags:
+    """One entry per query, (q,): `fallback`, no document of grade 5, so another scale of weights; `grade_inversion`, a
+    lower grade weighs more than a higher one; `hit_feasible`, the documents of grade 4 and 5 fit among the first K;
+    `repeated`, ids that the list named once more; `unjudged`, documents among the first K without a grade."""
+
+    fallback: Flag
+    grade_inversion: Flag
+    hit_feasible: Flag
+    repeated: Ints
+    unjudged: Ints
+
+    def counts(self) -> dict[str, int]:
+        """Queries with a flag, and documents repeated and unjudged, by the names of the fields."""
+        return {name: int(values.sum()) for name, values in vars(self).items()}
+
+
+def flags(graded: Graded, k: int, weighting: Weighting = DEFAULT) -> Flags:
+    """The flags of `graded` for measures of the first `k`.
+
+    >>> from embassay.measures import grade
+    >>> flags(grade({"a": 4, "b": 1}, ["x", "a", "a"]), 2).counts()
+    {'fallback': 1, 'grade_inversion': 0, 'hit_feasible': 1, 'repeated': 1, 'unjudged': 1}
+    """
+    check_cutoff(k)
+    return Flags(
+        is_fallback(graded.counts),
+        is_inverted(graded.counts, weighting),
+        feasible_hits(graded, k, RELEVANT),
+        np.zeros(len(graded.top), dtype=np.int64) if graded.repeated is None else graded.repeated,
+        np.count_nonzero(graded.top[:, :k] == UNJUDGED, axis=1),
+    )

@@ -1,0 +1,337 @@
+"""S1 to S3: every question with its rewriting, the passages nearest to that, and both lists as one."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import ModelError
+from embassay.protocols.rag.golden.corpus import SHARD, searching
+from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
+from embassay.protocols.rag.golden.work import Work
+from embassay.protocols.rag.judges import Question
+from embassay.runs.calls import Failure, all_of
+from embassay.runs.files import to_json
+from embassay.runs.memory import check
+from embassay.search import exact_search, merge
+from embassay.search.blocks import blocks
+from embassay.search.bm25 import BM25Index
+from embassay.search.fusion import rrf
+from embassay.systems.remote.loop import wait_for
+from embassay.systems.transforms import unit
+
+VERSION = 1
+
+
+@dataclass
+class Rewriting:
+    """S1 for all questions of a run: their vectors must not depend on which of them are still to be done."""
+
+    work: Work
+    stage: str = "S1"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        work = self.work
+        return {
+            "version": VERSION,
+            "encoder": [work.encoder.name, work.encoder.identity],
+            "rewriter": [work.rewriter.name, work.rewriter.identity],
+            "nfc": work.request.options.nfc,
+            "input_type": "query",
+        }
+
+    def inputs(self, asked: Asked) -> Sequence[Input]:  # noqa: ARG002 - all are in one file
+        return self.work.read.files["queries"]
+
+    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+        rewrites, failed = self._rewrites(waiting)
+        vectors = self._vectors(rewrites)
+        cut = {text: self.work.encoder.cuts(text) for text in rewrites.values()}
+        for asked in (one for one in waiting if one.id in rewrites):
+            rewrite = rewrites[asked.id]
+            vector = vectors[asked.id]
+            if why := self._unfit(rewrite, vector):
+                failed[asked.id] = why
+            else:
+                done(asked, self._product(asked, rewrite, vector, cut[rewrite]))
+        return failed
+
+    def _rewrites(self, waiting: Sequence[Asked]) -> tuple[dict[str, str], dict[str, str]]:
+        """Id -> rewriting for all questions of the run, done before or now; id -> why there is none."""
+        found: dict[str, str] = {}
+        asked_for: list[Asked] = []
+        now = {one.id for one in waiting}
+        for asked in self.work.queries:
+            given = self.work.posed[asked.id].rewrite
+            if asked.id not in now:
+                found[asked.id] = read_rewrite(asked)["text_rewrite"]
+            elif given is not None:
+                found[asked.id] = self._composed(given)
+            else:
+                asked_for.append(asked)
+        failed = self._asked(asked_for, found)
+        return {asked.id: found[asked.id] for asked in self.work.queries if asked.id in found}, failed
+
+    def _asked(self, asked_for: Sequence[Asked], found: dict[str, str]) -> dict[str, str]:
+        """Have these rewritten, into `found`; id -> reason for those that could not be."""
+        if not asked_for:
+            return {}
+        work, failed = self.work, dict[str, str]()
+        work.listener.stage(f"S1 rewrites by {work.rewriter.name}", len(asked_for), "questions")
+
+        async def all_rewritten() -> None:
+            jobs = [partial(work.rewriter.rewrite, Question(one.id, one.text)) for one in asked_for]
+            async for position, outcome in all_of(jobs, progress=work.listener.advanced_by):
+                key = asked_for[position].id
+                if isinstance(outcome, Failure):
+                    failed[key] = f"no rewriting: {outcome.reason}"
+                else:
+                    found[key] = self._composed(outcome)
+
+        with work.charged("S1", work.rewriter.name):
+            wait_for(all_rewritten)
+        return failed
+
+    def _vectors(self, rewrites: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
+        encoder, texts = self.work.encoder, list(rewrites.values())
+        if not texts:
+            return {}
+        self.work.listener.stage(f"S1 vectors by {encoder.name}", len(set(texts)), "questions")
+        with self.work.charged("S1", encoder.name):
+            vectors = encoder.vectors(texts, "query")
+        return dict(zip(rewrites, vectors, strict=True))
+
+    def _unfit(self, rewrite: str, vector: NDArray[np.float32]) -> str:
+        """Why a vector cannot be used; empty where it can."""
+        encoder, dim = self.work.encoder, self.work.encoder.about["dim"]
+        if rewrite in encoder.failures:
+            return f"the rewriting cannot be encoded: {encoder.failures[rewrite]}"
+        if vector.shape != (dim,):
+            return f"its vector has {len(vector)} dimensions, expected {dim}"
+        return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
+
+    def _product(self, asked: Asked, rewrite: str, vector: NDArray[np.float32], cut: bool) -> Product:
+        posed = self.work.posed[asked.id]
+        row = {
+            "qid": asked.id,
+            "text": asked.text,
+            "text_rewrite": rewrite,
+            "tags": list(posed.tags),
+            # The shortest text that reads back as the same float32.
+            "embedding": [float(str(value)) for value in vector],
+            "model": self.work.encoder.name,
+            "input_type": "query",
+            "output_dimension": len(vector),
+            "truncation": cut,
+            "bm25_query": self._composed(posed.bm25_query) if posed.bm25_query else rewrite,
+        }
+        return Product({asked.folder.rewrite: to_json(row) + "\n"}, {"dimensions": len(vector)})
+
+    def _composed(self, text: str) -> str:
+        return unicodedata.normalize("NFC", text) if self.work.request.options.nfc else text
+
+
+def read_rewrite(asked: Asked) -> dict[str, Any]:
+    """What S1 made of a query."""
+    row: dict[str, Any] = json.loads(asked.folder.rewrite.read_text("utf-8"))
+    return row
+
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Retrieval:
+    """S2 for many questions: the corpus is encoded and indexed once."""
+
+    work: Work
+    stage: str = "S2"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        work, options = self.work, self.work.request.options
+        chunked = options.chunk is not None
+        return {
+            "version": VERSION,
+            "depth": options.depth,
+            "encoder": [work.encoder.name, work.encoder.identity],
+            "bm25": {"k1": options.bm25_k1, "b": options.bm25_b},
+            "chunk": options.chunk,
+            "overlap": options.overlap if chunked else None,
+            "tokenizer": work.tokenizer.identity if chunked else None,
+            "mapping": dict(work.request.mapping),
+        }
+
+    def inputs(self, asked: Asked) -> Sequence[Input]:
+        return (input_of(asked.folder.rewrite, self.work.run), *self.work.read.files["corpus"])
+
+    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+        rewrites = [read_rewrite(asked) for asked in waiting]
+        asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
+        check(searching(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth))
+        dense = self._dense(np.array([row["embedding"] for row in rewrites], dtype=np.float32))
+        sparse, depth = self._sparse(asked_words), options.depth
+        for asked, by_vectors, by_words, rewrite in zip(waiting, dense, sparse, rewrites, strict=True):
+            head = {"qid": asked.id, "question": asked.text, "query_rewrite": rewrite["text_rewrite"]}
+            for row in by_words:
+                row["bm25_query"] = rewrite["bm25_query"]
+            files = {
+                asked.folder.dense(depth): lines({**head, **row} for row in by_vectors),
+                asked.folder.sparse(depth): lines({**head, **row} for row in by_words),
+            }
+            done(asked, Product(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
+        return {}
+
+    def _dense(self, queries: NDArray[np.float32]) -> list[list[Row]]:
+        """The best of each query by cosine."""
+        passages, depth = self.work.passages, self.work.request.options.depth
+        shards = list(blocks(len(passages), SHARD))
+        self.work.listener.stage(
+            f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages"
+        )
+        found = []
+        with self.work.charged("S2", self.work.encoder.name):
+            for part in shards:
+                vectors = unit(self.work.encoder.vectors(list(passages.texts[part]), "document"))
+                known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
+                if not len(known):
+                    raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
+                ranked = exact_search(unit(queries), vectors[known], min(depth, len(known)))
+                places = np.where(ranked.indices < 0, -1, known[ranked.indices])
+                found.append(type(ranked)(places, ranked.scores))
+        self._warn_of_failures()
+        best = merge(found, [part.start for part in shards], depth)
+        return [
+            [
+                {**self._passage(place), "rank_dense": rank, "score_cos": score, "score_raw": score}
+                for rank, (place, score) in enumerate(zip(places, scores, strict=True), start=1)
+                if place >= 0
+            ]
+            for places, scores in zip(best.indices.tolist(), best.scores.tolist(), strict=True)
+        ]
+
+    def _warn_of_failures(self) -> None:
+        """Note the passages that only the search by words can find."""
+        failures = self.work.encoder.failures
+        lost = [
+            key
+            for key, text in zip(self.work.passages.ids, self.work.passages.texts, strict=True)
+            if text in failures
+        ]
+        if lost:
+            self.work.warnings.append(
+                f"passages that {self.work.encoder.name} could not encode, found by words alone: {len(lost):,} "
+                f"({', '.join(lost[:3])})"
+            )
+
+    def _sparse(self, queries: Sequence[str]) -> list[list[Row]]:
+        """The best of each query by BM25."""
+        passages, options = self.work.passages, self.work.request.options
+        index = BM25Index.of(passages.ids, passages.texts, options.bm25_k1, options.bm25_b, asked=queries)
+        self.work.listener.stage("S2 search by words", len(queries), "questions")
+        found = []
+        for query in queries:
+            hits = index.search(query, options.depth)
+            found.append(
+                [
+                    {**self._passage(index.place(hit.id)), "rank_sparse": rank, "score_bm25": hit.score}
+                    for rank, hit in enumerate(hits, start=1)
+                ]
+            )
+            self.work.listener.advanced_by(1)
+        return found
+
+    def _passage(self, place: int) -> Row:
+        passages = self.work.passages
+        return {
+            "doc_id": passages.ids[place],
+            "text": passages.texts[place],
+            "metadata": dict(passages.metadata[place]),
+        }
+
+
+_OWN = ("rank_dense", "score_cos", "score_raw", "rank_sparse", "score_bm25", "bm25_query")
+_SOURCES = {(True, False): "dense", (False, True): "sparse", (True, True): "both"}
+
+
+@dataclass
+class Fusion:
+    """S3 for many questions."""
+
+    work: Work
+    stage: str = "S3"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        work = self.work
+        return {
+            "version": VERSION,
+            "rrf_c": work.request.options.rrf_c,
+            "depth": work.request.options.depth,
+            "tokenizer": work.tokenizer.identity,
+        }
+
+    def inputs(self, asked: Asked) -> Sequence[Input]:
+        depth = self.work.request.options.depth
+        return tuple(
+            input_of(path, self.work.run) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
+        )
+
+    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+        depth, failed = self.work.request.options.depth, dict[str, str]()
+        for asked in waiting:
+            dense, sparse = (
+                read_rows(path) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
+            )
+            rows = self._with_tokens(merged(dense, sparse, self.work.request.options.rrf_c))
+            if not rows:
+                failed[asked.id] = "no passage was found"
+                continue
+            sources = [row["source"] for row in rows]
+            counts = {
+                "both": sources.count("both"),
+                "dense_only": sources.count("dense"),
+                "sparse_only": sources.count("sparse"),
+            }
+            done(asked, Product({asked.folder.merged: lines(rows)}, {"candidates": len(rows), **counts}))
+        return failed
+
+    def _with_tokens(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows with the tokens of question and passage together: `T_cand` of spec rag 3.1."""
+        if not rows:
+            return []
+        count = self.work.tokenizer.encode_batch
+        question = len(count([rows[0]["question"]])[0])
+        lengths = map(len, count([row["text"] for row in rows]))
+        return [{**row, "tokens": question + length} for row, length in zip(rows, lengths, strict=True)]
+
+
+def merged(
+    dense: Sequence[Mapping[str, Any]], sparse: Sequence[Mapping[str, Any]], c: float
+) -> list[dict[str, Any]]:
+    """The union of two lists of S2 in the order of their fused score, with both ranks and scores; a text or metadata
+    that one list lacks is taken from the other."""
+    by_list = [{str(row["doc_id"]): row for row in reversed(rows)} for rows in (dense, sparse)]
+    found = []
+    fused = rrf([[str(row["doc_id"]) for row in rows] for rows in (dense, sparse)], c)
+    for rank, one in enumerate(fused, start=1):
+        rows = [known[one.id] for known in by_list if one.id in known]
+        first = rows[0]
+        row: dict[str, Any] = {
+            name: first.get(name) for name in ("qid", "question", "query_rewrite", "doc_id")
+        }
+        for name in ("text", "metadata"):
+            row[name] = next((value for other in rows if (value := other.get(name))), first.get(name))
+        row |= {name: next((o[name] for o in rows if name in o), None) for name in _OWN}
+        row["rank_dense"], row["rank_sparse"] = one.ranks
+        row["source"] = _SOURCES[one.ranks[0] is not None, one.ranks[1] is not None]
+        found.append({**row, "rrf_score": one.score, "rank_rrf": rank})
+    return found

@@ -1,0 +1,440 @@
+"""What a golden run concludes: what it has brought so far, its record, and the rows and tables made from that."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean, median, pstdev
+from typing import TYPE_CHECKING, Any
+
+from embassay.protocols.rag.golden import summary
+from embassay.protocols.rag.golden.candidates import read_rewrite
+from embassay.protocols.rag.golden.grades import label_summary, query_labels
+from embassay.protocols.rag.golden.options import GoldenOptions
+from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
+from embassay.protocols.rag.golden.summary import Figure, Golden
+from embassay.protocols.rag.golden.work import Work
+from embassay.protocols.rag.judges import about
+from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.tables import Column, ColumnTable, Value
+from embassay.records import Result
+from embassay.stats import Estimate
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.ranking.report import Judged
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A query as far as it has come: `rows` are its graded passages (S4) with what S6 says of those it ordered, `calls`
+    the answers that S6 is made from, `tokens` of all its candidates (S3)."""
+
+    state: State
+    rewrite: str = ""
+    rows: Sequence[Row] = ()
+    kept: int = 0
+    cut_stage: int = 0
+    calls: Sequence[Row] = ()
+    stopped: str = ""
+    claims: Mapping[str, float] = field(default_factory=dict)
+    doubts: Sequence[str] = ()
+    tokens: Sequence[int] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it belongs to the golden set."""
+        return self.state.status == "done"
+
+    @property
+    def grades(self) -> list[int]:
+        """Those of all passages that have one."""
+        return [row["grade"] for row in self.rows if row["grade"] is not None]
+
+    @property
+    def ordered(self) -> list[Row]:
+        """The passages that S6 ordered, best first."""
+        return sorted(
+            (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
+        )
+
+    def judged(self) -> Judged:
+        """Candidates and answers as the reports of rankings take them."""
+        from embassay.protocols.rag.ranking.report import Judged
+
+        rows = sorted(self.ordered, key=lambda row: int(row["rank_rrf"]))
+        place = {row["doc_id"]: position for position, row in enumerate(rows)}
+        candidates = tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
+        calls = tuple(
+            Call(tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"]))
+            for call in self.calls
+        )
+        return Judged(candidates, calls)
+
+
+def gather(states: States, options: GoldenOptions) -> list[Gathered]:
+    """All queries, in the order of the run."""
+    return [_gathered(state, options) for state in states]
+
+
+def _gathered(state: State, options: GoldenOptions) -> Gathered:
+    folder, through = state.folder, state.is_through
+    rewrite = read_rewrite_of(state) if through("S1") else ""
+    if not through("S4"):
+        merged = read_rows(folder.merged) if through("S3") else []
+        return Gathered(state, rewrite, tokens=[row["tokens"] for row in merged])
+    scored = read_rows(folder.scores)
+    tokens = [row["tokens"] for row in scored]
+    if not through("S6"):
+        return Gathered(state, rewrite, scored, tokens=tokens)
+    order = {row["doc_id"]: row for row in read_rows(folder.order)}
+    rows = [{**row, **order.get(row["doc_id"], {})} for row in scored]
+    said = json.loads(folder.checkpoint.read_text("utf-8"))
+    pruned = read_rows(folder.pruned(options.minimum))
+    return Gathered(
+        state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_calls(state)),
+        said["stopped"], said["claims"], said.get("doubts", ()), tokens,
+    )  # fmt: skip
+
+
+def read_rewrite_of(state: State) -> str:
+    """The rewriting of a query."""
+    from embassay.protocols.rag.golden.stages import Asked
+
+    return str(read_rewrite(Asked(state.id, state.text, state.folder))["text_rewrite"])
+
+
+def _calls(state: State) -> Iterator[Row]:
+    """The answers in the log; its first line says what they belong to."""
+    return (row for row in read_rows(state.folder.calls)[1:] if "order" in row)
+
+
+TITLES: Mapping[str, str] = {
+    "S1": "Rewrite and embed",
+    "S2": "Retrieve",
+    "S3": "Merge",
+    "S4": "Grade",
+    "S5": "Prune",
+    "S6": "Order",
+}
+FAILED_LOUDLY = 0.05
+"""Over this share of failed queries a golden set is no longer one of the questions that were asked."""
+_NOISE_QUERIES = 40
+"""Queries from which the judge's noise is estimated: the model is fitted anew to each."""
+
+
+def settings_of(work: Work, profile: str) -> summary.Settings:
+    """What was asked for."""
+    request, options = work.request, work.request.options
+    return summary.Settings(
+        corpus=request.corpus or request.dataset,
+        queries=request.queries or request.dataset,
+        encoder=work.encoder.name,
+        rewriter=work.rewriter.name,
+        judge=work.judge.name,
+        ranking=request.engine,
+        seed=request.seed,
+        profile=profile,
+        top=options.top,
+        minimum=options.minimum,
+        parameters={
+            "S1": {"nfc": options.nfc},
+            "S2": {
+                "depth": options.depth, "bm25_k1": options.bm25_k1, "bm25_b": options.bm25_b,
+                "chunk": options.chunk, "overlap": options.overlap if options.chunk else None,
+            },
+            "S3": {"rrf_c": options.rrf_c, "tokenizer": request.tokenizer},
+            "S4": {"judge_question": options.judge_question, "failed": options.failed},
+        },
+    )  # fmt: skip
+
+
+def stages_of(
+    told: Mapping[str, Mapping[str, Any]], queries: Sequence[Gathered]
+) -> tuple[summary.Stage, ...]:
+    """How each stage went, with sums of what it counted."""
+    counted = {
+        "S1": (), "S2": ("dense", "sparse"), "S3": ("candidates", "both"), "S4": ("graded", "ungraded", "attempts"),
+        "S5": ("kept",), "S6": ("ranked", "calls"),
+    }  # fmt: skip
+    found = []
+    for name in STAGES:
+        if name not in told:
+            continue
+        one = told[name]
+        sums = {key: sum(query.state.counts.get(key, 0) for query in queries) for key in counted[name]}
+        found.append(
+            summary.Stage(name, TITLES[name], one["done"], one["kept"], one["failed"], one["seconds"], sums)
+        )
+    return tuple(found)
+
+
+def query_of(one: Gathered) -> summary.Query:
+    """A query in the record."""
+    state = one.state
+    return summary.Query(
+        query_id=state.id,
+        text=state.text,
+        folder=state.folder.name,
+        status=state.status,
+        rewrite=one.rewrite,
+        stage=state.stage,
+        reason=state.reason,
+        pool=len(one.rows),
+        grades=query_labels(state.id, one.grades).counts if one.rows else (),
+        kept=one.kept,
+        cut_stage=one.cut_stage,
+        calls=len(one.calls),
+        stopped=one.stopped,
+        claims=one.claims,
+        doubts=tuple(one.doubts),
+    )
+
+
+def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | None:
+    """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
+    counts = [count for one in queries for count in one.tokens]
+    if not counts:
+        return None
+    sd = pstdev(counts) * math.sqrt(len(counts) / max(1, len(counts) - 1))
+    return summary.Tokens(
+        tokenizer, float(mean(counts)), float(sd), len(counts), float(median(counts)), max(counts)
+    )
+
+
+def labels_of(queries: Sequence[Gathered], validated: int) -> dict[str, float | None]:
+    """The label summary of the queries in the golden set, of which people have checked some."""
+    done = [query_labels(one.state.id, one.grades) for one in queries if one.is_done]
+    return label_summary(done, validated=validated)
+
+
+def judge_of(
+    work: Work, queries: Sequence[Gathered], told: Mapping[str, Mapping[str, Any]]
+) -> summary.JudgeFacts:
+    """Who judged, how many attempts it took, and what it cost."""
+    facts, counts = about(work.judge), getattr(work.judge, "counts", None)
+    journal: Any = work.ledger.journal
+    spent = journal.by_account().get(work.judge.name) if journal is not None else None
+    grades = [row for one in queries for row in one.rows if row["grade"] is not None]
+    orders = [call for one in queries for call in one.calls]
+    failed = {stage: told.get(stage, {}).get("failed", 0) for stage in ("S4", "S6")}
+    return summary.JudgeFacts(
+        name=work.judge.name,
+        identity=work.judge.identity,
+        model=", ".join(sorted({row["model"] for row in grades})) or facts["model"],
+        temperature=facts["temperature"],
+        top_p=facts["top_p"],
+        prompts=facts.get("prompts", {}),
+        answers=(_answers("grade", grades, failed["S4"]), _answers("order", orders, failed["S6"])),
+        asked=counts.asked if counts else None,
+        cached=counts.cached if counts else None,
+        usd=spent.usd if spent else None if counts else 0.0,
+        input_tokens=spent.input_tokens if spent else 0,
+        output_tokens=spent.output_tokens if spent else 0,
+        requests=spent.requests if spent else 0,
+        seconds=spent.seconds if spent else None,
+    )
+
+
+def _answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.Answers:
+    attempts = Counter(row["attempts"] for row in rows)
+    faults = Counter(text.partition(":")[0] for row in rows for text in row["rejected"])
+    most = max(attempts, default=0)
+    return summary.Answers(
+        kind, len(rows), tuple(attempts[n] for n in range(1, most + 1)), dict(faults.most_common()), failed
+    )
+
+
+def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.RankingFacts:
+    """How the pools were ordered, and what the answers say of the judge."""
+    from embassay.protocols.rag.ranking.report import judge_notes
+
+    done = [one for one in queries if one.is_done]
+    calls = sum(len(one.calls) for one in done)
+    names = sorted({name for one in done for name in one.claims})
+    claims = {name: mean(one.claims[name] for one in done if name in one.claims) for name in names}
+    judged = [one.judged() for one in done]
+    return summary.RankingFacts(
+        engine=engine,
+        calls=calls,
+        calls_per_query=calls / len(done) if done else None,
+        stopped=dict(Counter(one.stopped for one in done).most_common()),
+        claims=claims,
+        doubts=dict(Counter(doubt for one in done for doubt in one.doubts).most_common()),
+        contradictions=_contradictions(judged, seed) if calls else None,
+        place_bias=_place_bias(judged, seed) if calls else (),
+        notes=judge_notes(judged, seed=seed),
+    )
+
+
+def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
+    from embassay.protocols.rag.ranking.report import consistency, judge_noise
+
+    found = consistency(judged, seed=seed)
+    noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
+    none = Figure(None, reason="no pair of passages was shown twice")
+    return summary.Contradictions(
+        found.pairs, found.contradicted, figure(found.share) or none, figure(noise) if noise else None
+    )
+
+
+def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:
+    from embassay.protocols.rag.ranking.report import place_gains
+
+    found = place_gains(judged, seed=seed)
+    gains: Iterable[Estimate] = found.gains if found else ()
+    return tuple(
+        summary.PlaceBias(place, made)
+        for place, gain in enumerate(gains, start=1)
+        if (made := figure(gain)) is not None
+    )
+
+
+def figure(estimate: Estimate | None) -> Figure | None:
+    """An estimate as a figure of the record."""
+    if estimate is None or math.isnan(estimate.estimate):
+        return None
+    low, high = (None if math.isnan(value) else value for value in (estimate.low, estimate.high))
+    return Figure(estimate.estimate, low, high, estimate.n)
+
+
+def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
+    """What a reader should know before trusting the set."""
+    found = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
+    found += work.read.warnings
+    found += work.warnings
+    failed = [one for one in queries if one.state.status == "failed"]
+    if len(failed) > FAILED_LOUDLY * len(queries):
+        found.insert(
+            0,
+            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}): the set is not one of the "
+            "questions that were asked.",
+        )
+    return tuple(found)
+
+
+def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
+    """What came out, in a sentence or two."""
+    done = sum(one.is_done for one in queries)
+    failed = sum(one.state.status == "failed" for one in queries)
+    if not done:
+        return "No question is through all stages yet."
+    left = f" {failed} failed." if failed else ""
+    good = labels["grade4plus5_count_median"]
+    none = int(labels["queries_without_grade4plus5"] or 0)
+    lacking = f" {none} of them have none." if none else ""
+    return (
+        f"{done:,} of {len(queries):,} questions have graded and ordered passages; the median question has {good:g} of "
+        f"grade 4 or 5.{lacking}{left}"
+    )
+
+
+TASK = "golden"
+HEADLINE = "grade4plus5_count_median"
+
+
+def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
+    """One row per quantity, the headline first."""
+    found = dict(_quantities(golden))
+    ordered = {HEADLINE: found[HEADLINE], **found} if HEADLINE in found else found
+    return [
+        Result(
+            "rag", TASK, dataset, "", lang, "", golden.settings.judge, name, one.value, one.n, one.low, one.high,
+            seed=golden.settings.seed, reason=one.reason or ("" if one.value is not None else "no question is done"),
+        )
+        for name, one in ordered.items()
+    ]  # fmt: skip
+
+
+def _quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
+    done = sum(one.status == "done" for one in golden.queries)
+    for name, value in golden.labels.items():
+        yield name, Figure(value, n=done)
+    yield "queries_failed", Figure(float(len(golden.failed)), n=len(golden.queries))
+    if golden.tokens is not None:
+        yield "tokens_per_candidate_mean", Figure(golden.tokens.mean, n=golden.tokens.n)
+        yield "tokens_per_candidate_sd", Figure(golden.tokens.sd, n=golden.tokens.n)
+    if golden.ranking is not None:
+        yield "calls_per_query", Figure(golden.ranking.calls_per_query, n=done)
+        for name, value in golden.ranking.claims.items():
+            yield f"claimed_{name}", Figure(value, n=done)
+        if golden.ranking.contradictions is not None:
+            yield "contradicted_pairs", golden.ranking.contradictions.share
+            if golden.ranking.contradictions.noise is not None:
+                yield "judge_noise", golden.ranking.contradictions.noise
+    if golden.repeated is not None and not golden.repeated.reason:
+        for name in ("exact", "within_one", "kappa", "shift", "discordant"):
+            one = getattr(golden.repeated, name)
+            if one is not None:
+                yield f"repeat_{name}", one
+
+
+def tables(golden: Golden) -> list[ColumnTable]:
+    """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
+    found = [_labels(golden.labels), _stages(golden), _queries(golden)]
+    if golden.tokens is not None:
+        found.append(_tokens(golden))
+    if golden.repeated is not None and golden.repeated.table:
+        found.append(_repeats(golden.repeated.table))
+    return found
+
+
+def _labels(labels: Mapping[str, float | None]) -> ColumnTable:
+    columns = (Column("quantity", "text"), Column("value"))
+    return ColumnTable("label_summary", "Labels of the golden set", columns, tuple(labels.items()))
+
+
+def _stages(golden: Golden) -> ColumnTable:
+    columns = (
+        Column("stage", "text"), Column("does", "text"), Column("done", decimals=0), Column("kept", decimals=0),
+        Column("failed", decimals=0), Column("seconds", decimals=1), Column("counts", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (one.name, one.title, one.done, one.kept, one.failed, one.seconds, _said(one.counts))
+        for one in golden.stages
+    ]
+    return ColumnTable("stages", "Stages", columns, tuple(rows))
+
+
+def _queries(golden: Golden) -> ColumnTable:
+    numbers = ("pool", "grade 5", "grade 4", "grade 3", "grade 2", "grade 1", "kept", "calls")
+    columns = (
+        Column("query_id", "text"), Column("status", "text"),
+        *(Column(name, decimals=0) for name in numbers),
+        Column("stopped", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for one in golden.queries:
+        grades: tuple[Value, ...] = tuple(reversed(one.grades)) or (None,) * 5
+        rows.append(
+            (one.query_id, one.status, one.pool, *grades, one.kept, one.calls, one.stopped, one.reason)
+        )
+    return ColumnTable("queries", "Questions", columns, tuple(rows))
+
+
+def _tokens(golden: Golden) -> ColumnTable:
+    tokens = golden.tokens
+    assert tokens is not None
+    columns = (
+        Column("tokenizer", "text"), Column("candidates", decimals=0), Column("mean", decimals=1),
+        Column("sd", decimals=1), Column("median", decimals=0), Column("largest", decimals=0),
+    )  # fmt: skip
+    row = (tokens.tokenizer, tokens.n, tokens.mean, tokens.sd, tokens.median, tokens.largest)
+    return ColumnTable("rag_table14", "Tokens per candidate, question and passage together", columns, (row,))
+
+
+def _repeats(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
+    columns = (
+        Column("first grade", decimals=0),
+        *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),
+    )
+    rows = tuple((grade, *row) for grade, row in enumerate(table, start=1))
+    return ColumnTable("judge_repeats", "The same passages graded twice", columns, rows)
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())

@@ -1,0 +1,393 @@
+"""The final lists of a golden run: read from its folder, edited by a person, exported for others to use.
+
+CSV, or tab-separated by the name's ending, as spreadsheets read and write it. `item` names the passage whatever a
+spreadsheet makes of ids; all other columns but `place`, `grade` and `remark` are for the reader and are not read back.
+
+    export/qrels.tsv       query-id, corpus-id, score: grades 1 to 5, with a header
+    export/qrels.trec      query 0 document grade (not where an id holds a blank, which TREC's format cannot)
+    export/golden.jsonl    a line per graded passage: grade, places, scores, texts, where they come from
+    export/beir/           corpus.jsonl, queries.jsonl and qrels/test.tsv, to retrieve from and evaluate on
+
+The folder's judgements are gains, 0 to 4 (grade - 1, spec rag 1.1): tools that read BEIR take any score above 0 for
+relevant, and grade 1 is not.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay.data.delimited import Delimited, text_lines
+from embassay.data.rows import Row, missing_column
+from embassay.data.tables import known_suffix
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
+from embassay.protocols.spreadsheets import inert
+from embassay.randomness import generator
+from embassay.runs.files import digest, to_json, write_atomic
+from embassay.runs.folder import RunFolder
+
+EDITED = ("place", "grade", "remark")
+NEEDED = ("item", *EDITED)
+JUDGES = ("judge_place", "judge_grade")
+"""Columns of what the judge said, left out of a blind check."""
+ENDINGS = (".csv", ".tsv")
+
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A passage of a final list: its place (1 = best) and grade by the judge (None where it gave none), its text."""
+
+    doc_id: str
+    place: int
+    grade: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class FinalList:
+    """The final list of one question, best first."""
+
+    query_id: str
+    question: str
+    passages: tuple[Listed, ...]
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What a person said of one passage; None and "" where nothing."""
+
+    query_id: str
+    doc_id: str
+    place: float | None
+    grade: int | None
+    remark: str
+
+
+def item_of(query_id: str, doc_id: str) -> str:
+    """The name of a passage in the file: it says nothing of its place, and no spreadsheet takes it for a number."""
+    return f"i{digest([query_id, doc_id])[:10]}"
+
+
+def write_check(
+    path: Path, lists: Sequence[FinalList], *, blind: bool = False, excerpt: int = 800, seed: int = 1337
+) -> None:
+    """Write the file. Places and grades are the judge's, to be changed where they are wrong; or in a `blind` one they
+    are empty, and the passages of a question stand in an order drawn by `seed`. Texts are cut at `excerpt` characters.
+
+    UsageError for an ending that is not known.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=_delimiter(path), lineterminator="\r\n")
+    writer.writerow(_columns(blind))
+    for one in lists:
+        for passage in _shuffled(one, seed) if blind else one.passages:
+            row = _row(one, passage, excerpt, blind)
+            writer.writerow([row[column] for column in _columns(blind)])
+    # Spreadsheets take a file without the mark for one in an old code page.
+    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+
+
+def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bool]:
+    """What stands in an edited file of these lists, and whether it was a blind one.
+
+    Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
+    passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
+    """
+    items = {item_of(one.query_id, p.doc_id): (one, p) for one in lists for p in one.passages}
+    source = _source(path)
+    for column in NEEDED:
+        if column not in source.columns():
+            raise missing_column(source, column)
+    found: dict[str, Edited] = {}
+    lines: dict[str, int] = {}
+    for row in source.rows(NEEDED):
+        if not any(_cell(row, column) for column in NEEDED):
+            continue
+        item = _cell(row, "item")
+        if item not in items:
+            raise _fault(row, "the passage is in no final list", "an item of the file that was written",
+                         item, "Restore the column `item`, and check with the run that the file is from.")  # fmt: skip
+        if item in found:
+            raise _fault(row, "the passage stands twice", f"the item once, as on line {lines[item]}", item,
+                         "Delete one of the two rows.")  # fmt: skip
+        whose, passage = items[item]
+        found[item] = Edited(
+            whose.query_id, passage.doc_id, _edited_place(row), _grade(row), _cell(row, "remark")
+        )
+        lines[item] = row.line
+    if not found:
+        raise DataError(
+            "the file has no rows", path=path, mend="Write it anew with `embassay rag check sample`."
+        )
+    _check_whole(path, found, lines, lists)
+    return list(found.values()), "judge_place" not in source.columns()
+
+
+def _check_whole(
+    path: Path, found: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
+) -> None:
+    """DataError if a question has rows, but not all of them."""
+    for one in lists:
+        wanted = [item_of(one.query_id, passage.doc_id) for passage in one.passages]
+        there = [item for item in wanted if item in found]
+        if there and len(there) < len(wanted):
+            missing = next(item for item in wanted if item not in found)
+            raise DataError(
+                f"question {one.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
+                expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(there)),
+                mend="Restore the row; leave place and grade blank where you have nothing to say.",
+            )  # fmt: skip
+
+
+def _columns(blind: bool) -> tuple[str, ...]:
+    judges = () if blind else JUDGES
+    return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
+
+
+def _shuffled(one: FinalList, seed: int) -> Iterator[Listed]:
+    for place in generator(seed, "human check", one.query_id).permutation(len(one.passages)).tolist():
+        yield one.passages[place]
+
+
+def _row(one: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
+    grade = "" if passage.grade is None else passage.grade
+    said = ("", "") if blind else (passage.place, grade)
+    return {
+        "item": item_of(one.query_id, passage.doc_id),
+        "query_id": inert(one.query_id),
+        "question": inert(_cut(one.question, excerpt)),
+        "place": said[0],
+        "grade": said[1],
+        "remark": "",
+        "judge_place": passage.place,
+        "judge_grade": grade,
+        "doc_id": inert(passage.doc_id),
+        "text": inert(_cut(passage.text, excerpt)),
+    }
+
+
+def _cut(text: str, most: int) -> str:
+    """One line of at most so many characters, cut between words."""
+    line = " ".join(text.replace("\0", " ").split())
+    if len(line) <= most:
+        return line
+    head = line[: most - 1]
+    return (head.rpartition(" ")[0] or head) + "…"
+
+
+def _delimiter(path: Path) -> str:
+    ending = known_suffix(path.name)
+    if ending not in ENDINGS:
+        raise UsageError(f"A check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
+    return "\t" if ending == ".tsv" else ","
+
+
+def _source(path: Path) -> Delimited:
+    _delimiter(path)
+    _, header = next(iter(text_lines(path)))
+    return Delimited(path, max((",", ";", "\t"), key=header.count))
+
+
+def _cell(row: Row, column: str) -> str:
+    return str(row.cells.get(column) or "").strip()
+
+
+def _edited_place(row: Row) -> float | None:
+    found = _cell(row, "place")
+    if not found:
+        return None
+    value = float(found.replace(",", ".")) if _NUMBER.fullmatch(found) else math.nan
+    if not 0 < value <= 1_000_000:
+        raise _fault(row, "the place cannot be read", "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
+                     found, "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
+    return value
+
+
+def _grade(row: Row) -> int | None:
+    found = _cell(row, "grade")
+    if not found:
+        return None
+    # A spreadsheet may write 4 as 4.0.
+    whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", found)
+    if whole is None:
+        raise _fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", found,
+                     "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
+    return int(whole[1])
+
+
+def _fault(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
+    return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
+
+
+def read_final_lists(run: Path) -> list[FinalList]:
+    """The first places of every question that is done, in the order of the run.
+
+    UsageError where there is no golden set, or none of its questions is done; DataError for a damaged one.
+    """
+    manifest = RunFolder(run).read_manifest()
+    if manifest is None or (manifest.get("protocol"), manifest.get("kind")) != ("rag", "golden"):
+        raise UsageError(
+            f"There is no golden set in {run}.", mend="Give the folder that `embassay rag golden` wrote."
+        )
+    try:
+        top = int(manifest["arguments"]["options"]["top"])
+        cells = [(cell["query_id"], cell["folder"]) for cell in manifest["cells"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError("the manifest is not whole", path=run / "manifest.json", found=repr(error)) from error
+    # A name, not a path: what somebody sends as a run leads nowhere else.
+    folders = [(query, QueryFolder(run, Path(str(name)).name)) for query, name in cells]
+    done = [(query, folder) for query, folder in folders if folder.success("S6").exists()]
+    if not done:
+        raise UsageError(
+            f"No question of {run} is done.",
+            mend="Finish it: the same `embassay rag golden` command resumes.",
+        )
+    return [read_final_list(query, folder.ranked(top)) for query, folder in done]
+
+
+def read_final_list(query: str, path: Path) -> FinalList:
+    """The final list of one question, in the file `path`. DataError where it cannot be read."""
+    try:
+        rows = read_rows(path)
+        passages = tuple(_listed(row) for row in rows)
+        question = str(rows[0]["question"]) if rows else ""
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            "the final list cannot be read", path=path, found=str(error), mend="Redo it with --from-stage S6."
+        ) from error
+    return FinalList(query, question, passages)
+
+
+def _listed(row: dict[str, Any]) -> Listed:
+    return Listed(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
+
+
+FILES = ("qrels.tsv", "qrels.trec", "golden.jsonl", "beir")
+
+ListRow = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A question that is in the golden set: its text and rewriting, and all graded passages of its pool (`doc_id`,
+    `grade`, None where it has none, `text` ...), those that were ordered with `final_rank`."""
+
+    id: str
+    text: str
+    rewrite: str
+    rows: Sequence[ListRow]
+
+
+@dataclass(frozen=True)
+class CorpusText:
+    """A passage that can be retrieved."""
+
+    id: str
+    text: str
+    title: str = ""
+
+
+def write_export(
+    folder: Path, questions: Sequence[Finished], corpus: Iterable[CorpusText], about: Mapping[str, Any]
+) -> dict[str, str]:
+    """Write all of it into `folder`; name of each part -> its path there. `about` is told in the folder's README.
+
+    Rows stand by question as given, in each by final place, grade and place of fusion. DataError for an id with a tab
+    or a line break, which no qrels can hold.
+    """
+    rows = {one.id: sorted(one.rows, key=_by_place) for one in questions}
+    judged = [
+        (query, row["doc_id"], int(row["grade"]))
+        for query, own in rows.items()
+        for row in own
+        if row["grade"] is not None
+    ]
+    for query, doc, _ in judged:
+        _check_id(folder, query)
+        _check_id(folder, doc)
+    written = {"qrels": "qrels.tsv"}
+    write_atomic(folder / "qrels.tsv", _tsv(judged))
+    if all(name.split() == [name] for query, doc, _ in judged for name in (query, doc)):
+        lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
+        write_atomic(folder / "qrels.trec", "".join(lines))
+        written["trec"] = "qrels.trec"
+    write_atomic(folder / "golden.jsonl", _lines(_everything(questions, rows)))
+    beir = folder / "beir"
+    write_atomic(
+        beir / "corpus.jsonl", _lines({"_id": one.id, "title": one.title, "text": one.text} for one in corpus)
+    )
+    write_atomic(beir / "queries.jsonl", _lines({"_id": one.id, "text": one.text} for one in questions))
+    write_atomic(beir / "qrels" / "test.tsv", _tsv((query, doc, grade - 1) for query, doc, grade in judged))
+    write_atomic(folder / "README.md", _readme(about, len(questions), len(judged), "trec" in written))
+    return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
+
+
+def _everything(
+    questions: Sequence[Finished], rows: Mapping[str, Sequence[ListRow]]
+) -> Iterator[dict[str, Any]]:
+    for one in questions:
+        for row in rows[one.id]:
+            head = {"query_id": one.id, "question": one.text, "rewrite": one.rewrite}
+            first = {"doc_id": row["doc_id"], "grade": row["grade"], "final_rank": row.get("final_rank")}
+            rest = {name: value for name, value in row.items() if name not in _SAID and name not in first}
+            yield {**head, **first, **rest}
+
+
+_SAID = ("qid", "question", "query_rewrite", "rewrite")
+"""Fields of the stages' rows that stand under another name."""
+
+
+def _by_place(row: ListRow) -> tuple[bool, int, int, int, str]:
+    place = row.get("final_rank")
+    return (
+        place is None,
+        place or 0,
+        -int(row["grade"] or 0),
+        int(row.get("rank_rrf") or 0),
+        str(row["doc_id"]),
+    )
+
+
+def _tsv(judged: Iterable[tuple[str, str, int]]) -> str:
+    return "query-id\tcorpus-id\tscore\n" + "".join(
+        f"{query}\t{doc}\t{value}\n" for query, doc, value in judged
+    )
+
+
+def _lines(values: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(f"{to_json(value)}\n" for value in values)
+
+
+def _check_id(folder: Path, name: str) -> None:
+    if not name.strip() or any(sign in name for sign in "\t\r\n"):
+        raise DataError(
+            "an id cannot be written to qrels", path=folder, expected="no tab or line break in it",
+            found=repr(name), mend="Give the questions and documents other ids.",
+        )  # fmt: skip
+
+
+def _readme(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
+    told = "".join(f"- {name}: {value}\n" for name, value in about.items())
+    trec = "`qrels.trec` the same in TREC's format, " if has_trec else ""
+    return f"""\
+# A golden set
+
+{questions:,} questions, {judged:,} graded passages. Made by Embassay.
+
+{told}
+Grades: 5 answers the question clearly or holds the key elements, 4 highly relevant, 3 partial, 2 weak, 1 irrelevant.
+
+- `qrels.tsv` has grades 1 to 5, {trec}`golden.jsonl` everything that is known of each passage.
+- `beir/` is a folder to retrieve from and evaluate on; its judgements are gains, grade - 1.
+
+Score a run with it: `embassay rag score --qrels qrels.tsv --run RUN`.
+"""

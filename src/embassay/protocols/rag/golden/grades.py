@@ -1,0 +1,439 @@
+"""S4 and S5: a grade for every passage of every question, what they look like, the best buckets (spec rag 4).
+
+A passage that gets no grade fails its question and is listed with the reason; nothing stands in for it, and the other
+questions go on. What was graded before by the same judge, for the same texts, is not asked for again.
+
+A bucket is never cut, since nothing in its grade says which of its passages are better: far more than the minimum may
+be kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from embassay.measures.grades import GRADES
+from embassay.protocols.manifest import moment
+from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
+from embassay.protocols.rag.golden.work import Work
+from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
+from embassay.runs.calls import Failure, all_of
+from embassay.runs.files import digest, to_json
+from embassay.systems.remote.loop import wait_for
+
+Key = tuple[str, str]
+"""Question id and passage id."""
+Pair = tuple[Question, Passage]
+Keep = Callable[[Question, Passage, Verdict], None]
+
+
+@dataclass(frozen=True)
+class Ungraded:
+    """A passage without a grade: why, and what was wrong with each answer to it."""
+
+    query_id: str
+    doc_id: str
+    reason: str
+    rejected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grading:
+    """The verdicts by question and passage, and what has none, both in the order in which they were asked for."""
+
+    verdicts: Mapping[Key, Verdict]
+    ungraded: tuple[Ungraded, ...]
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """Question id -> why it has failed, in one line."""
+        by_query: dict[str, list[Ungraded]] = {}
+        for one in self.ungraded:
+            by_query.setdefault(one.query_id, []).append(one)
+        return {query: _reason(own) for query, own in by_query.items()}
+
+
+def key_of(pair: Pair) -> Key:
+    """The ids of a question and a passage."""
+    return pair[0].id, pair[1].id
+
+
+async def grade_all(
+    judge: Judge,
+    asked: Sequence[Pair],
+    kept: Mapping[Key, Verdict],
+    keep: Keep,
+    *,
+    draw: int = 0,
+    at_once: int = 256,
+    progress: Callable[[int], None] | None = None,
+) -> Grading:
+    """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
+
+    At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
+    `progress` is called with 1 for each pair that was asked for. A judge that cannot be had (ModelError) and the limit
+    of cost (BudgetExceeded) are raised after what was in flight has been kept.
+    """
+    waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
+    found: dict[Key, Verdict] = {}
+    ungraded: dict[Key, Ungraded] = {}
+    jobs = (partial(judge.grade, *pair, draw=draw) for pair in waiting)
+    async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
+        pair = waiting[position]
+        if isinstance(outcome, Failure):
+            rejected = tuple(getattr(outcome.error, "rejected", ()))
+            ungraded[key_of(pair)] = Ungraded(*key_of(pair), outcome.reason, rejected)
+        else:
+            found[key_of(pair)] = outcome
+            keep(*pair, outcome)
+    keys = list(dict.fromkeys(map(key_of, asked)))
+    known = {**kept, **found}
+    return Grading(
+        {key: known[key] for key in keys if key in known},
+        tuple(ungraded[key] for key in keys if key in ungraded),
+    )
+
+
+def kept_row(pair: Pair, verdict: Verdict, judge: Judge, ts: str) -> dict[str, Any]:
+    """A verdict as one line of the file that grows while a question is graded; `reusable` reads it back."""
+    return {
+        "qid": pair[0].id,
+        "doc_id": pair[1].id,
+        "grade": verdict.grade,
+        "attempts": verdict.attempts,
+        "rejected": list(verdict.rejected),
+        "judge": digest(judge.identity),
+        "texts": _texts(pair),
+        "ts": ts,
+    }
+
+
+def reusable(rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Judge) -> dict[Key, Verdict]:
+    """The verdicts of lines that the same judge (model, prompts, sampling) gave on the same texts; others are passed
+    over, as are lines that are not whole."""
+    pairs = {key_of(pair): pair for pair in asked}
+    by = digest(judge.identity)
+    found: dict[Key, Verdict] = {}
+    for row in rows:
+        key = row.get("qid", ""), row.get("doc_id", "")
+        grade = row.get("grade")
+        if key not in pairs or row.get("judge") != by or row.get("texts") != _texts(pairs[key]):
+            continue
+        if type(grade) is int and 1 <= grade <= 5:
+            found[key] = Verdict(grade, int(row.get("attempts", 1)), tuple(row.get("rejected", ())))
+    return found
+
+
+def scored_row(
+    merged: Mapping[str, Any], verdict: Verdict, judge: Judge, facts: Mapping[str, Any], ts: str
+) -> dict[str, Any]:
+    """A line of S4's artefact: the line of S3 as it is, with the grade and where it comes from. `facts` are
+    `judges.about(judge)`."""
+    return {
+        **merged,
+        "grade": verdict.grade,
+        "model": facts["model"],
+        "temperature": facts["temperature"],
+        "top_p": facts["top_p"],
+        "judge": digest(judge.identity),
+        "attempts": verdict.attempts,
+        "rejected": list(verdict.rejected),
+        "ts": ts,
+    }
+
+
+def _texts(pair: Pair) -> str:
+    return digest([pair[0].text, pair[1].text])[:16]
+
+
+def _reason(ungraded: Sequence[Ungraded]) -> str:
+    first = ungraded[0]
+    others = f" and {len(ungraded) - 1} more" if len(ungraded) > 1 else ""
+    return f"no grade for {first.doc_id}{others}: {first.reason}"
+
+
+VERSION = 1
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Grades:
+    """S4 for many questions at a time."""
+
+    work: Work
+    stage: str = "S4"
+    _said: dict[Key, tuple[str, str]] = field(default_factory=dict)
+    """When each verdict came, and from which model by its server's name."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        work = self.work
+        return {
+            "version": VERSION,
+            "judge": [work.judge.name, work.judge.identity],
+            "judge_question": work.request.options.judge_question,
+            "failed": work.request.options.failed,
+        }
+
+    def inputs(self, asked: Asked) -> Sequence[Input]:
+        return (input_of(asked.folder.merged, self.work.run),)
+
+    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+        work = self.work
+        rows = {asked.id: read_rows(asked.folder.merged) for asked in waiting}
+        pairs = {asked.id: self._pairs(asked, rows[asked.id]) for asked in waiting}
+        kept = {
+            key: verdict for asked in waiting for key, verdict in self._kept(asked, pairs[asked.id]).items()
+        }
+        wanted = [pair for own in pairs.values() for pair in own]
+        work.listener.stage(f"S4 grades by {work.judge.name}", len(wanted), "passages")
+        work.listener.advanced_by(len(kept))
+        folders = {asked.id: asked.folder for asked in waiting}
+        verdicts = dict(kept)
+
+        def keep(question: Question, passage: Passage, verdict: Verdict) -> None:
+            verdicts[question.id, passage.id] = verdict
+            self._keep(folders[question.id].kept_grades, question, passage, verdict)
+
+        try:
+            with work.charged("S4", work.judge.name):
+                grading = wait_for(
+                    lambda: grade_all(work.judge, wanted, kept, keep, progress=work.listener.advanced_by)
+                )
+        except BaseException:
+            whole = [one for one in waiting if all(key_of(pair) in verdicts for pair in pairs[one.id])]
+            self._finish(whole, rows, Grading(verdicts, ()), done)
+            raise
+        return self._finish(waiting, rows, grading, done)
+
+    def _keep(self, path: Path, question: Question, passage: Passage, verdict: Verdict) -> None:
+        """Write a verdict down at once."""
+        ts, model = moment("milliseconds"), about(self.work.judge)["model"]
+        self._said[question.id, passage.id] = ts, model
+        row = {**kept_row((question, passage), verdict, self.work.judge, ts), "model": model}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # In one write: a killed process leaves whole lines.
+        with path.open("ab", buffering=0) as stream:
+            stream.write((to_json(row) + "\n").encode())
+
+    def _finish(
+        self, waiting: Sequence[Asked], rows: Mapping[str, Rows], grading: Grading, done: Done
+    ) -> Mapping[str, str]:
+        """Write the artefact of every question whose passages are graded; the others have failed."""
+        facts = about(self.work.judge)
+        may_lack = self.work.request.options.failed == "ungraded"
+        failed = dict(grading.failed)
+        for asked in waiting:
+            own = rows[asked.id]
+            found = {row["doc_id"]: grading.verdicts.get((asked.id, row["doc_id"])) for row in own}
+            if not any(found.values()) or (asked.id in failed and not may_lack):
+                failed.setdefault(asked.id, "no passage was graded")
+                continue
+            failed.pop(asked.id, None)
+            scored = [self._scored(asked, row, found[row["doc_id"]], facts) for row in own]
+            graded = [row["grade"] for row in scored if row["grade"] is not None]
+            counts = {f"grade_{grade}": graded.count(grade) for grade in (5, 4, 3, 2, 1)}
+            attempts = sum(row["attempts"] for row in scored)
+            done(
+                asked,
+                Product(
+                    {asked.folder.scores: lines(scored)},
+                    {
+                        "graded": len(graded),
+                        "ungraded": len(scored) - len(graded),
+                        "attempts": attempts,
+                        **counts,
+                    },
+                ),
+            )
+        return failed
+
+    def _scored(
+        self, asked: Asked, row: Mapping[str, Any], verdict: Verdict | None, facts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
+        told = {**facts, "model": model}
+        if verdict is None:
+            return {**scored_row(row, Verdict(1, 0), self.work.judge, told, ts), "grade": None}
+        return scored_row(row, verdict, self.work.judge, told, ts)
+
+    def _pairs(self, asked: Asked, rows: Rows) -> list[Pair]:
+        question = self.work.question(asked, rows[0]["query_rewrite"])
+        return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
+
+    def _kept(self, asked: Asked, pairs: Sequence[Pair]) -> dict[Key, Verdict]:
+        """What the judge has said already of these passages: in a session that was killed, or in the artefact that
+        this one replaces."""
+        rows = [*self._scored_before(asked), *_whole_rows(asked)]
+        for row in rows:
+            self._said[row.get("qid", ""), row.get("doc_id", "")] = row.get("ts", ""), row.get("model", "")
+        return reusable(rows, pairs, self.work.judge)
+
+    def _scored_before(self, asked: Asked) -> Iterable[dict[str, Any]]:
+        if not asked.folder.scores.exists():
+            return
+        for row in read_rows(asked.folder.scores):
+            if row.get("grade") is None:
+                continue
+            question = self.work.question(
+                Asked(asked.id, row["question"], asked.folder), row["query_rewrite"]
+            )
+            verdict = Verdict(row["grade"], row["attempts"], tuple(row["rejected"]))
+            pair = (question, Passage(row["doc_id"], row["text"]))
+            own = {"judge": row["judge"], "model": row["model"]}
+            yield {**kept_row(pair, verdict, self.work.judge, row["ts"]), **own}
+
+
+def _whole_rows(asked: Asked) -> list[dict[str, Any]]:
+    """The kept verdicts; a line that a kill cut in two is not there."""
+    path = asked.folder.kept_grades
+    if not path.exists():
+        return []
+    rows = []
+    for line in path.read_text("utf-8", errors="replace").split("\n"):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+    return rows
+
+
+GOOD = 4
+"""From this grade on a passage is one that a reader wants (spec rag 1.4)."""
+
+
+@dataclass(frozen=True)
+class QueryLabels:
+    """The graded pool of one question: how many passages of grade 1, 2, 3, 4, 5."""
+
+    query_id: str
+    counts: tuple[int, ...]
+
+    @property
+    def pool(self) -> int:
+        """Passages with a grade."""
+        return sum(self.counts)
+
+    @property
+    def good(self) -> int:
+        """Those of grade 4 or 5."""
+        return sum(self.counts[GOOD - 1 :])
+
+    @property
+    def prevalence(self) -> float | None:
+        """Their share of the pool; None for an empty one."""
+        return self.good / self.pool if self.pool else None
+
+
+def query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
+    """The counts of the grades of one question's pool (S4: all that were graded, spec rag 7.3)."""
+    return QueryLabels(query_id, tuple(sum(one == grade for one in grades) for grade in GRADES))
+
+
+def label_summary(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[str, float | None]:
+    """The label summary table (spec rag 4.2) by name of the quantity, None where no question has any; `validated` are
+    questions that people have checked. Prevalence is in percent, as in the paper's table."""
+    five = [one.counts[4] for one in labels]
+    four = [one.counts[3] for one in labels]
+    good = [one.good for one in labels]
+    shares = [100 * one.prevalence for one in labels if one.prevalence is not None]
+    middles = {"grade5": five, "grade4": four, "grade4plus5": good}
+    found: dict[str, float | None] = {"n_queries": len(labels), "n_human_validated": validated}
+    for name, values in middles.items():
+        found[f"{name}_count_median"] = float(median(values)) if values else None
+        found[f"{name}_count_mean"] = float(mean(values)) if values else None
+    found["grade4plus5_pool_prevalence_median_percent"] = float(median(shares)) if shares else None
+    found["grade4plus5_pool_prevalence_mean_percent"] = float(mean(shares)) if shares else None
+    found["pool_size_median"] = float(median([one.pool for one in labels])) if labels else None
+    found["queries_without_grade5"] = sum(not one for one in five)
+    found["queries_without_grade4plus5"] = sum(not one for one in good)
+    return found
+
+
+PAPER: Mapping[str, float] = {
+    "n_queries": 50,
+    "n_human_validated": 20,
+    "grade5_count_median": 4.0,
+    "grade5_count_mean": 10.7,
+    "grade4_count_median": 4.0,
+    "grade4_count_mean": 7.0,
+    "grade4plus5_count_median": 10.0,
+    "grade4plus5_count_mean": 17.7,
+    "grade4plus5_pool_prevalence_median_percent": 12.6,
+}
+"""What the source's own golden set has, for orientation: its corpus and questions are not ours."""
+
+
+MINIMUM = 35
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The rows that are kept, best grade first and by place of fusion within a grade; `cut_stage` is the lowest grade
+    whose bucket was taken, `cut_size` how many rows are kept."""
+
+    rows: tuple[Mapping[str, Any], ...]
+    cut_stage: int
+
+    @property
+    def cut_size(self) -> int:
+        """How many rows are kept."""
+        return len(self.rows)
+
+
+def prune(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pruned:
+    """The rows (each with `grade`, 1 to 5, and `rank_rrf`) of the buckets 5, 4, 3, 2, 1, each taken whole while fewer
+    than `minimum` are kept; all rows where there are no more.
+
+    >>> counts = {5: 4, 4: 4, 3: 20, 2: 30, 1: 9}
+    >>> rows = [{"grade": grade, "rank_rrf": i} for grade, n in counts.items() for i in range(n)]
+    >>> found = prune(rows)
+    >>> found.cut_size, found.cut_stage
+    (58, 2)
+    """
+    kept: list[Mapping[str, Any]] = []
+    stage = max(GRADES)
+    for grade in sorted(GRADES, reverse=True):
+        if len(kept) >= minimum:
+            break
+        bucket = [row for row in rows if row["grade"] == grade]
+        kept += sorted(bucket, key=lambda row: (row["rank_rrf"], str(row.get("doc_id", ""))))
+        stage = grade if bucket else stage
+    return Pruned(tuple(kept), stage)
+
+
+def pruned_rows(pruned: Pruned, ts: str) -> list[dict[str, Any]]:
+    """The lines of S5's artefact: those of S4 with where the cut was made."""
+    cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.cut_size, "cut_ts": ts}
+    return [{**row, **cut} for row in pruned.rows]
+
+
+@dataclass
+class Cut:
+    """S5 for many questions."""
+
+    work: Work
+    stage: str = "S5"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"version": VERSION, "minimum": self.work.request.options.minimum}
+
+    def inputs(self, asked: Asked) -> Sequence[Input]:
+        return (input_of(asked.folder.scores, self.work.run),)
+
+    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+        minimum = self.work.request.options.minimum
+        for asked in waiting:
+            pruned = prune(read_rows(asked.folder.scores), minimum)
+            rows = pruned_rows(pruned, moment("milliseconds"))
+            files = {asked.folder.pruned(minimum): lines(rows)}
+            done(asked, Product(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
+        return {}

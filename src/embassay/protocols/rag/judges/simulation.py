@@ -1,0 +1,270 @@
+"""A judge that knows the judgements, and errs as much as it is told to: for tests, and to try a golden set out.
+
+Every draw is named by the seed, the question, the passages as they are shown and the number of the draw, so that
+answers depend neither on the order of calls nor on how many are made at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from embassay.data.judged_runs import read_qrels
+from embassay.data.retrieval import grade_map
+from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, prompts, unreadable
+from embassay.protocols.rag.judges.prompts import labels
+from embassay.randomness import generator
+from embassay.runs.files import digest
+from embassay.spec import QUERY, Spec
+
+Grades = Mapping[str, Mapping[str, int]]
+
+_CODE = "code"
+"""How some collections call the column of the judgements; looked for where no column is named and none is usual."""
+
+
+def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades:
+    """The grades in a file of judgements, or in the qrels of a folder (see `read_qrels`), through a grade map (spec rag
+    1.1; `grades` as in `--grades`); `column` is the one they stand in. Rows whose value the map drops are left out.
+
+    DataError, with file and line, for what cannot be read, a value that is not in the map, or two grades of one pair.
+    """
+    entries = read_qrels(path.expanduser(), {"relevance": column or _CODE})
+    values = grade_map(grades)
+    known: dict[str, dict[str, int]] = {}
+    for row, (query, doc, value) in enumerate(entries.frame.iter_rows()):
+        if value not in values:
+            raise entries.fault(
+                row, "the judgement is not in the grade map",
+                expected=", ".join(f"{one:g}" for one in values), found=f"{value:g}",
+                mend="Name a fitting map with grades=, or write one as value=grade,...",
+            )  # fmt: skip
+        grade = values[value]
+        if grade is not None and known.setdefault(query, {}).setdefault(doc, grade) != grade:
+            raise entries.fault(
+                row, f"query {query!r} and document {doc!r} are judged twice, differently",
+                expected=f"grade {known[query][doc]}, as before", found=f"grade {grade}",
+                mend="Keep one judgement of each query and document.",
+            )  # fmt: skip
+    if not known:
+        raise DataError(
+            "no judgement is left",
+            path=path,
+            mend="The grade map drops all of them: name another with grades=.",
+        )
+    return known
+
+
+T = TypeVar("T")
+
+_GUMBEL_SD = math.pi / math.sqrt(6)
+MALFORMED_GRADES = (
+    "true", '{"grade_1_5": true}', '{"grade_1_5": 7}', '{"grade_1_5": 3.5}', 'I would say {"grade_1_5": 4}.',
+    '{"grade": 4}', '{"grade_1_5": 4, "grade_1_5": 2}', "", '{"grade_1_5": ', "I cannot help with that.",
+    '{"grade_1_5": "4"}', '{"grade_1_5": [4, 5]}',
+)  # fmt: skip
+"""Answers that are no grade, each in a way of its own."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How a simulated judge errs. Utilities are grades plus `jitter` x U(-0.5, 0.5), fixed for every passage, so that
+    they round to the grade; units are grades.
+
+    `grade_noise` and `order_noise` are standard deviations of what is added to them for each grade and each place;
+    `law` is that of the orders' noise. `position` is added to the passage shown first, taken from the last, and goes
+    from one to the other in equal steps. `random` is the share of answers that are drawn blindly, `malformed` the share
+    of attempts that bring no answer, `failing` the share of calls that never get one.
+    """
+
+    grade_noise: float = 0.0
+    order_noise: float = 0.0
+    law: Literal["gaussian", "gumbel"] = "gaussian"
+    jitter: float = 1.0
+    position: float = 0.0
+    random: float = 0.0
+    malformed: float = 0.0
+    failing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.grade_noise < 0 or self.order_noise < 0:
+            raise UsageError(
+                "Noise cannot be below 0.", mend="Give grade_noise and order_noise of 0 or more."
+            )
+        for name in ("jitter", "random", "malformed", "failing"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(
+                    f"{name} is {getattr(self, name)}.", mend=f"Give {name} as a number from 0 to 1."
+                )
+
+
+class SimulatedJudge:
+    """Judges by `grades` (query id -> document id -> 1 to 5); what they do not name has the grade `unjudged`.
+
+    A chunk `doc#3` has the grade of `doc` where it has none of its own.
+    """
+
+    repeats = True
+
+    def __init__(
+        self,
+        grades: Grades,
+        noise: Noise = Noise(),
+        *,
+        unjudged: int = 1,
+        seed: int = 1337,
+        attempts: int = 6,
+        latency: float = 0.0,
+        name: str = "simulated",
+    ) -> None:
+        if not 1 <= unjudged <= 5 or attempts < 1 or latency < 0:
+            raise UsageError(
+                f"A simulated judge cannot have unjudged={unjudged}, attempts={attempts}, latency={latency}.",
+                mend="Take a grade from 1 to 5, 1 or more attempts, a latency of 0 or more seconds.",
+            )
+        self._grades, self._noise, self._unjudged = grades, noise, unjudged
+        self._seed, self._attempts, self._latency = seed, attempts, latency
+        self.name = name
+        told = ":".join(f"{key}={value}" for key, value in asdict(noise).items())
+        known = digest({query: dict(own) for query, own in grades.items()})
+        self.identity = f"simulated/1:{known}:{told}:unjudged={unjudged}:attempts={attempts}:seed={seed}"
+
+    def about(self) -> Mapping[str, Any]:
+        """What a manifest says."""
+        return {"model": self.name, "temperature": None, "top_p": None, "attempts": self._attempts,
+                "noise": asdict(self._noise)}  # fmt: skip
+
+    def true_grade(self, question: Question, passage: Passage) -> int:
+        """The grade that is known of a passage."""
+        own = self._grades.get(question.id, {})
+        found = own.get(passage.id)
+        return found if found is not None else own.get(passage.id.rpartition("#")[0], self._unjudged)
+
+    def utility(self, question: Question, passage: Passage) -> float:
+        """How useful the passage really is, in grades, without noise."""
+        drawn = generator(self._seed, "utility", question.id, passage.id).random()
+        return self.true_grade(question, passage) + self._noise.jitter * (drawn - 0.5)
+
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+        """See `Judge.grade`."""
+        about = ("grade", question.id, passage.id)
+        rejected = await self._tries(about, draw, prompts.grade_of, MALFORMED_GRADES)
+        rng = generator(self._seed, *about, str(draw))
+        if rng.random() < self._noise.random:
+            return Verdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
+        seen = self.utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
+        return Verdict(int(np.clip(np.rint(seen), 1, 5)), len(rejected) + 1, rejected)
+
+    async def order(
+        self,
+        question: Question,
+        passages: Sequence[Passage],
+        *,
+        draw: int = 0,
+        repair: bool = False,  # noqa: ARG002 - what it answers is whole
+    ) -> Ordering:
+        """See `Judge.order`."""
+        about = ("order", question.id, *(passage.id for passage in passages))
+        names = labels(len(passages))
+        rejected = await self._tries(
+            about, draw, lambda text: prompts.order_of(text, names), malformed_orders(names)
+        )
+        rng = generator(self._seed, *about, str(draw))
+        if rng.random() < self._noise.random:
+            return Ordering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
+        seen = np.array([self.utility(question, passage) for passage in passages])
+        seen += self._noise.order_noise * self._drawn(rng, len(passages))
+        seen += self._noise.position * np.linspace(1, -1, len(passages))
+        order = tuple(np.argsort(-seen, kind="stable").tolist())
+        return Ordering(order, len(rejected) + 1, rejected)
+
+    def _drawn(self, rng: np.random.Generator, n: int) -> Any:
+        """Noise of standard deviation 1, (n,)."""
+        return rng.standard_normal(n) if self._noise.law == "gaussian" else rng.gumbel(size=n) / _GUMBEL_SD
+
+    async def _tries(
+        self, about: Sequence[str], draw: int, read: Callable[[str], T], malformed: Sequence[str]
+    ) -> tuple[str, ...]:
+        """What was wrong with the answers before the first good one. NoVerdict where there is none."""
+        if self._latency:
+            await asyncio.sleep(self._latency)
+        if not self._noise.malformed and not self._noise.failing:
+            return ()
+        hopeless = generator(self._seed, "failing", *about).random() < self._noise.failing
+        rng = generator(self._seed, "malformed", *about, str(draw))
+        rejected: list[str] = []
+        while hopeless or rng.random() < self._noise.malformed:
+            try:
+                read(malformed[int(rng.integers(len(malformed)))])
+            except prompts.Malformed as error:
+                rejected.append(str(error))
+            if len(rejected) == self._attempts:
+                raise unreadable(self.name, rejected)
+        return tuple(rejected)
+
+
+def malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
+    """Answers that are no order of these labels, each in a way of its own."""
+    whole, first = list(names), list(names[:1])
+    lists = (whole[1:], [*whole, *first], [*whole[1:], "?"], [*whole[1:], *whole[1:2]])
+    texts = (
+        '{"order": "' + ", ".join(whole) + '"}',
+        "The first is best.",
+        "",
+        '{"order": ["A"',
+        '{"best": "A"}',
+    )
+    return (*(f'{{"order": {_listed(one)}}}' for one in lists), *texts)
+
+
+def open_simulated(
+    target: str,
+    *,
+    grades: str = "identity",
+    column: str = "",
+    unjudged: int = 1,
+    seed: int = 1337,
+    attempts: int = 6,
+    latency: float = 0.0,
+    noise: Noise = Noise(),
+) -> SimulatedJudge:
+    """`simulated:QRELS`: the judgements in a file, or of the retrieval set in a folder, through the map `grades`.
+
+    `column` is where they stand, where it is none of the usual names; `latency` is the seconds that every answer takes.
+    """
+    if not target:
+        raise UsageError("The judge 'simulated' needs judgements.", mend="Write simulated:FILE.")
+    given = {
+        "grades": grades,
+        "column": column,
+        "unjudged": unjudged,
+        "seed": seed,
+        "attempts": attempts,
+        **asdict(noise),
+    }
+    params = {key: value for key, value in given.items() if value != _DEFAULTS[key]}
+    return SimulatedJudge(
+        read_known(Path(target), grades, column), noise, unjudged=unjudged, seed=seed, attempts=attempts,
+        latency=latency, name=QUERY.format(Spec("simulated", target, params)),
+    )  # fmt: skip
+
+
+_DEFAULTS = {
+    "grades": "identity",
+    "column": "",
+    "unjudged": 1,
+    "seed": 1337,
+    "attempts": 6,
+    **asdict(Noise()),
+}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"

@@ -1,0 +1,418 @@
+"""The name probe's texts: authors, topics, bundles of a query and five passages, ablations (spec rag 5.1, 5.2)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import chain, count
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from embassay.data.rows import key_of, missing_column
+from embassay.data.tables import table
+from embassay.errors import DataError, UsageError
+from embassay.randomness import random_bytes
+
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
+_GIVEN = re.compile(r"[^\s-]+")
+
+
+@dataclass(frozen=True)
+class Person:
+    """An author."""
+
+    given: str
+    family: str
+
+    @property
+    def name(self) -> str:
+        """Given name first."""
+        return f"{self.given} {self.family}"
+
+    @property
+    def inverted(self) -> str:
+        """Family name first.
+
+        >>> Person("Alice", "Dupont").inverted
+        'Dupont, Alice'
+        """
+        return f"{self.family}, {self.given}"
+
+    @property
+    def with_initials(self) -> str:
+        """Given names as initials, hyphens kept.
+
+        >>> Person("Jean-Pierre", "Martin").with_initials
+        'J.-P. Martin'
+        """
+        return f"{_GIVEN.sub(lambda match: f'{match[0][0]}.', self.given)} {self.family}"
+
+
+def in_other_case(name: str) -> str:
+    """The name in capitals, small letters or with capital initials, whichever its hash says; with straight apostrophes
+    and a blank for every hyphen.
+
+    >>> in_other_case("Alice Dupont"), in_other_case("Jean-Pierre O’Neil")
+    ('ALICE DUPONT', "Jean Pierre O'Neil")
+    """
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    mode = (str.upper, str.lower, str.title)[int.from_bytes(digest, "big") % 3]
+    return mode(name.replace("’", "'").replace("-", " "))
+
+
+def pseudonyms(names: list[str], seed: int) -> dict[str, str]:
+    """`ID-` and six hexadecimal digits for each of the names, no two alike.
+
+    >>> pseudonyms(["Alice Dupont"], 12345)
+    {'Alice Dupont': 'ID-9DC4BD'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in dict.fromkeys(names):
+        tries = chain([f"{seed}|{name}"], (f"{seed}|{name}|{again}" for again in count(1)))
+        found[name] = next(one for one in map(_identifier, tries) if one not in taken)
+        taken.add(found[name])
+    return found
+
+
+def near_miss(name: str, distance: int) -> str:
+    """The name with `distance` letters changed: a vowel into the next vowel, a consonant into the next consonant.
+
+    The letters are spread over the name; their case is kept, their accents are dropped. The Levenshtein distance is
+    `distance`. UsageError for a name of fewer letters.
+
+    >>> [near_miss("Alice Dupont", d) for d in (1, 2, 3)]
+    ['Alice Fupont', 'Alide Duqont', 'Aloce Fupunt']
+    """
+    letters = [place for place, character in enumerate(name) if character.isalpha()]
+    if len(letters) < distance:
+        raise UsageError(
+            f"The name {name!r} has too few letters to change {distance} of them.",
+            mend="Leave it out of --people, or name other ablations with --condition.",
+        )
+    written = list(name)
+    for i in range(1, distance + 1):
+        place = letters[i * len(letters) // (distance + 1)]
+        written[place] = _next_letter(name[place])
+    return "".join(written)
+
+
+def _identifier(text: str) -> str:
+    return f"ID-{hashlib.sha256(text.encode()).hexdigest()[:6].upper()}"
+
+
+def _next_letter(letter: str) -> str:
+    base = unicodedata.normalize("NFD", letter)[0]
+    for alphabet in (_VOWELS, _CONSONANTS):
+        if base.lower() in alphabet:
+            following = alphabet[(alphabet.index(base.lower()) + 1) % len(alphabet)]
+            return following.upper() if base.isupper() else following
+    return "A" if letter.isupper() else "a"
+
+
+T = TypeVar("T")
+_PLACE = re.compile(r"\{[AT]\}")
+Lang = Literal["en", "fr"]
+CANDIDATES = ("C1", "C2a", "C2b", "C3", "C4")
+"""Right author and topic; two impostors on the topic; right author, other topic; other author, other topic."""
+LABELS = {"en": "Author:", "fr": "Auteur :"}
+QUERIES = {
+    "en": (
+        "Which works by {A} on {T}?",
+        "What has {A} written on {T}?",
+        "I am looking for publications by {A} on {T}.",
+    ),
+    "fr": (
+        "Quels travaux de {A} sur {T} ?",
+        "Qu'a écrit {A} sur {T} ?",
+        "Je cherche des publications de {A} sur {T}.",
+    ),
+}
+TITLES = {
+    "en": ("Research paper: '{T}'.", "Scientific article: '{T}'."),
+    "fr": ("Article de recherche : « {T} ».", "Publication scientifique : « {T} »."),
+}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One query with its five passages, not yet written out.
+
+    `impostors` sign C2a, C2b and C4; C3 and C4 are on the `other` topic. `query` is a form with {A} and {T}, `title`
+    one with {T}; the author stands after it, behind a label. All five passages have one form.
+    """
+
+    index: int
+    lang: Lang
+    author: Person
+    impostors: tuple[Person, Person, Person]
+    topic: str
+    other: str
+    query: str
+    title: str
+
+    @property
+    def signers(self) -> tuple[Person, ...]:
+        """Who signs each of the five passages."""
+        first, second, third = self.impostors
+        return self.author, first, second, self.author, third
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What each of the five passages is on."""
+        return self.topic, self.topic, self.topic, self.other, self.other
+
+    @property
+    def label(self) -> str:
+        """What stands before the author of a passage."""
+        return LABELS[self.lang]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A bundle as texts: the query and the five passages in the order of `CANDIDATES`."""
+
+    query: str
+    passages: tuple[str, ...]
+
+
+Named = Callable[[Person], str]
+
+
+def write(
+    bundle: Bundle,
+    in_query: Named = lambda person: person.name,
+    in_passage: Named | None = None,
+    *,
+    author_first: bool = False,
+) -> Written:
+    """The texts of a bundle, its authors named by these functions (passages as the query where only that is given).
+
+    >>> from embassay.protocols.rag.probes.bundles import Person
+    >>> one = Bundle(0, "en", Person("Ann", "Hill"), (Person("B", "C"),) * 3, "tides", "ants", *EXAMPLE_FORMS)
+    >>> write(one).query, write(one).passages[0]
+    ('Which works by Ann Hill on tides?', "Research paper: 'tides'. Author: Ann Hill.")
+    """
+    named = in_passage or in_query
+    passages = []
+    for person, topic in zip(bundle.signers, bundle.topics, strict=True):
+        parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_ended(named(person))}"]
+        passages.append(" ".join(reversed(parts) if author_first else parts))
+    return Written(_filled(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
+
+
+EXAMPLE_FORMS = (QUERIES["en"][0], TITLES["en"][0])
+
+
+@dataclass(frozen=True)
+class Material:
+    """What bundles are made of: authors and topics in a language. UsageError for too few of either."""
+
+    lang: Lang
+    people: tuple[Person, ...]
+    topics: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        people, topics = set(self.people), set(self.topics)
+        if len(people) < 4 or len(topics) < 2:
+            raise UsageError(
+                f"A probe cannot be made of {len(people)} authors and {len(topics)} topics.",
+                mend="It needs 4 different authors and 2 different topics at least.",
+            )
+
+
+def bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
+    """The bundles of one run: author and topic of a query are the same in every run; impostors, the other topic and
+    the forms are drawn anew from `seed`, for each query from a stream of its own.
+
+    >>> people = tuple(Person("A", name) for name in ("B", "C", "D", "E"))
+    >>> [one.author.family for one in bundles(Material("en", people, ("x", "y")), 5, seed=1)]
+    ['B', 'C', 'D', 'E', 'B']
+    """
+    people, topics = tuple(dict.fromkeys(material.people)), tuple(dict.fromkeys(material.topics))
+    made = []
+    for index in range(queries):
+        stream = ("bundle", material.lang, str(index))
+        author, topic = people[index % len(people)], topics[index % len(topics)]
+        first, second, third = _drawn([one for one in people if one != author], 3, seed, *stream, "impostors")
+        (other,) = _drawn([one for one in topics if one != topic], 1, seed, *stream, "topic")
+        (query,) = _drawn(QUERIES[material.lang], 1, seed, *stream, "query")
+        (title,) = _drawn(TITLES[material.lang], 1, seed, *stream, "title")
+        made.append(Bundle(index, material.lang, author, (first, second, third), topic, other, query, title))
+    return made
+
+
+def _drawn(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
+    """`n` of them, no two of one place, by the raw stream of these names: equal in every version of everything."""
+    left, found = list(of), []
+    for i in range(n):
+        place = int.from_bytes(random_bytes(8, seed, *names, str(i)), "big") % len(left)
+        found.append(left.pop(place))
+    return found
+
+
+def _ended(name: str) -> str:
+    """A name at the end of a sentence: an initial's stop is not doubled."""
+    return name if name.endswith(".") else f"{name}."
+
+
+def _filled(form: str, author: str, topic: str) -> str:
+    return _PLACE.sub(lambda place: author if place[0] == "{A}" else topic, form)
+
+
+def material(lang: Lang, *, people: Path | None = None, topics: Path | None = None) -> Material:
+    """A hundred invented authors and a hundred topics in this language, or those of files.
+
+    `people` is a table with the columns given and family, `topics` one with the column topic, in any format that data
+    come in; a .txt file has a topic on each line. DataError with the line that cannot be read, UsageError for too few.
+    """
+    return Material(
+        lang,
+        tuple(_people(people)) if people else _bundled_people(lang),
+        tuple(_topics(topics)) if topics else _bundled_topics(lang),
+    )
+
+
+def _bundled(name: str) -> str:
+    return files("embassay.protocols.rag.probes").joinpath("lists", name).read_text("utf-8")
+
+
+def _bundled_people(lang: Lang) -> tuple[Person, ...]:
+    rows = csv.DictReader(_bundled(f"people_{lang}.tsv").splitlines(), delimiter="\t")
+    return tuple(Person(row["given"], row["family"]) for row in rows)
+
+
+def _bundled_topics(lang: Lang) -> tuple[str, ...]:
+    return tuple(_bundled(f"topics_{lang}.txt").splitlines())
+
+
+def _people(path: Path) -> Iterator[Person]:
+    for given, family in _cells(path, "given", "family"):
+        yield Person(given, family)
+
+
+def _topics(path: Path) -> Iterator[str]:
+    if path.suffix != ".txt":
+        yield from (topic for (topic,) in _cells(path, "topic"))
+        return
+    try:
+        lines = path.read_text("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot be read: {error}", path=path, expected="a text file in UTF-8") from None
+    yield from filter(None, map(str.strip, lines))
+
+
+def _cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
+    source = table(path)
+    for column in columns:
+        if column not in source.columns():
+            raise missing_column(source, column)
+    for row in source.rows(columns):
+        yield tuple(key_of(row, column) for column in columns)
+
+
+Group = Literal["base", "identity", "orthography", "layout"]
+_MASKS = {"en": "AUTHOR", "fr": "AUTEUR"}
+_LABEL = re.compile(r"(?:Author:|Auteur ?:)\s*")
+_STOPS = re.compile(r"\s?([:;!?])")
+_NARROW_SPACE = "\u202f"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A way to write a bundle; random choices, where there are any, follow from the seed of the run."""
+
+    name: str
+    group: Group
+    summary: str
+    write: Callable[[Bundle, int], Written]
+    seeded: bool = False
+    """Whether the seed makes a difference to it."""
+
+
+def _masked(bundle: Bundle, _: int) -> Written:
+    mask = f"{_MASKS[bundle.lang]}_{bundle.index % 1000:03d}"
+    return write(bundle, lambda _: mask)
+
+
+def _gibberish(bundle: Bundle, seed: int) -> Written:
+    identifiers = pseudonyms([person.name for person in bundle.signers], seed)
+    return write(bundle, lambda person: identifiers[person.name])
+
+
+def _near_missed(bundle: Bundle, _: int) -> Written:
+    missed = [Person("", near_miss(bundle.author.name, distance)) for distance in (1, 2, 3)]
+    other = dict(zip(bundle.impostors, missed, strict=True))
+    return write(bundle, in_passage=lambda person: other[person].family if person in other else person.name)
+
+
+def _unlabelled(bundle: Bundle, _: int) -> Written:
+    return _each(write(bundle), lambda text: _LABEL.sub("", text))
+
+
+def _without_diacritics(bundle: Bundle, _: int) -> Written:
+    return write(bundle) if bundle.lang == "en" else _each(write(bundle), without_diacritics)
+
+
+def _stressed(bundle: Bundle, _: int) -> Written:
+    plain = write(bundle)
+    passages = tuple(
+        _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
+    )
+    return Written(unicodedata.normalize("NFC", plain.query), passages)
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    one.name: one
+    for one in (
+        Condition("base", "base", "names, label and layout as they are", lambda bundle, _: write(bundle)),
+        Condition("hard_name_mask", "identity", "every author is one and the same token", _masked),
+        Condition("gibberish_name", "identity", "every author is an identifier of six digits", _gibberish, seeded=True),
+        Condition(
+            "edit_distance_near_miss", "identity", "impostors are the author but for 1 to 3 letters", _near_missed
+        ),
+        Condition("remove_label", "layout", "no label before the author", _unlabelled),
+        Condition("strip_diacritics", "orthography", "letters without accents (French)", _without_diacritics),
+        Condition(
+            "initials_form", "orthography", "given names as initials",
+            lambda bundle, _: write(bundle, lambda person: person.with_initials),
+        ),
+        Condition(
+            "name_order_inversion", "orthography", "family name first in the passages",
+            lambda bundle, _: write(bundle, in_passage=lambda person: person.inverted),
+        ),
+        Condition(
+            "case_punct_perturb", "orthography", "names in another case, without hyphens and curly apostrophes",
+            lambda bundle, _: write(bundle, lambda person: in_other_case(person.name)),
+        ),
+        Condition(
+            "author_position_shift", "layout", "the author before the title in the passages",
+            lambda bundle, _: write(bundle, author_first=True),
+        ),
+        Condition(
+            "unicode_normalization_stress", "orthography",
+            "passages decomposed (NFD), with narrow spaces before : ; ! ?", _stressed,
+        ),
+    )
+}  # fmt: skip
+"""By name, `base` first."""
+
+
+def without_diacritics(text: str) -> str:
+    """The text without combining marks: NFD, no category Mn, NFC. Ligatures stay.
+
+    >>> without_diacritics("Forêt, œuvre")
+    'Foret, œuvre'
+    """
+    decomposed = unicodedata.normalize("NFD", text)
+    kept = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+    return unicodedata.normalize("NFC", kept)
+
+
+def _each(written: Written, change: Callable[[str], str]) -> Written:
+    return Written(change(written.query), tuple(map(change, written.passages)))

@@ -1,1 +1,0 @@
-"""The noise probe: how far small talk around a question moves it from what it is about (spec rag 5.4)."""

@@ -1,0 +1,237 @@
+"""A probe from request to finished folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from embassay.protocols.forecasting import Forecaster
+from embassay.protocols.outcome import Run
+from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
+from embassay.protocols.rag.probes import drops, margins, names, noise
+from embassay.protocols.rag.probes.names import plan_names
+from embassay.protocols.rag.probes.noise import plan_noise
+from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+from embassay.protocols.rag.probes.plan import Plan
+from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
+from embassay.protocols.rag.probes.resampling import Rows
+from embassay.protocols.rows import cell_rows
+from embassay.protocols.session import (
+    Conclusion,
+    Evaluate,
+    Session,
+    Silent,
+    check_prices,
+    lock,
+    opened,
+    unknown_price,
+)
+from embassay.records import Result
+from embassay.runs.cells import CellRecord
+from embassay.runs.engines.contract import Workers
+from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.tokens import likely_tokens
+from embassay.text import open_tokenizer
+
+
+def forecast(plan: Plan, *, measure: bool = True) -> Forecasts:
+    """The cost of every cell, and of a language model's rewritings. With `measure`, systems on this machine are timed
+    on a few texts, for which they are loaded here."""
+    return Forecasts((*_rewriting(plan), *_cells(plan, measure=measure)))
+
+
+def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
+    tokenizer = open_tokenizer(plan.request.tokenizer)
+    forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
+    for effort in plan.efforts:
+        yield from forecaster.cells(effort())
+
+
+def _rewriting(plan: Plan) -> Iterator[Forecast]:
+    for rewriter in plan.rewriters:
+        model: Any = getattr(rewriter, "model", None)
+        for dataset in plan.datasets if model is not None else ():
+            waiting = wanted(plan, dataset.name) - set(_kept(plan, rewriter.identity))
+            read, written = likely_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
+            read += PROMPT * len(waiting)
+            price = getattr(model, "price", None)
+            yield Forecast(
+                "rewriting", dataset.name, rewriter.name, len(waiting), len(waiting), read + written,
+                requests=len(waiting), usd=None if price is None else price.usd(read, written),
+                seconds=remote_seconds(model, len(waiting), read + written), assumed=True,
+            )  # fmt: skip
+
+
+PROMPT = 260
+"""Tokens of the instructions that go with every question, about."""
+
+
+def wanted(plan: Plan, dataset: str) -> set[str]:
+    """The texts of a dataset that are to be rewritten."""
+    job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
+    own = questions(plan.request, job.source, job.lang)
+    noisy = small_talk(own, plan.request.runs, plan.request.seed)
+    return {text for one in noisy for run in one.texts for text in run if text is not None}
+
+
+def _kept(plan: Plan, identity: str) -> set[str]:
+    return set(Rewritings(plan.cells[0].job.folder, identity).read())
+
+
+MISSING = "rewritings_missing"
+TIMED = 4_000
+"""Texts of a run from which its systems are timed before it begins."""
+
+
+def probe_names(
+    systems: Sequence[str],
+    *,
+    out: str | Path,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Does similarity tell authors apart, and by what? Resumes what is unfinished in `out`, and returns the run.
+
+    Further arguments are those of `NamesRequest`: langs (("en", "fr")), conditions (all), people, topics, queries
+    (100), runs (15), limit, seed (1337), tokenizer ("cl100k"), resamples (10,000). UsageError when `out` holds a run of
+    other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
+    """
+    request = NamesRequest(tuple(systems), **_tuples(arguments))
+    return carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener or Silent(), max_usd=max_usd
+    )
+
+
+def probe_noise(
+    systems: Sequence[str],
+    *,
+    out: str | Path,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """How far does small talk move a question from what it is about, and what does rewriting bring back?
+
+    Further arguments are those of `NoiseRequest`: datasets (("bundled",)), langs, rewriters (("rules",)), reference,
+    mapping, split, grades, people, topics, queries (100), runs (3), limit, seed, tokenizer, resamples. Errors as for
+    `probe_names`.
+    """
+    mapping = arguments.pop("mapping", None) or {}
+    request = NoiseRequest(tuple(systems), mapping=tuple(sorted(dict(mapping).items())), **_tuples(arguments))
+    return carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener or Silent(), max_usd=max_usd
+    )
+
+
+def make_plan(
+    request: NamesRequest | NoiseRequest, out: Path, cache: Path | None = None, ledger: Ledger | None = None
+) -> Plan:
+    """The plan of either probe."""
+    if isinstance(request, NamesRequest):
+        return plan_names(request, cache, ledger)
+    return plan_noise(request, out, cache, ledger)
+
+
+def carry_out(
+    request: NamesRequest | NoiseRequest,
+    out: Path,
+    *,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """Carry out a request that is made."""
+    with opened(out, request, max_usd) as (folder, accounts, held):
+        plan = make_plan(request, out, cache, accounts.ledger)
+        _check_prices(plan, max_usd)
+        lock(folder, held)
+        command = command or f"embassay.rag.probe_{plan.task}({list(request.systems)!r}, out={str(out)!r})"
+        session = Session(folder, plan, _Probe(plan.task), accounts, workers=workers, command=command)
+        session.extra = plan.settings
+        session.begin(listener)
+        try:
+            _rewrite(session, plan, listener)
+            session.do(listener)
+        finally:
+            session.end()
+    return Run(out)
+
+
+class _Probe:
+    """What a probe adds to a session."""
+
+    protocol = "rag"
+
+    def __init__(self, task: str) -> None:
+        self.evaluate: Evaluate = names.evaluate if task == margins.TASK else noise.evaluate
+        self.headline = margins.HEADLINE if task == margins.TASK else drops.HEADLINE
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        # To time a system on some texts takes as long as a small probe.
+        return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        lang = plan.lang(record.dataset)
+        return cell_rows("rag", record, self.headline, lang=lang, seed=plan.request.seed)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
+        found, systems = Rows(rows), [one.name for one in plan.systems]
+        made = (
+            names.tables(found, systems, plan.request)
+            if plan.task == margins.TASK
+            else noise.tables(found, systems)
+        )
+        return Conclusion(tables=tuple(table for table in made if table.rows))
+
+
+def _check_prices(plan: Plan, max_usd: float | None) -> None:
+    """UsageError if the cost is limited and what a system or a rewriter takes is not known."""
+    check_prices(plan.systems, max_usd)
+    for rewriter in plan.rewriters if max_usd is not None else ():
+        model = getattr(rewriter, "model", None)
+        if model is not None and getattr(model, "price", None) is None:
+            raise unknown_price(rewriter.name)
+
+
+def _rewrite(session: Session, plan: Plan, listener: Silent) -> None:
+    """Have all noisy questions rewritten before any system sees them, and redo cells that lacked what is there now."""
+    if not plan.rewriters:
+        return
+    of_dataset = {one.name: wanted(plan, one.name) for one in plan.datasets}
+    texts = sorted({text for own in of_dataset.values() for text in own})
+    failed: dict[str, Mapping[str, str]] = {}
+    for rewriter in plan.rewriters:
+        found = Rewritings(session.folder.path, rewriter.identity)
+        failed[rewriter.name] = found.complete(rewriter, texts, listener, session.accounts.ledger)
+    session.extra["rewriting_failures"] = {
+        name: {"texts": len(own), "first": next(iter(own.values()), "")}
+        for name, own in failed.items()
+        if own
+    }
+    for cell in plan.cells:
+        missing = sum(text in own for own in failed.values() for text in of_dataset[cell.dataset])
+        record = session.records.get(cell.key)
+        if record is not None and record.counts.get(MISSING, 0) > missing:
+            session.folder.cell_path(cell).unlink(missing_ok=True)
+            del session.records[cell.key]
+
+
+def _tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples, paths as text: a request is a value."""
+    return {
+        name: tuple(map(str, value))
+        if isinstance(value, list | tuple)
+        else str(value)
+        if isinstance(value, Path)
+        else value
+        for name, value in arguments.items()
+    }

@@ -1,0 +1,285 @@
+"""The noise probe's texts: questions, what they are about, small talk around them, and what rewriters make of that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.data.retrieval import fitting_map, grade_map
+from embassay.errors import DataError, UsageError
+from embassay.measures.grades import ABSENT, UNJUDGED
+from embassay.protocols import opening
+from embassay.protocols.opening import charged
+from embassay.protocols.rag.judges import Question
+from embassay.protocols.rag.probes.bundles import bundles, material
+from embassay.protocols.rag.probes.margins import all_bundles, corpus_of, written
+from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
+from embassay.protocols.rag.probes.small_talk import LEVELS, Lang, noisy
+from embassay.protocols.rag.rewriters import Rewriter
+from embassay.protocols.session import Silent
+from embassay.randomness import random_bytes
+from embassay.records import Loaded, RetrievalSet, Skipped
+from embassay.runs.calls import Failure, all_of
+from embassay.runs.files import digest, to_json, write_atomic
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.loop import wait_for
+
+NEEDS: Mapping[Lang, str] = {"en": "works by {A} on {T}", "fr": "travaux de {A} sur {T}"}
+"""What a bundled query asks for, said plainly (ours)."""
+CORPUS_RUNS = 5
+"""So many runs' bundles are the collection that bundled queries are searched in."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions in one language. `references` are what each is compared with, in the `role` of an encoder; `grades` are
+    those of passages by their place in the corpus, for each question."""
+
+    dataset: str
+    lang: Lang
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    references: tuple[str, ...]
+    role: Role
+    corpus: Sequence[str]
+    grades: tuple[Mapping[int, int], ...]
+    fingerprint: str
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""
+        return np.array([np.bincount(list(one.values()), minlength=6)[1:] for one in self.grades])
+
+    def top(self, indices: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The grade at each rank, from places in the corpus (q, k)."""
+        rows = [
+            [ABSENT if place < 0 else own.get(place, UNJUDGED) for place in row]
+            for own, row in zip(self.grades, indices.tolist(), strict=True)
+        ]
+        return np.array(rows, dtype=np.int8)
+
+
+def questions(request: NoiseRequest, source: str, lang: Lang) -> Questions:
+    """The questions of a dataset in a language; the last few stay in memory."""
+    return _questions_of(request.of_texts(), source, lang)
+
+
+@lru_cache(maxsize=4)
+def _questions_of(request: NoiseRequest, source: str, lang: Lang) -> Questions:
+    return _bundled(request, lang) if source == BUNDLED else _of_dataset(request, source, lang)
+
+
+def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
+    """The languages that a dataset is probed in. UsageError where it has none of those that there is small talk in."""
+    if source == BUNDLED:
+        return request.langs or LANGS
+    own = opening.dataset(request.dataset(source))
+    if len(own.langs) < 2:
+        stated = tuple(one for one in LANGS if one == own.lang)
+        if request.langs and stated and stated != request.langs:
+            stated = tuple(one for one in stated if one in request.langs)
+        found = stated or (request.langs[:1] if own.lang == "und" and len(request.langs) == 1 else ())
+    else:
+        found = tuple(one for one in LANGS if one in own.langs and one in (request.langs or LANGS))
+    if not found:
+        raise UsageError(
+            f"The noise probe has no small talk for the dataset {source!r}, in {own.lang!r}.",
+            mend="Where the data do not say their language, name it: --lang en or --lang fr.",
+        )
+    return found
+
+
+def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
+    of = material(lang, **request.files)
+    size = min(request.queries, request.limit or request.queries)
+    own = bundles(of, size, seed=request.seed)
+    by_run = all_bundles(of, size, CORPUS_RUNS, request.seed)
+    corpus = corpus_of(by_run, request.seed)
+    passages, of_runs = written(by_run, corpus, "base", request.seed)
+    if request.reference == "passage":
+        references = [_first_best(corpus.grades[q], passages) for q in range(size)]
+    else:
+        references = [NEEDS[lang].replace("{A}", one.author.name).replace("{T}", one.topic) for one in own]
+    grades = [{int(p): int(row[p]) for p in np.flatnonzero(row > 1)} for row in corpus.grades]
+    fingerprint = digest([lang, [one.name for one in of.people], list(of.topics), size, request.seed])
+    name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
+    return Questions(
+        name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
+        "document" if request.reference == "passage" else "query", tuple(passages), tuple(grades), fingerprint,
+    )  # fmt: skip
+
+
+def _first_best(grades: NDArray[np.int8], passages: list[str]) -> str:
+    return passages[int(np.argmax(grades))]
+
+
+def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
+    if request.reference == "need":
+        raise UsageError(
+            f"The dataset {source!r} does not say what its queries need in plain words.",
+            mend="Compare with the best passage: --reference passage.",
+        )
+    own = opening.dataset(request.dataset(source))
+    several = len(own.langs) > 1
+    if several:
+        own = own.subsets("retrieval")[lang]
+    loaded = own.load("retrieval", seed=request.seed)
+    table, said = _grades(loaded, request)
+    kept = list(_questions(loaded.data, table, _drawn(loaded.data.queries.ids, request)))
+    if not kept:
+        raise DataError(
+            f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one"
+        )
+    ids, texts, best, grades = zip(*kept, strict=True)
+    corpus = loaded.data.corpus.texts
+    name = f"{loaded.dataset}-{lang}" if several else loaded.dataset
+    return Questions(
+        name, lang, ids, texts, tuple(corpus[place] for place in best), "document", corpus, grades,
+        digest([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, said),
+    )  # fmt: skip
+
+
+def _questions(
+    data: RetrievalSet, table: Mapping[float, int], chosen: set[str]
+) -> Iterator[tuple[str, str, int, Mapping[int, int]]]:
+    """Id, text, place of the best passage (of equals the first in the corpus) and grades by place."""
+    judged = {doc for key in chosen for doc in data.qrels[key]}
+    place = {key: at for at, key in enumerate(data.corpus.ids) if key in judged}
+    for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
+        if key not in chosen:
+            continue
+        grades = {place[doc]: table[gain] for doc, gain in data.qrels[key].items() if doc in place}
+        with_text = [one for one in grades if data.corpus.texts[one]]
+        if with_text:
+            best = max(with_text, key=lambda one: (grades[one], -one))
+            yield key, text, best, grades
+
+
+def _drawn(ids: Sequence[str], request: NoiseRequest) -> set[str]:
+    """The queries that a limit leaves: drawn by their ids alone."""
+    if request.limit is None or request.limit >= len(ids):
+        return set(ids)
+    return set(sorted(ids, key=lambda one: random_bytes(8, request.seed, "limit", one))[: request.limit])
+
+
+def _grades(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
+    """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1; other scales, binary ones
+    among them, are spread."""
+    gains = sorted({gain for judged in loaded.data.qrels.values() for gain in judged.values()})
+    if request.grades or max(gains) == 4:
+        table: dict[Any, Any] = {gain: int(gain) + 1 for gain in gains}
+    else:
+        table = dict(grade_map(fitting_map([0.0, *gains])))
+    found = {gain: int(table[gain]) for gain in gains}
+    said = ", ".join(f"{gain:g} is {grade}" for gain, grade in found.items())
+    return found, f"gains as grades from 1 to 5: {said}"
+
+
+Wordings = tuple[tuple[str | None, ...], ...]
+"""The text of each question in each run, None where there is none."""
+NOISIEST = len(LEVELS) - 1
+
+
+def level_name(level: int, rewriter: str = "") -> str:
+    """How rows of results call a level, and what a rewriter made of it.
+
+    >>> level_name(4), level_name(4, "rules")
+    ('level=4', 'level=4:rules')
+    """
+    return f"level={level}" + (f":{rewriter}" if rewriter else "")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The questions at a level, as asked or rewritten."""
+
+    level: int
+    rewriter: str
+    texts: Wordings
+
+    @property
+    def name(self) -> str:
+        return level_name(self.level, self.rewriter)
+
+
+def small_talk(questions: Questions, runs: int, seed: int) -> list[Variant]:
+    """The questions at every level; the small talk of run r is drawn from seed + r."""
+    return [
+        Variant(
+            level,
+            "",
+            tuple(
+                tuple(
+                    noisy(text, level, lang=questions.lang, seed=seed + run, key=key)
+                    for key, text in zip(questions.ids, questions.texts, strict=True)
+                )
+                for run in range(runs)
+            ),
+        )
+        for level in range(len(LEVELS))
+    ]
+
+
+def rewritten(variants: Sequence[Variant], rewriter: str, rewritings: Mapping[str, str]) -> list[Variant]:
+    """The same after rewriting, by text; a question without a rewriting has none."""
+    return [
+        Variant(
+            one.level, rewriter, tuple(tuple(rewritings.get(text or "") for text in run) for run in one.texts)
+        )
+        for one in variants
+    ]
+
+
+class Rewritings:
+    """Text -> rewriting of one rewriter, in a file of the run."""
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        self.path = folder / "rewritings" / f"{digest(identity)[:16]}.json"
+
+    def read(self) -> Mapping[str, str]:
+        """All that are there."""
+        try:
+            found: Mapping[str, str] = json.loads(self.path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found
+
+    def complete(
+        self, rewriter: Rewriter, texts: Iterable[str], listener: Silent, ledger: Ledger | None
+    ) -> Mapping[str, str]:
+        """Have the texts rewritten that are not there; text -> why of those that cannot be. What comes is kept, also
+        when the money ends (BudgetExceeded) or the model cannot be had (ModelError)."""
+        found = dict(self.read())
+        waiting = [one for one in dict.fromkeys(texts) if one not in found]
+        failed: dict[str, str] = {}
+        if not waiting:
+            return failed
+        listener.stage(f"rewriting by {rewriter.name}", len(waiting), "questions")
+
+        async def rewrite() -> None:
+            jobs = [partial(rewriter.rewrite, Question(str(i), text)) for i, text in enumerate(waiting)]
+            async for place, outcome in all_of(jobs, progress=listener.advanced_by):
+                if isinstance(outcome, Failure):
+                    failed[waiting[place]] = outcome.reason
+                else:
+                    found[waiting[place]] = outcome
+
+        try:
+            with charged(ledger, rewriter.name):
+                wait_for(rewrite)
+        finally:
+            ordered = {text: found[text] for text in sorted(found)}
+            write_atomic(self.path, to_json(ordered, indent=1) + "\n")
+        return failed

@@ -1,0 +1,415 @@
+"""`locks`: the published refinement (spec rag 4.1): pairs that were confirmed are locked into a partial order."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from heapq import heapify, heappop, heappush
+from itertools import combinations
+from math import exp, log1p, sqrt
+from typing import Any, Literal
+
+from embassay.errors import UsageError
+from embassay.protocols.rag.ranking.engines import (
+    Call,
+    Candidate,
+    Ranker,
+    Ranking,
+    Start,
+    check_answers,
+    order_by_grade,
+    starting_scores,
+)
+from embassay.randomness import random_bytes
+from embassay.spec import COLON, Spec
+
+__all__ = ["Locks", "LocksRanker"]
+
+
+class PartialOrder:
+    """Pairs (better, worse) of n items, and what follows from them.
+
+    What is below an item is a bit set, kept up to date as pairs come in, so that asking for a path costs nothing.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.pairs: list[tuple[int, int]] = []
+        self._worse: list[list[int]] = [[] for _ in range(n)]
+        self._below = [0] * n
+        self._above = [0] * n
+        self._direct_above = [0] * n
+
+    def has_path(self, better: int, worse: int) -> bool:
+        """Whether the pairs say, directly or through others, that one is better than the other."""
+        return bool(self._below[better] >> worse & 1)
+
+    def add(self, better: int, worse: int) -> None:
+        """Add a pair; ValueError if it contradicts what is known, or is one of an item with itself."""
+        if better == worse or self.has_path(worse, better):
+            raise ValueError(f"{better} over {worse} would close a cycle")
+        self.pairs.append((better, worse))
+        self._worse[better].append(worse)
+        self._direct_above[worse] += 1
+        over, under = self._above[better] | 1 << better, self._below[worse] | 1 << worse
+        for item in _members(over):
+            self._below[item] |= under
+        for item in _members(under):
+            self._above[item] |= over
+
+    def sorted(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
+        """All items, best first: always the one with the highest score among those that nothing left is better than;
+        equal scores by the least of `ties`.
+
+        >>> order = PartialOrder(5)
+        >>> order.add(0, 1); order.add(4, 2)
+        >>> order.sorted([4.1, 5, 4.5, 4.5, 2], range(5))
+        (3, 0, 1, 4, 2)
+        """
+        left = list(self._direct_above)
+        free = [(-scores[item], ties[item], item) for item, count in enumerate(left) if not count]
+        heapify(free)
+        found = []
+        while free:
+            item = heappop(free)[2]
+            found.append(item)
+            for worse in self._worse[item]:
+                left[worse] -= 1
+                if not left[worse]:
+                    heappush(free, (-scores[worse], ties[worse], worse))
+        return tuple(found)
+
+
+def _members(bits: int) -> list[int]:
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found
+
+
+Pair = tuple[int, int]
+"""Two positions, the better first."""
+
+
+class Evidence:
+    """Confirmations of pairs that are not locked yet, and the partial order of those that are (spec rag 4.1)."""
+
+    def __init__(self, n: int, *, confirmations: int, net: bool, pending_edges: bool) -> None:
+        """`net` sets what speaks against a pair off against what speaks for it. With `pending_edges` two paths of
+        locked or pending pairs that share no item in between are strong evidence too (ambiguity 14)."""
+        self.order = PartialOrder(n)
+        self.pending: Counter[Pair] = Counter()
+        self._confirmations, self._net, self._pending_edges = confirmations, net, pending_edges
+
+    def judged(
+        self, order: Sequence[int], is_clear: Callable[[int, int], bool], is_ahead: Callable[[int, int], bool]
+    ) -> None:
+        """Take in all pairs of a judged order, in that order; lock those for which there is enough.
+
+        `is_clear` tells whether the margin of a pair is, which is enough; `is_ahead` whether its score is higher.
+        """
+        for better, worse in combinations(order, 2):
+            # Asked anew for each pair: every lock adds paths, and a lock against one would close a cycle (T16).
+            if self.order.has_path(better, worse) or self.order.has_path(worse, better):
+                continue
+            self.pending[better, worse] += 1
+            if (
+                self._is_confirmed(better, worse)
+                or is_clear(better, worse)
+                or (self._pending_edges and is_ahead(better, worse) and self._is_implied_twice(better, worse))
+            ):
+                self.order.add(better, worse)
+                del self.pending[better, worse]
+        for pair in [pair for pair in self.pending if self.order.has_path(*pair)]:
+            del self.pending[pair]
+
+    def _is_confirmed(self, better: int, worse: int) -> bool:
+        against = self.pending.get((worse, better), 0) if self._net else 0
+        return self.pending[better, worse] - against >= self._confirmations
+
+    def _is_implied_twice(self, better: int, worse: int) -> bool:
+        edges = [*self.order.pairs, *self.pending]
+        return disjoint_paths(edges, better, worse) >= 2
+
+
+def disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
+    """How many paths there are from one item to the other that share no item in between, 2 at most; the pair itself
+    is none.
+
+    By augmenting paths in the graph where every item is split into an entry and an exit (Menger's theorem).
+
+    >>> disjoint_paths([(0, 1), (1, 3), (0, 2), (2, 3), (0, 3)], 0, 3)
+    2
+    >>> disjoint_paths([(0, 1), (1, 2), (2, 3), (1, 3)], 0, 3)
+    1
+    """
+    room: dict[tuple[int, bool], dict[tuple[int, bool], int]] = {}
+
+    def edge(start: tuple[int, bool], end: tuple[int, bool]) -> None:
+        room.setdefault(start, {})[end] = 1
+        room.setdefault(end, {}).setdefault(start, 0)
+
+    for above, below in pairs:
+        if (above, below) != (better, worse):
+            edge((above, True), (below, False))
+            edge((above, False), (above, True))
+            edge((below, False), (below, True))
+    found = 0
+    while found < 2 and _augment(room, (better, True), (worse, False)):
+        found += 1
+    return found
+
+
+def _augment(
+    room: Mapping[tuple[int, bool], dict[tuple[int, bool], int]],
+    start: tuple[int, bool],
+    end: tuple[int, bool],
+) -> bool:
+    """Send one unit from `start` to `end` through what room there is."""
+    came_from: dict[tuple[int, bool], tuple[int, bool]] = {start: start}
+    waiting = deque([start])
+    while waiting and end not in came_from:
+        node = waiting.popleft()
+        for following, free in room.get(node, {}).items():
+            if free and following not in came_from:
+                came_from[following] = node
+                waiting.append(following)
+    if end not in came_from:
+        return False
+    while end != start:
+        before = came_from[end]
+        room[before][end] -= 1
+        room[end][before] += 1
+        end = before
+    return True
+
+
+Decay = Literal["inv_sqrt", "constant"]
+
+
+def step_size(turn: int, step: float, smallest: float, decay: Decay) -> float:
+    """How large the step of a turn (0-based) is.
+
+    >>> [round(step_size(t, 0.05, 0.01, "inv_sqrt"), 6) for t in (0, 50, 150, 1200)]
+    [0.05, 0.035355, 0.025, 0.01]
+    """
+    return max(smallest, step / sqrt(1 + turn / 50)) if decay == "inv_sqrt" else step
+
+
+def plackett_luce_step(scores: Sequence[float], size: float) -> tuple[list[float], list[float]]:
+    """How the scores (m,) of candidates in the order judged, best first, change, and what is learned of each (m,).
+
+    Of all suffixes S of the order, p being the softmax of the scores in S: the first of S gains size (1 - p), the
+    others lose size p, and all learn p (1 - p). Scores are those of the start of the turn for every suffix (trap T15).
+
+    >>> [round(change, 6) for change in plackett_luce_step([4.0] * 5, 0.05)[0]]
+    [0.04, 0.0275, 0.010833, -0.014167, -0.064167]
+    """
+    changes, information = [0.0] * len(scores), [0.0] * len(scores)
+    for first in range(len(scores)):
+        highest = max(scores[first:])
+        weights = [exp(score - highest) for score in scores[first:]]
+        total = sum(weights)
+        for place, weight in enumerate(weights, start=first):
+            p = weight / total
+            changes[place] += size * (1 - p) if place == first else -size * p
+            information[place] += p * (1 - p)
+    return changes, information
+
+
+def clipped(change: float, most: float) -> float:
+    """`change`, at most `most` in either direction."""
+    return max(-most, min(most, change))
+
+
+LEAST_INFORMATION = 1e-6
+MOST_TURNS = 5000
+"""What `max_turns=0`, no limit, comes to."""
+
+
+@dataclass(frozen=True)
+class Locks:
+    """The published refinement with all its knobs; the defaults are those of its reference.
+
+    `batch` candidates are shown in a turn. It stops when the ordered top has stayed the same for `stability_turns`, or
+    after `max_turns` (0: 5,000). A pair is locked by `confirmations`, or when the scores are apart by `margin_z`
+    standard errors of each. Scores move by a step of `step`, falling to `step_min` by `decay`, no more than `clip` in
+    a turn; every `recenter_every` turns their mean is set to 0 (0: never). Not in the reference: `net_confirmations`
+    sets contradicting answers off against each other, `lock_after_update` looks at the margin after the step instead
+    of before it, `pending_edges` lets pairs count as evidence that are not locked yet.
+    """
+
+    batch: int = 5
+    stability_turns: int = 15
+    confirmations: int = 2
+    max_turns: int = 0
+    margin_z: float = 1.0
+    step: float = 0.05
+    step_min: float = 0.01
+    clip: float = 0.20
+    decay: Decay = "inv_sqrt"
+    recenter_every: int = 50
+    net_confirmations: bool = False
+    lock_after_update: bool = False
+    pending_edges: bool = False
+
+    def __post_init__(self) -> None:
+        least = {"batch": 2, "stability_turns": 1, "confirmations": 1, "max_turns": 0, "recenter_every": 0}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, int | float) and not value >= least.get(one.name, 0):
+                raise UsageError(
+                    f"The engine 'locks' needs {one.name} of at least {least.get(one.name, 0)}, found {value}.",
+                    mend="Give a larger one.",
+                )
+
+    @property
+    def name(self) -> str:
+        params = {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if getattr(self, one.name) != one.default
+        }
+        return COLON.format(Spec("locks", params=params))
+
+    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:
+        return LocksRanker(self, Start(tuple(candidates), query, top, seed))
+
+    def share(self, rankers: Mapping[str, Ranker]) -> None:
+        """Every query is on its own."""
+
+    @property
+    def last_turn(self) -> int:
+        """No more turns than this."""
+        return min(self.max_turns or MOST_TURNS, MOST_TURNS)
+
+
+class LocksRanker:
+    """Scores, information and exposures of one pool (n,), and the pairs that are locked."""
+
+    def __init__(self, options: Locks, start: Start) -> None:
+        self._options, self._start = options, start
+        n = len(start.candidates)
+        self._ties = _ranks([one.id for one in start.candidates])
+        self._scores = starting_scores(start.candidates)
+        self._information = [LEAST_INFORMATION] * n
+        self._exposures = [0] * n
+        self._evidence = Evidence(
+            n,
+            confirmations=options.confirmations,
+            net=options.net_confirmations,
+            pending_edges=options.pending_edges,
+        )
+        self._turn, self._streak = 0, 0
+        few = n < options.batch
+        self._stopped = "few" if few else ""
+        self._order = order_by_grade(start.candidates) if few else self._sorted()
+
+    def proposals(self) -> Sequence[tuple[int, ...]]:
+        return () if self._stopped else (self._sample(),)
+
+    def learn(self, calls: Sequence[Call]) -> None:
+        check_answers(self.proposals(), calls)
+        for call in calls:
+            self._learn(call.order)
+
+    def ranking(self) -> Ranking:
+        return Ranking(
+            self._order,
+            tuple(self._scores),
+            tuple(self._exposures),
+            tuple(self._information),
+            self._stopped,
+        )
+
+    def state(self) -> Mapping[str, Any]:
+        ids = [one.id for one in self._start.candidates]
+        return {
+            "engine": self._options.name,
+            "iteration": self._turn,
+            "streak": self._streak,
+            "rng_seed": self._turn_seed,
+            "stopped": self._stopped,
+            "items": [
+                {"id": name, "score": score, "info": information, "exposures": exposures}
+                for name, score, information, exposures in zip(
+                    ids, self._scores, self._information, self._exposures, strict=True
+                )
+            ],
+            "locks": [[ids[better], ids[worse]] for better, worse in self._evidence.order.pairs],
+            "pendings": [
+                [ids[better], ids[worse], count] for (better, worse), count in self._evidence.pending.items()
+            ],
+            "top": [ids[i] for i in self._order[: self._start.top]],
+            "parameters": {**asdict(self._options), "top": self._start.top, "seed": self._start.seed},
+        }
+
+    @property
+    def _turn_seed(self) -> int:
+        return self._start.seed + 2 * self._turn
+
+    def _sample(self) -> tuple[int, ...]:
+        """Those shown least and known least first, with some chance; then shuffled, so that their places say nothing
+        of the order so far. Positions are recorded as shown, so that labels map back (T17)."""
+        n, m = len(self._scores), self._options.batch
+        drawn = random_bytes(8 * (n + m), self._turn_seed, "locks", self._start.query)
+        uniform = [int.from_bytes(drawn[8 * i : 8 * i + 8], "little") / 2**64 for i in range(n + m)]
+        keys = [
+            exposures + 0.3 * log1p(information) + u
+            for exposures, information, u in zip(self._exposures, self._information, uniform[:n], strict=True)
+        ]
+        chosen = sorted(range(n), key=keys.__getitem__)[:m]
+        return tuple(one for _, one in sorted(zip(uniform[n:], chosen, strict=True)))
+
+    def _learn(self, order: tuple[int, ...]) -> None:
+        options = self._options
+        if options.lock_after_update:
+            self._move(order)
+            self._lock(order)
+        else:
+            self._lock(order)
+            self._move(order)
+        if options.recenter_every and (self._turn + 1) % options.recenter_every == 0:
+            mean = sum(self._scores) / len(self._scores)
+            self._scores = [score - mean for score in self._scores]
+        self._turn += 1
+        before, self._order = self._order, self._sorted()
+        top = self._start.top
+        self._streak = self._streak + 1 if self._order[:top] == before[:top] else 0
+        if self._streak >= options.stability_turns:
+            self._stopped = "stable"
+        elif self._turn >= options.last_turn:
+            self._stopped = "cap"
+
+    def _lock(self, order: tuple[int, ...]) -> None:
+        error = {
+            i: self._options.margin_z / sqrt(max(self._information[i], LEAST_INFORMATION)) for i in order
+        }
+        scores = self._scores
+        self._evidence.judged(
+            order,
+            lambda better, worse: scores[better] - error[better] > scores[worse] + error[worse],
+            lambda better, worse: scores[better] > scores[worse],
+        )
+
+    def _move(self, order: tuple[int, ...]) -> None:
+        options = self._options
+        size = step_size(self._turn, options.step, options.step_min, options.decay)
+        changes, information = plackett_luce_step([self._scores[i] for i in order], size)
+        for i, change, learned in zip(order, changes, information, strict=True):
+            self._scores[i] += clipped(change, options.clip)
+            self._information[i] += learned
+            self._exposures[i] += 1
+
+    def _sorted(self) -> tuple[int, ...]:
+        return self._evidence.order.sorted(self._scores, self._ties)
+
+
+def _ranks(ids: Sequence[str]) -> list[int]:
+    """The place of each id among them in alphabetical order."""
+    ranks = [0] * len(ids)
+    for place, i in enumerate(sorted(range(len(ids)), key=lambda i: ids[i])):
+        ranks[i] = place
+    return ranks

@@ -1,0 +1,429 @@
+"""What the answers of a judge say of the judge itself, whatever engine asked for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite, lgamma
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.rag.ranking.engines import Call, Candidate, starting_scores
+from embassay.randomness import generator
+from embassay.stats import Estimate, percentile_interval, resample_means
+
+__all__ = [
+    "Consistency",
+    "Exposure",
+    "Judged",
+    "Places",
+    "consistency",
+    "exposure",
+    "judge_noise",
+    "judge_notes",
+    "place_gains",
+]
+
+RESAMPLES = 2000
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A query's candidates and all answers about them."""
+
+    candidates: tuple[Candidate, ...]
+    calls: tuple[Call, ...]
+
+    def wins(self) -> NDArray[np.int64]:
+        """How often i was put before j, (n, n)."""
+        wins = np.zeros((len(self.candidates), len(self.candidates)), dtype=np.int64)
+        for call in self.calls:
+            order = np.array(call.order, dtype=np.intp)
+            above, below = np.triu_indices(len(order), 1)
+            wins[order[above], order[below]] += 1
+        return wins
+
+
+def over_queries(
+    columns: Sequence[Sequence[float]], statistic: Callable[[Floats], Floats], n: int, name: str, seed: int
+) -> Estimate:
+    """A smooth function of column sums (queries, columns), with its interval by resampling queries (rows).
+
+    `statistic` maps means of columns (..., columns) to values (...); `n` is the number of items behind the estimate.
+    """
+    rows = np.asarray(columns, dtype=np.float64)
+    value = float(statistic(rows.mean(axis=0)))
+    if len(rows) < 2:
+        return Estimate(value, float("nan"), float("nan"), n, "no interval from one query")
+    rng = generator(seed, "ranking report", name)
+    replicates = np.asarray(statistic(resample_means(rows, n_resamples=RESAMPLES, rng=rng)))
+    return Estimate(value, *percentile_interval(replicates), n, "bootstrap over queries")
+
+
+def ratio(columns: Floats) -> Floats:
+    """The first column over the second, (..., 2) -> (...); NaN where the second is 0."""
+    above, below = columns[..., 0], columns[..., 1]
+    return np.asarray(np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0))
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Of `pairs` shown together twice or more, `contradicted` were put both ways: `share` of them. Of `triads`, three
+    candidates each pair of which was shown and has a majority, `circles` go round (a over b over c over a): `circular`
+    is their share. Both shares are 0 for a judge without noise, and None where there is nothing to count.
+
+    Engines show together what is hard to tell apart, so a share compares judges within one engine only.
+    """
+
+    pairs: int
+    contradicted: int
+    share: Estimate | None
+    triads: int
+    circles: int
+    circular: Estimate | None
+
+
+def consistency(queries: Sequence[Judged], *, seed: int = 0) -> Consistency:
+    """Count both over all queries; intervals resample queries."""
+    pairs, triads = [], []
+    for query in queries:
+        wins = query.wins()
+        pairs.append(_repeated(wins))
+        triads.append(_triads(wins))
+    found = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
+    estimates = [
+        over_queries(rows, ratio, total, name, seed) if total else None
+        for (_, total, rows), name in zip(found, ("pairs", "triads"), strict=True)
+    ]
+    (contradicted, repeated, _), (circles, complete, _) = found
+    return Consistency(repeated, contradicted, estimates[0], complete, circles, estimates[1])
+
+
+def _repeated(wins: NDArray[np.int64]) -> tuple[int, int]:
+    """Pairs put both ways, and pairs shown together twice or more."""
+    upper = np.triu_indices(len(wins), 1)
+    one, other = wins[upper], wins.T[upper]
+    return int(np.count_nonzero((one > 0) & (other > 0))), int(np.count_nonzero(one + other > 1))
+
+
+def _triads(wins: NDArray[np.int64]) -> tuple[int, int]:
+    """Threes of candidates that go round, and threes of which every pair has a majority."""
+    over = (wins > wins.T).astype(np.int64)
+    either = over + over.T
+    return int(np.trace(over @ over @ over)) // 3, int(np.trace(either @ either @ either)) // 6
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Times that a candidate was shown, over those of all queries: the least, the median, the most; and how many were
+    `never` shown: their place is by grade alone."""
+
+    least: int
+    median: float
+    most: int
+    never: int
+
+
+def exposure(queries: Sequence[Judged]) -> Exposure | None:
+    """Count them; None where there is no candidate."""
+    counts: list[int] = []
+    for query in queries:
+        shown = [0] * len(query.candidates)
+        for call in query.calls:
+            for position in call.shown:
+                shown[position] += 1
+        counts += shown
+    return Exposure(min(counts), float(median(counts)), max(counts), counts.count(0)) if counts else None
+
+
+Orders = NDArray[np.int64]
+_STEPS, _HALVINGS, _NEAR = 40, 12, 1e-3
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Gaussian posteriors: `modes` (points, n) and precision matrices (points, n, n)."""
+
+    modes: Floats
+    precisions: Floats
+
+    def draws(self, normal: Floats) -> Floats:
+        """Scores (points, draws, n), of standard normal numbers (draws, n)."""
+        lower = np.linalg.cholesky(self.precisions)
+        spread = np.linalg.solve(
+            np.swapaxes(lower, 1, 2), np.broadcast_to(normal.T, (len(lower), *normal.T.shape))
+        )
+        return np.asarray(self.modes[:, None, :] + np.swapaxes(spread, 1, 2))
+
+
+def log_likelihoods(scores: Floats, orders: Orders) -> Floats:
+    """The log probability of each answer (calls, m), best first, at scores (..., n): (..., calls)."""
+    seen = scores[..., orders]
+    return np.asarray((seen - _suffixes(seen)).sum(axis=-1))
+
+
+def fit(orders: Orders, means: Floats, precisions: Floats) -> Fit:
+    """The posteriors of scores given answers (calls, m), for priors N(means, 1 / precisions): (points, n), (points,).
+
+    By Newton's method; a step that makes things worse is halved. The posterior is concave, so there is one mode.
+    """
+    modes = means.copy()
+    value = _objective(modes, orders, means, precisions)
+    for _ in range(_STEPS):
+        gradient, curvature = _derivatives(modes, orders, means, precisions)
+        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        size = np.ones(len(modes))
+        for _ in range(_HALVINGS):
+            found = _objective(modes + size[:, None] * step, orders, means, precisions)
+            worse = found < value - 1e-9 * np.abs(value)
+            if not worse.any():
+                break
+            size[worse] /= 2
+        size[worse] = 0
+        modes = modes + size[:, None] * step
+        value = np.where(worse, value, found)
+        if np.abs(size[:, None] * step).max() < _NEAR:
+            break
+    return Fit(modes, _derivatives(modes, orders, means, precisions)[1])
+
+
+def _objective(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
+    prior = 0.5 * precisions * ((scores - means) ** 2).sum(axis=1)
+    return np.asarray(log_likelihoods(scores, orders).sum(axis=-1) - prior)
+
+
+def _derivatives(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> tuple[Floats, Floats]:
+    """Gradient (points, n) and negative Hessian (points, n, n) of the log posterior."""
+    points, n = scores.shape
+    m = orders.shape[1]
+    seen = scores[:, orders]
+    # share[k, j]: the chance of the j-th to be the best of those from the k-th on.
+    share = np.exp(np.minimum(seen[..., None, :] - _suffixes(seen)[..., None], 0.0)) * np.triu(
+        np.ones((m, m))
+    )
+    total = share.sum(axis=-2)
+    bends = -np.swapaxes(share, -1, -2) @ share
+    bends[..., np.arange(m), np.arange(m)] += total
+    pairs = (orders[:, :, None] * n + orders[:, None, :]).ravel()
+    curvature = np.array([np.bincount(pairs, one.ravel(), n * n) for one in bends]).reshape(points, n, n)
+    curvature[:, np.arange(n), np.arange(n)] += precisions[:, None]
+    pulls = np.array([np.bincount(orders.ravel(), one.ravel(), n) for one in 1 - total])
+    return pulls - precisions[:, None] * (scores - means), curvature
+
+
+def _suffixes(seen: Floats) -> Floats:
+    """log sum exp of each suffix of the last axis, from the tail."""
+    found = seen.copy()
+    for k in range(seen.shape[-1] - 2, -1, -1):
+        found[..., k] = np.logaddexp(found[..., k], found[..., k + 1])
+    return found
+
+
+SHARPNESS: Floats = 0.5 * 2 ** (np.arange(14) / 2)
+"""One standard deviation of utility in units of the judge's Gumbel noise: from hardly any order to hardly any noise."""
+RELIABILITY: Floats = np.array([0.4, 0.85])
+"""Correlations of grade and utility that are tried."""
+RANDOM = 0.02
+"""Share of answers that are thought to be any order at all."""
+FOLDS, DRAWS = 5, 64
+LEAST_CALLS, MOST_QUERIES = 10, 60
+
+
+def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
+    """The share of all pairs of a pool that one answer of the judge would put against its own order without noise,
+    whatever engine asked; None where no query has 10 answers to batches of one size.
+
+    The sharpness of the judge is the one at which Plackett-Luce predicts answers best from the others of their query
+    (by the posterior of scores with a prior by grades, in five folds), over all queries; the share is what it makes of
+    pairs at scores that are probable then. The interval resamples queries, of which 60 are drawn where there are more.
+    Only noise that is drawn anew in every answer shows: what a judge always gets wrong counts as its own order.
+    """
+    chosen = _sample(queries, seed)
+    if not chosen:
+        return None
+    rng = generator(seed, "ranking report", "noise")
+    said, shares = map(np.array, zip(*(_query(query, rng) for query in chosen), strict=True))
+    value = _at_best(said.sum(axis=0), shares.mean(axis=0))
+    if len(chosen) == 1:
+        return Estimate(value, float("nan"), float("nan"), 1, "no interval from one query")
+    rows = rng.integers(0, len(chosen), (RESAMPLES, len(chosen)))
+    replicates = [_at_best(said[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
+    return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
+
+
+def _sample(queries: Sequence[Judged], seed: int) -> list[Judged]:
+    """The queries with enough answers, all of one size; 60 at most."""
+    fits = [
+        query
+        for query in queries
+        if len(query.calls) >= LEAST_CALLS and len({len(call.shown) for call in query.calls}) == 1
+    ]
+    if len(fits) <= MOST_QUERIES:
+        return fits
+    chosen = generator(seed, "ranking report", "noise queries").permutation(len(fits))[:MOST_QUERIES]
+    return [fits[i] for i in sorted(chosen)]
+
+
+def _query(query: Judged, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
+    and the share of pairs misordered, both of that shape."""
+    orders = np.array([call.order for call in query.calls], dtype=np.int64)
+    means, precisions = _prior(query)
+    shape, n = (len(RELIABILITY), len(SHARPNESS)), len(query.candidates)
+    normal = rng.standard_normal((DRAWS, n))
+    fold = np.arange(len(orders)) % FOLDS
+    said = np.zeros(means.shape[0])
+    for number in range(FOLDS):
+        scores = fit(orders[fold != number], means, precisions).draws(normal)
+        said += _log_prediction(scores, orders[fold == number])
+    scores = fit(orders, means, precisions).draws(normal)
+    above, below = np.triu_indices(n, 1)
+    gaps = np.abs(scores[..., above] - scores[..., below])
+    shares = (1 / (1 + np.exp(np.minimum(gaps, 700.0)))).mean(axis=(1, 2))
+    return said.reshape(shape), shares.reshape(shape)
+
+
+def _prior(query: Judged) -> tuple[Floats, Floats]:
+    """Means (points, n) and precisions (points,) of the scores by the grades."""
+    grades = np.array(starting_scores(query.candidates))
+    spread = grades.std()
+    standard = (grades - grades.mean()) / spread if spread > 0 else np.zeros(len(grades))
+    reliability, sharpness = (one.ravel() for one in np.meshgrid(RELIABILITY, SHARPNESS, indexing="ij"))
+    known = reliability if spread > 0 else 0 * reliability
+    return np.outer(sharpness * known, standard), 1 / (sharpness**2 * (1 - known**2))
+
+
+def _log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
+    """The log probability of answers (calls, m), each the mean over draws of scores (points, draws, n): (points,)."""
+    by_draw = np.exp(log_likelihoods(scores, orders))
+    random = RANDOM / np.exp(lgamma(orders.shape[1] + 1))
+    return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
+
+
+def _at_best(said: Floats, shares: Floats) -> float:
+    """The share at the best of `said`, both (reliability, sharpness); between points by a parabola."""
+    row, best = np.unravel_index(int(said.argmax()), said.shape)
+    if not 0 < best < said.shape[1] - 1:
+        return float(shares[row, best])
+    left, middle, right = said[row, best - 1 : best + 2]
+    bend = left - 2 * middle + right
+    shift = 0.5 * (left - right) / bend if bend < 0 else 0.0
+    return float(np.exp(np.interp(best + shift, np.arange(said.shape[1]), np.log(shares[row]))))
+
+
+@dataclass(frozen=True)
+class Places:
+    """By how many places of the answer a passage does better (above 0) than the grades have it, by the place at which
+    it is shown: `gains` of the first place, the second ...; they sum to 0. `lift` is what the first place gains over
+    the last along the straight line through all: 0 for a judge that does not care. Over `calls` of `batch` passages.
+
+    A bias shows only where the order shown is random, as `locks` and `bayes` have it.
+    """
+
+    batch: int
+    calls: int
+    gains: tuple[Estimate, ...]
+    lift: Estimate
+
+
+def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
+    """Estimate the gains from the answers to batches of the commonest size; None where there are no answers, or where
+    most of them show passages by fusion rank or by grade: then a place says something of what stands there.
+
+    Intervals resample queries; those of a single query its answers.
+    """
+    sizes = Counter(len(call.shown) for query in queries for call in query.calls)
+    if not sizes:
+        return None
+    batch = max(sizes, key=lambda size: (sizes[size], size))
+    sorted_ = [_is_sorted(call, query.candidates) for query in queries for call in query.calls]
+    if 2 * sum(sorted_) > len(sorted_):
+        return None
+    by_query = [
+        [_gains(call, scores) for call in query.calls if len(call.shown) == batch]
+        for query in queries
+        for scores in [np.array(starting_scores(query.candidates))]
+    ]
+    groups = by_query if len(queries) > 1 else [[gains] for gains in by_query[0]]
+    rows = [[*np.sum(gains, axis=0), len(gains)] for gains in groups if gains]
+    calls = sizes[batch]
+    weights = [*np.eye(batch), _line(batch)]
+    *gains, lift = (
+        over_queries(rows, partial(_weighted, weights=one), calls, f"place {place}", seed)
+        for place, one in enumerate(weights)
+    )
+    return Places(batch, calls, tuple(gains), lift)
+
+
+def _weighted(means: Floats, weights: Floats) -> Floats:
+    """A weighted sum of the gains per answer, (..., batch + 1) -> (...); the last column counts answers."""
+    return np.asarray(means[..., :-1] @ weights / means[..., -1])
+
+
+def _is_sorted(call: Call, candidates: Sequence[Candidate]) -> bool:
+    """Whether passages were shown by fusion rank, or from the best grade to the worst."""
+    ranks = [candidates[position].rank for position in call.shown]
+    grades = [candidates[position].grade for position in call.shown]
+    known = [grade for grade in grades if grade is not None]
+    varied = len(known) == len(grades) and len(set(known)) > 1
+    return ranks == sorted(ranks) or (varied and known == sorted(known, reverse=True))
+
+
+def _gains(call: Call, scores: Floats) -> Floats:
+    """What each passage shown gains over its expected place, in the order shown, (batch,)."""
+    shown = scores[list(call.shown)]
+    above, below = shown[None, :] > shown[:, None], shown[None, :] < shown[:, None]
+    expected = (above.sum(axis=1) + len(shown) - 1 - below.sum(axis=1)) / 2
+    place = {position: number for number, position in enumerate(call.order)}
+    return np.asarray(expected - np.array([place[position] for position in call.shown]))
+
+
+def _line(batch: int) -> Floats:
+    """Weights (batch,) that make of gains what a straight line through them falls from the first place to the last."""
+    centred = (batch - 1) / 2 - np.arange(batch)
+    return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
+
+
+def judge_notes(queries: Sequence[Judged], *, seed: int = 0) -> tuple[str, ...]:
+    """A sentence each on favour for a place, circles of three and how often passages were shown; none of these where
+    nothing was judged."""
+    if not any(query.calls for query in queries):
+        return ()
+    found = (
+        _favour(place_gains(queries, seed=seed)),
+        _circles(consistency(queries, seed=seed)),
+        _shown(exposure(queries)),
+    )
+    return tuple(note for note in found if note)
+
+
+def _favour(places: Places | None) -> str:
+    if places is None or not isfinite(places.lift.low):
+        return ""
+    lift, low, high = places.lift.estimate, places.lift.low, places.lift.high
+    if low <= 0 <= high:
+        said = "No favour of the judge for the place at which a passage is shown can be seen"
+    else:
+        said = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"
+    return f"{said}: the first place gains {lift:+.2f} places of the answer over the last [{low:+.2f}, {high:+.2f}]."
+
+
+def _circles(found: Consistency) -> str:
+    if not found.circles:
+        return ""
+    return (
+        f"In {found.circles:,} of {found.triads:,} threes of passages the answers go round in a circle "
+        f"({found.circles / found.triads:.1%})."
+    )
+
+
+def _shown(shown: Exposure | None) -> str:
+    if shown is None:
+        return ""
+    never = f"; {shown.never:,} were never shown and stand by their grade" if shown.never else ""
+    return f"A passage was shown {shown.least} to {shown.most} times, {shown.median:g} at the median{never}."

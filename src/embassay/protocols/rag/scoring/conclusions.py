@@ -1,0 +1,356 @@
+"""What a scoring says in sentences: its finding, what the ceilings say of each run, the source's advice.
+
+Advice is called tested only where runs or pools here differ in just that, and holds only where its whole interval does.
+
+Verbs have one meaning each: *beats* (adjusted p under 0.05), *cannot be told apart from* (otherwise), *may be first*
+(the ranks that the tests allow include 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from embassay.protocols import numbers
+from embassay.protocols.numbers import interval, score
+from embassay.protocols.rag.scoring.losses import (
+    DEPTHS,
+    Beside,
+    Union,
+    depth_name,
+    loss_names,
+    same_documents,
+)
+from embassay.protocols.rag.scoring.placement import Board, Placed
+from embassay.protocols.rag.scoring.score import (
+    Comparison,
+    Evidence,
+    Guidance,
+    Reading,
+    RunFacts,
+    Score,
+    Value,
+)
+from embassay.protocols.rag.scoring.values import Resampled, value_interval
+from embassay.stats import percentile_interval
+
+
+def percent(value: float) -> str:
+    """A share as percent with one decimal.
+
+    >>> percent(0.8521)
+    '85.2%'
+    """
+    return f"{100 * value:.1f}%"
+
+
+def told(evidence: Evidence) -> str:
+    """A number with its interval in brackets; %PROC as percent.
+
+    >>> told(Evidence("PROC@10", 0.9, 0.85, 0.95)), told(Evidence("%PROC@10", 0.5))
+    ('0.900 (0.850–0.950)', '50.0%')
+    """
+    if evidence.what.startswith("%"):
+        text = percent(evidence.value)
+        if evidence.low is None or evidence.high is None:
+            return text
+        return f"{text} ({percent(evidence.low)[:-1]}–{percent(evidence.high)})"
+    text = score(evidence.value)
+    if evidence.low is None or evidence.high is None:
+        return text
+    return f"{text} ({interval(evidence.low, evidence.high)})"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+LITTLE = 0.05
+"""A run that loses less than this of the ideal has little left to mend."""
+MARGIN = 0.01
+"""What is less than this of a score is nothing to act on."""
+
+NEXT = {
+    "pool": "Widen it next: hybrid retrieval (words and vectors fused), the index's recall, query rewriting.",
+    "ordering": "Order better next: a reranker, near-duplicates removed, cleaner metadata, shorter chunks.",
+}
+
+
+def readings(
+    board: Board, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: Resampled
+) -> tuple[Reading, ...]:
+    """A reading for every run and cutoff."""
+    pools = {one.name: one.pool for one in facts}
+    ks = list(cutoffs)
+    return tuple(_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
+
+
+def evidence(resampled: Resampled, what: str, column: str, run: str) -> Evidence | None:
+    """A quantity as evidence; None where it is undefined."""
+    quantity = resampled.quantity(column, run)
+    if not np.isfinite(quantity.value):
+        return None
+    ends = value_interval(quantity)
+    return Evidence(what, quantity.value, *(ends or (None, None)))
+
+
+def _reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
+    names = loss_names(k)
+    titles = {
+        "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
+        "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}",
+    }  # fmt: skip
+    found = {name: evidence(resampled, titles[name], names[name], run.name) for name in titles}
+    known = {name: one for name, one in found.items() if one is not None}
+    if len(known) < len(titles):
+        text = f"{run.name}@{k}: nothing can be said, no query has a document that is worth anything in its pool."
+        return Reading(run.name, k, "untold", text, tuple(known.values()))
+    if run.graded.pool is None and run.documents.shape[1] <= k:
+        return Reading(run.name, k, "untold", _too_short(run, k, known["reached"]), (known["reached"],))
+    finding = _finding(known)
+    return Reading(run.name, k, finding, _sentence(run.name, k, finding, pool, known), tuple(known.values()))
+
+
+def _finding(known: dict[str, Evidence]) -> str:
+    """Which loss is larger, as far as the intervals hold it."""
+    total, excess = known["total"], known["excess"]
+    if total.low is None or total.high is None or excess.low is None or excess.high is None:
+        return "open"
+    if total.high < LITTLE:
+        return "little"
+    if excess.low > 0:
+        return "ordering"
+    if excess.high < 0:
+        return "pool"
+    sure = [one.low is not None and one.low > MARGIN for one in (known["pool"], known["ordering"])]
+    return "both" if all(sure) else "open"
+
+
+def _sentence(run: str, k: int, finding: str, pool: str, known: dict[str, Evidence]) -> str:
+    heads = {
+        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {told(known['ceiling'])}; "
+        f"the pool loses {told(known['pool'])}, the ordering {told(known['ordering'])}; "
+        f"%PROC is {told(known['share'])}.",
+        "ordering": f"{run}@{k}: the ordering. {_capital(pool)} could reach PROC {told(known['ceiling'])}, and "
+        f"{told(known['reached'])} is reached, %PROC {told(known['share'])}: the ordering loses "
+        f"{told(known['ordering'])}, the pool {told(known['pool'])}.",
+        "both": f"{run}@{k}: both. The pool loses {told(known['pool'])} and the ordering {told(known['ordering'])}; "
+        "which loses more cannot be told.",
+        "little": f"{run}@{k}: little is left to mend, {told(known['total'])} of the ideal is lost.",
+        "open": f"{run}@{k}: these queries do not tell. The pool loses {told(known['pool'])}, the ordering "
+        f"{told(known['ordering'])}.",
+    }
+    return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
+
+
+def _too_short(run: Placed, k: int, reached: Evidence) -> str:
+    return (
+        f"{run.name}@{k}: RA-nWG is {told(reached)}, but no list is longer than {k}, so its own list cannot tell the "
+        "pool from the ordering. Score a deeper run, or give the candidates with --pool."
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_MEANING = {
+    "holds": "It helps.", "does not hold": "It does not help.", "open": "These queries do not tell.",
+}  # fmt: skip
+UNTESTED = (
+    ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
+    ("rewriting", "pool", "rewriting queries and normalising to Unicode NFC: compare a run with and without."),
+    ("near-duplicates", "ordering", "removing near-duplicates and trimming before reranking: compare both runs."),
+    ("shorter chunks", "ordering", "shorter chunks and cleaner metadata: they change the documents themselves."),
+    ("int8", "cost", "int8 vectors only under hard memory limits, after looking at %PROC again."),
+    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K: compare a run from each."),
+)  # fmt: skip
+
+
+def guidance(
+    board: Board, cutoffs: Sequence[int], extra: Beside, resampled: Resampled
+) -> tuple[Guidance, ...]:
+    """Every piece of advice with its status and numbers."""
+    tested = [
+        *_hybrid(extra, resampled),
+        *_depths(board, cutoffs, resampled),
+        *_rerankings(board, cutoffs, resampled),
+    ]
+    knobs = {one.knob for one in tested}
+    missing = [] if "hybrid" in knobs else [
+        ("hybrid", "pool", "a pool from two retrievers: score runs of both, deeper than 2K, without --pool.")
+    ]  # fmt: skip
+    missing += [] if "depth" in knobs else [
+        ("depth", "pool", "50 candidates for @10 and 100 for @30: score a deeper run.")
+    ]  # fmt: skip
+    missing += [] if "reranker" in knobs else [
+        ("reranker", "ordering", "a strong reranker: score a run and its reranking, with the same documents.")
+    ]  # fmt: skip
+    return (*tested, *(_untested(*one) for one in (*missing, *UNTESTED)))
+
+
+def status_of(gain: Evidence, least: float = 0.0) -> str:
+    """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
+    if gain.low is None or gain.high is None:
+        return "open"
+    if gain.low > least:
+        return "holds"
+    return "does not hold" if gain.high <= max(least, MARGIN) else "open"
+
+
+def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
+    """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
+    lists in turn make. Its interval is widened for having been chosen among several."""
+    for k in dict.fromkeys(one.cutoff for one in extra.unions):
+        here = [one for one in extra.unions if one.cutoff == k]
+        best = max(here, key=lambda one: resampled.quantity(one.ceiling, one.a).value)
+        ceiling = evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
+        quantity = resampled.quantity(best.gain, best.a)
+        if ceiling is None or not np.isfinite(quantity.value):
+            continue
+        ends = percentile_interval(quantity.replicates, 1 - 0.05 / len(here))
+        low, high = (None if np.isnan(end) else end for end in ends)
+        gain = Evidence(f"gain in PROC@{k}", quantity.value, low, high)
+        status = status_of(gain)
+        told_gain = f"{_more(gain)} than the better one alone"
+        text = f"{_made_of(best)}, PROC@{k} {told(ceiling)}: {told_gain}. {_MEANING[status]}"
+        size = Evidence("distinct documents", best.depth)
+        yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
+
+
+def _made_of(union: Union) -> str:
+    if union.fused:
+        return f"{union.fused} joins {union.a} and {union.b}"
+    return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
+
+
+def _more(gain: Evidence) -> str:
+    """A gain as a number with more or less."""
+    if gain.value >= 0:
+        return f"{told(gain)} more"
+    turned = [None if end is None else -end for end in (gain.high, gain.low)]
+    return f"{told(Evidence(gain.what, -gain.value, turned[0], turned[1]))} less"
+
+
+def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+    """The depth that the source advises, for the runs that go deeper."""
+    for k in cutoffs:
+        for run in board.runs:
+            if k not in DEPTHS or run.graded.pool is not None or run.documents.shape[1] <= DEPTHS[k]:
+                continue
+            lost = evidence(resampled, f"lost in PROC@{k}", depth_name(k), run.name)
+            if lost is None or lost.high is None or lost.low is None:
+                continue
+            status = "holds" if lost.high < MARGIN else "does not hold" if lost.low > MARGIN else "open"
+            text = (
+                f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {told(lost)} of PROC@{k}. "
+                + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "These queries do not tell."}[
+                    status
+                ]
+            )
+            yield Guidance("depth", "pool", status, text, (lost,))
+
+
+def _rerankings(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+    """Pairs of runs with the same documents in another order."""
+    pairs = [(a, b) for a, b in combinations(board.runs, 2) if same_documents(a, b)]
+    for k in cutoffs:
+        for a, b in pairs:
+            quantity = resampled.difference(f"reading reached@{k}", b.name, a.name)
+            ends = value_interval(quantity)
+            if ends is None:
+                continue
+            gain = Evidence(f"gain in RA-nWG@{k}", quantity.value, *ends)
+            status = status_of(gain)
+            text = f"{b.name} orders the documents of {a.name} anew: RA-nWG@{k} is {_more(gain)}. {_MEANING[status]}"
+            yield Guidance("reranker", "ordering", status, text, (gain,))
+
+
+def _untested(knob: str, finding: str, what: str) -> Guidance:
+    return Guidance(knob, finding, "not tested", f"Not tested on this data: {what}")
+
+
+def verdict(score: Score) -> str:
+    """The heading: who may be first by the headline measure."""
+    comparison = score.comparison(score.headline)
+    on = f"on {score.headline}"
+    known = [
+        one
+        for one in (score.value(run.name, score.headline) for run in score.runs)
+        if one and one.value is not None
+    ]
+    if not known:
+        return f"{score.headline} is undefined on these judgements"
+    if len(score.runs) == 1:
+        return f"{known[0].run} scores {numbers.score(known[0].value or 0.0)} {on}"
+    if comparison is None or not comparison.pairs:
+        return f"No ranking {on}: differences cannot be tested"
+    first = _first(comparison)
+    if len(first) > 1:
+        if len(first) == len(comparison.runs):
+            everyone = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
+            return f"No run stands out {on}: {everyone} may be first"
+        return f"{numbers.in_words(len(first)).capitalize()} runs may be first {on}"
+    alone = comparison.rank_high[comparison.runs.index(first[0])] == 1
+    return f"{first[0]} beats every other run {on}" if alone else f"Only {first[0]} may be first {on}"
+
+
+def lede(score: Score) -> tuple[str, ...]:
+    """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
+    best = _best(score)
+    if best is None or best.value is None:
+        value = next((one for one in score.values if one.measure == score.headline), None)
+        return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
+    sentences = [_gap(score) if len(score.runs) > 1 else _alone(best)]
+    measure = next(one for one in score.measures if one.name == score.headline)
+    cutoff = measure.cutoff if any(one.cutoff == measure.cutoff for one in score.readings) else None
+    for reading in score.readings:
+        if reading.run == best.run and cutoff in (None, reading.cutoff):
+            sentences.append(reading.text)
+            break
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _best(score: Score) -> Value | None:
+    comparison = score.comparison(score.headline)
+    name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
+    return score.value(name, score.headline)
+
+
+def _alone(best: Value) -> str:
+    if best.low is None or best.high is None:
+        return f"Over {best.n:,} of {best.total:,} queries; no interval. Add a second run to compare."
+    interval = numbers.interval(best.low, best.high)
+    return f"The 95% interval is {interval}, over {best.n:,} of {best.total:,} queries. Add a second run to compare."
+
+
+def _gap(score: Score) -> str:
+    """The difference between the two best, with what the test says of it."""
+    comparison = score.comparison(score.headline)
+    if comparison is None or not comparison.pairs:
+        return (
+            f"{comparison.reason[:1].upper()}{comparison.reason[1:]}."
+            if comparison and comparison.reason
+            else ""
+        )
+    pair = comparison.pairs[0]
+    a, b = (score.value(name, score.headline) for name in (pair.a, pair.b))
+    if a is None or b is None or a.value is None or b.value is None:
+        return ""
+    ends = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
+    gap = f"{numbers.score(abs(pair.difference))} (95% interval {numbers.interval(*ends)})"
+    values = f"{pair.a} {numbers.score(a.value)}", f"{pair.b} {numbers.score(b.value)}"
+    if pair.better:
+        others = [name for name in _first(comparison) if name != pair.a]
+        more = f" {listed(others)} may also be first." if others else ""
+        return f"{values[0]} beats {values[1]}, the next, by {gap}.{more}"
+    others = [name for name in _first(comparison) if name not in (pair.a, pair.b)]
+    more = f" {listed(others)} may also be first." if others else ""
+    return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
+
+
+def _first(comparison: Comparison) -> list[str]:
+    return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]

@@ -1,0 +1,243 @@
+"""Runs placed on judgements: which grade stands at which rank, and how much RA-nWG hangs on its constants.
+
+Ranking is trec_eval's: highest score first, compared in single precision, equal scores by document id, highest (last
+in the alphabet) first. Of a document that a query has twice the better ranked line counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.judged_runs import Entries
+from embassay.errors import DataError
+from embassay.measures import sensitivity_grid
+from embassay.measures.grades import ABSENT, GRADES, UNJUDGED, Graded
+from embassay.measures.sets import Cell
+from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
+from embassay.protocols.rag.scoring.options import SourceCodes, graded_sources, source_codes
+from embassay.protocols.rag.scoring.score import SensitivityCell
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Ints = NDArray[np.int64]
+NOBODY = -1
+"""In `documents`: a place beyond the end of the list."""
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Graded documents that a run found, columns of one length: query, rank (from 1), grade and document by code."""
+
+    query: Ints
+    rank: Ints
+    grade: NDArray[np.int8]
+    document: Ints
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One run on the judged queries. `documents` (q, w) are codes of what stands at each rank; `sizes` (q,) how many
+    documents each query has. The rest is counted for `RunFacts`."""
+
+    name: str
+    graded: Graded
+    documents: Ints
+    sizes: Ints
+    hits: Hits
+    lines: int
+    unknown: int
+    repeated: int
+    tied: int
+
+
+@dataclass(frozen=True)
+class Board:
+    """The judged queries, in the order of the qrels, and every run on them."""
+
+    queries: tuple[str, ...]
+    counts: Ints
+    runs: tuple[Placed, ...]
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """Queries and documents of a file as codes, with the scores or grades."""
+
+    query: Ints
+    doc: Ints
+    frame: pl.DataFrame
+
+
+def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
+    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
+
+    With a `separator` the runs know which documents are of one source: see `source_codes`.
+    """
+    import polars as pl
+
+    pools = [pool for pool in inputs.pools if pool is not None]
+    distinct = {id(one): one for one in (*inputs.runs.values(), *pools)}
+    frames = [judgements.frame, *(one.frame for one in distinct.values())]
+    query_codes, doc_codes = (_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
+    coded = [_Coded(*each) for each in zip(query_codes, doc_codes, frames, strict=True)]
+    # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
+    judged = judgements.frame["query"].unique(maintain_order=True)
+    first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()
+    numbers = np.full(max(int(codes.query.max()) for codes in coded) + 1, -1)
+    numbers[first] = np.arange(len(first))
+    key = _Judged(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
+    by_file = dict(zip(distinct, coded[1:], strict=True))
+    placed = {one: _placed(entries, by_file[one], numbers, key, judged) for one, entries in distinct.items()}
+    runs = [
+        _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
+        for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
+    ]
+    if separator is not None:
+        of = source_codes([one.doc for one in coded], [frame["doc"] for frame in frames], separator)
+        grades = judgements.frame["grade"].to_numpy()
+        sources = graded_sources(of, numbers[coded[0].query], grades, coded[0].doc)
+        runs = [_with_sources(run, sources) for run in runs]
+    return Board(tuple(judged.to_list()), key.counts, tuple(runs))
+
+
+class _Judged:
+    """The judgements, sorted so that the grade of a query's document is found at once."""
+
+    def __init__(self, query: Ints, doc: Ints, grade: NDArray[np.int8], queries: int) -> None:
+        keys = _keys(query, doc)
+        order = np.argsort(keys)
+        self._keys, self._grades = keys[order], grade[order]
+        self.queries = queries
+        cells = query * len(GRADES) + grade - 1
+        self.counts = np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
+
+    def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
+        """The grade of each, `UNJUDGED` where there is none."""
+        keys = _keys(query, doc)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
+
+
+def _placed(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, queries: pl.Series) -> Placed:
+    query = numbers[codes.query]
+    known = query >= 0
+    if not known.any():
+        raise _foreign(entries, queries)
+    ranked, tied = _ranked(query[known], codes.doc[known], codes.frame.filter(known))
+    query_of, doc = ranked
+    single = _first_of_each(query_of, doc)
+    repeated = len(query_of) - len(single)
+    query_of, doc = query_of[single], doc[single]
+    sizes = np.bincount(query_of, minlength=judged.queries)
+    rank = np.arange(len(query_of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    grade = judged.grades(query_of, doc)
+    shape = (judged.queries, int(sizes.max()))
+    top, documents = np.full(shape, np.int8(ABSENT)), np.full(shape, NOBODY)
+    top[query_of, rank], documents[query_of, rank] = grade, doc
+    found = grade != UNJUDGED
+    return Placed(
+        "",
+        Graded(judged.counts, top, names=tuple(queries.to_list())),
+        documents,
+        sizes,
+        Hits(query_of[found], rank[found] + 1, grade[found], doc[found]),
+        len(entries.frame),
+        len(np.unique(codes.query[~known])),
+        repeated,
+        tied,
+    )
+
+
+def _ranked(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, Ints], int]:
+    """Queries and documents, best first within each query; and how many documents share a score with another."""
+    import polars as pl
+
+    ordered = frame.select("doc", score=pl.col("value").cast(pl.Float32, strict=False) + 0.0)
+    ordered = ordered.with_columns(query=pl.Series(query), code=pl.Series(doc))
+    ordered = ordered.sort("query", "score", "doc", descending=[False, True, True])
+    query, doc, score = (ordered[name].to_numpy() for name in ("query", "code", "score"))
+    same = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
+    tied = int(np.count_nonzero(np.append(same, False) | np.append(False, same)))
+    return (query, doc), tied
+
+
+def _first_of_each(query: Ints, doc: Ints) -> Ints:
+    """Where each query's document stands first."""
+    import polars as pl
+
+    keys = _keys(query, doc)
+    if pl.Series(keys).n_unique() == len(keys):
+        return np.arange(len(keys))
+    return np.sort(np.unique(keys, return_index=True)[1])
+
+
+def _with_pool(run: Placed, pool: Placed | None) -> Placed:
+    if pool is None:
+        return run
+    return replace(
+        run, graded=replace(run.graded, pool=pool_of(pool.hits, run.graded), pool_sizes=pool.sizes)
+    )
+
+
+def _with_sources(run: Placed, sources: SourceCodes) -> Placed:
+    return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
+
+
+def pool_of(hits: Hits, graded: Graded) -> Ints:
+    """How many documents of grade 1, 2, 3, 4, 5 the hits of each query are: (q, 5)."""
+    cells = hits.query * len(GRADES) + hits.grade - 1
+    return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
+
+
+def _codes(columns: Sequence[pl.Series]) -> list[Ints]:
+    """Texts of several columns as numbers, equal for equal texts."""
+    import polars as pl
+
+    together = pl.concat([column.rename("text") for column in columns]).cast(pl.Categorical)
+    codes = together.to_physical().to_numpy().astype(np.int64)
+    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
+    return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
+
+
+def _foreign(entries: Entries, queries: pl.Series) -> DataError:
+    found = entries.frame["query"].unique(maintain_order=True).head(3).to_list()
+    return DataError(
+        "no query of the run is judged", path=entries.path,
+        expected="queries of the qrels, such as " + ", ".join(map(repr, queries.head(3).to_list())),
+        found=", ".join(map(repr, found)), mend="Check that the run and the qrels belong together.",
+    )  # fmt: skip
+
+
+def sensitivity(board: Board, cutoffs: Iterable[int], unjudged: str) -> tuple[SensitivityCell, ...]:
+    """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
+    return tuple(chain.from_iterable(_cells(board, k, unjudged) for k in cutoffs))
+
+
+def _cells(board: Board, k: int, unjudged: str) -> Iterable[SensitivityCell]:
+    grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
+    usual = grid.cells[grid.default]
+    for i, cell in enumerate(grid.cells):
+        yield SensitivityCell(
+            k, cell.alpha, cell.cap4, cell.cap3, {name: _known(value) for name, value in cell.scores.items()},
+            cell.order, _known(cell.tau), _change(cell, usual), i == grid.default,
+        )  # fmt: skip
+
+
+def _change(cell: Cell, usual: Cell) -> float | None:
+    changes = [abs(cell.scores[name] - usual.scores[name]) for name in cell.scores]
+    return max((change for change in changes if not math.isnan(change)), default=None)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

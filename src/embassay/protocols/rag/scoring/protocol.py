@@ -1,0 +1,412 @@
+"""A scoring from inputs to its record and its folder, and from Python: paths or objects in, frames out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay import __version__
+from embassay.protocols.manifest import moment
+from embassay.protocols.rag.scoring import notes
+from embassay.protocols.rag.scoring.comparisons import ALPHA, TESTS, compared, likeness, randomized
+from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
+from embassay.protocols.rag.scoring.inputs import (
+    Graded1To5,
+    Inputs,
+    answers_of,
+    counts_by_grade,
+    distinct,
+    fingerprint,
+    graded,
+    held_inputs,
+    read_answers,
+    read_inputs,
+    without_self,
+)
+from embassay.protocols.rag.scoring.losses import Beside, beside
+from embassay.protocols.rag.scoring.options import ScoreRequest, named_path
+from embassay.protocols.rag.scoring.placement import Board, Placed, place, sensitivity
+from embassay.protocols.rag.scoring.score import (
+    Comparison,
+    Judgements,
+    Note,
+    RunFacts,
+    Score,
+    Settings,
+    write_score,
+)
+from embassay.protocols.rag.scoring.tables import PROTOCOL, TASK, comparisons, result_rows, tables
+from embassay.protocols.rag.scoring.values import (
+    CONFIDENCE,
+    Asked,
+    Measured,
+    Resampled,
+    asked,
+    measured,
+    per_query,
+    values,
+)
+from embassay.protocols.session import check_same_arguments
+from embassay.protocols.spreadsheets import inert
+from embassay.runs.files import to_json, write_atomic
+from embassay.runs.folder import RunFolder, hardware, versions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TIES = "highest score first, equal scores by document id, highest first (trec_eval's rule)"
+
+
+def judgement_facts(inputs: Inputs, judgements: Graded1To5, board: Board) -> Judgements:
+    """The qrels in counts."""
+    return Judgements(
+        inputs.name, inputs.qrels.path, inputs.qrels.format, judgements.grade_map, len(board.queries),
+        len(judgements.frame), counts_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
+    )  # fmt: skip
+
+
+def run_facts(inputs: Inputs, board: Board) -> tuple[RunFacts, ...]:
+    """Every run in counts."""
+    return tuple(
+        _run_facts(run, entries.path, entries.format, None if pool is None else pool.path)
+        for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
+    )
+
+
+def settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
+    """How it is done."""
+    return Settings(
+        request.grades or "identity", request.unjudged, request.seed, request.resamples, TESTS[request.test],
+        "holm", ALPHA, CONFIDENCE, TIES, tuple(cutoffs),
+    )  # fmt: skip
+
+
+def _run_facts(run: Placed, path: str, format_: str, pool: str | None) -> RunFacts:
+    answered = run.sizes[run.sizes > 0]
+    depth = int(answered.min()), float(np.median(answered)), int(answered.max())
+    own = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
+    return RunFacts(
+        run.name, path, format_, run.lines, len(answered), int((run.sizes == 0).sum()), run.unknown,
+        run.repeated, run.tied, depth, own if pool is None else f"the pool {pool}",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A finished scoring: its record, the values per query of every run, and the runs on the judged queries."""
+
+    record: Score
+    measures: tuple[Asked, ...]
+    measured: tuple[Measured, ...]
+    board: Board
+
+    def per_query(self) -> pl.DataFrame:
+        """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
+        return per_query(self.board.queries, self.measures, self.measured)
+
+
+def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, float] | None = None) -> Scored:
+    """Score all runs of `inputs` as `request` says; its paths are not looked at.
+
+    Raises DataError for judgements that do not fit, runs without a judged query, and ungraded documents where they are
+    an error; UsageError for measures that are none of rankings.
+    """
+    gone: dict[str, int] = {}
+    if request.exclude_self:
+        inputs, gone = without_self(inputs)
+    measures = asked(request.measures, request.cutoffs, answers=answers is not None)
+    judgements = graded(inputs.qrels, request.grades)
+    board = place(
+        inputs, judgements, request.separator if any(one.needs_sources for one in measures) else None
+    )
+    right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
+    taken = tuple(measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
+    ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs
+    extra = beside(board, ks, request.unjudged)
+    resampled = _resampled(taken, measures, extra, request)
+    facts = run_facts(inputs, board)
+    record = Score(
+        settings(request, ks),
+        judgement_facts(inputs, judgements, board),
+        facts,
+        tuple(one.facts for one in measures),
+        measures[0].name,
+        values(
+            resampled, [run.name for run in board.runs], measures,
+            total=len(board.queries), resamples=request.resamples,
+        ),
+        _comparisons(resampled, taken, measures, request),
+        likeness(board, ks, resamples=request.resamples, seed=request.seed),
+        sensitivity(board, ks, request.unjudged) if request.sensitivity else (),
+        readings=readings(board, facts, ks, resampled),
+        guidance=guidance(board, ks, extra, resampled),
+    )  # fmt: skip
+    said = (*notes.self_notes(gone), *_notes(record, judgements, board, taken, measures, right))
+    record = replace(record, notes=said)
+    return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
+
+
+def _resampled(
+    taken: Sequence[Measured], measures: Iterable[Asked], extra: Beside, request: ScoreRequest
+) -> Resampled:
+    """All that is asked for and all that readings need, over one set of resamples."""
+    both = [extra.with_columns(one) for one in taken]
+    resampled = Resampled(both, n_resamples=request.resamples, seed=request.seed)
+    for one in measures:
+        for run in taken:
+            resampled.want(one.name, run.run)
+        for a, b in combinations(taken, 2):
+            resampled.want(one.name, a.run, b.run)
+            resampled.want(one.name, b.run, a.run)
+    for name, column, other in extra.wanted:
+        resampled.want(column, name, other)
+    resampled.resample()
+    return resampled
+
+
+def _comparisons(
+    resampled: Resampled, taken: Sequence[Measured], measures: Sequence[Asked], request: ScoreRequest
+) -> tuple[Comparison, ...]:
+    if len(taken) < 2:
+        return ()
+    tests = (
+        randomized(taken, measures, n_resamples=request.resamples, seed=request.seed)
+        if request.test == "randomization"
+        else None
+    )
+    runs = [run.run for run in taken]
+    return tuple(compared(resampled, runs, one, tests) for one in measures)
+
+
+def _notes(
+    record: Score,
+    judgements: Graded1To5,
+    board: Board,
+    taken: Sequence[Measured],
+    measures: Sequence[Asked],
+    right: NDArray[np.float64] | None,
+) -> Iterable[Note]:
+    total = len(board.queries)
+    yield from notes.input_notes(judgements, record.runs, total)
+    yield from notes.grade_notes(board, measures, record.values)
+    yield from notes.run_notes(board, taken, measures, record.settings.unjudged)
+    yield from notes.test_notes(len(taken), record.settings.resamples)
+    if right is not None:
+        yield from notes.answer_notes(record.values, int((~np.isnan(right)).sum()), total)
+
+
+def write_scoring(
+    out: Path, request: ScoreRequest, score: Callable[[], tuple[Inputs, Scored]], command: str = ""
+) -> Scored:
+    """Do a scoring and write it to the folder `out`; once more with the same arguments writes it anew.
+
+    UsageError if the folder holds a run of other arguments; nothing is read or measured then.
+    """
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    inputs, scored = score()
+    with folder.locked():
+        _write(folder, request, inputs, scored, command)
+    return scored
+
+
+def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Scored, command: str) -> None:
+    score = scored.record
+    frame = scored.per_query()
+    for run in score.runs:
+        own = frame.filter(frame["run"] == run.name)
+        _write_items(folder.items_path(TASK, score.judgements.name, run.name), own)
+    folder.write_results(result_rows(score))
+    write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
+    for table in tables(score):
+        write_atomic(folder.path / "tables" / f"{table.name}.csv", table.as_csv())
+        write_atomic(folder.path / "tables" / f"{table.name}.md", table.as_markdown())
+    write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
+    write_score(folder.path / "score.json", score)
+    folder.write_manifest(_manifest(folder, request, inputs, score, command))
+
+
+def _write_items(path: Path, frame: pl.DataFrame) -> None:
+    import polars as pl
+
+    buffer = io.BytesIO()
+    frame.select(
+        pl.col("query_id").alias("item_id"), pl.lit("").alias("variant"), "measure", "value", "reason"
+    ).write_parquet(buffer, compression="zstd", statistics=False)
+    write_atomic(path, buffer.getvalue())
+
+
+def _sheet(frame: pl.DataFrame) -> str:
+    """As CSV in which no name is a formula."""
+    import polars as pl
+
+    names = pl.col("run", "query_id")
+    return frame.with_columns(names.map_elements(inert, return_dtype=pl.String)).write_csv()
+
+
+def _wide(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row per run and query, a column per measure."""
+    return frame.pivot("measure", index=["run", "query_id"], values="value")
+
+
+def _manifest(
+    folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
+) -> dict[str, Any]:
+    before = folder.read_manifest() or {}
+    now = moment()
+    return {
+        "embassay": __version__,
+        "protocol": PROTOCOL,
+        "kind": TASK,
+        "name": folder.path.resolve().name,
+        "status": "finished",
+        "created": before.get("created", now),
+        "updated": now,
+        "command": command,
+        "arguments": request.as_dict(),
+        "tokenizer": {"name": "", "identity": ""},
+        "systems": [
+            {"name": run.name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": run.path}}
+            for run, entries in zip(score.runs, inputs.runs.values(), strict=True)
+        ],
+        "datasets": [
+            {
+                "name": score.judgements.name,
+                "source": score.judgements.path,
+                "lang": "",
+                "fingerprint": fingerprint([inputs.qrels]),
+                "tasks": {TASK: {"n": score.judgements.queries, "skipped": [], "warnings": []}},
+            }
+        ],
+        "hardware": hardware(),
+        "versions": versions(),
+        "cells": [_cell(score, run.name) for run in score.runs],
+        "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
+        "spent": {"usd": 0.0, "max_usd": None, "systems": {}},
+        "problems": {"failed_cells": 0},
+    }
+
+
+def _cell(score: Score, run: str) -> dict[str, Any]:
+    facts = next(one for one in score.runs if one.name == run)
+    warnings = [note.text for note in score.notes if note.run == run]
+    return {
+        "key": run, "task": TASK, "dataset": score.judgements.name, "system": run, "status": "done", "reason": "",
+        "seconds": None, "counts": {"lines": facts.lines, "queries": facts.queries, "missing": facts.missing},
+        "skipped": [], "warnings": warnings,
+    }  # fmt: skip
+
+
+HELD = "(in memory)"
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What scoring gave: the whole `record`, and the same as frames."""
+
+    record: Score
+    per_query: pl.DataFrame
+    path: Path | None = None
+
+    @property
+    def values(self) -> pl.DataFrame:
+        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`: a row per run and measure."""
+        import polars as pl
+
+        numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+        return pl.DataFrame([vars(one) for one in self.record.values], schema_overrides=numbers)
+
+    @property
+    def pairs(self) -> pl.DataFrame:
+        """`measure` and the fields of `Pair` (`a`, `b`, `difference`, ...): a row per measure and pair of runs."""
+        import polars as pl
+
+        rows = [
+            {"measure": one.measure, **vars(pair)} for one in self.record.comparisons for pair in one.pairs
+        ]
+        return pl.DataFrame(rows)
+
+    @property
+    def verdict(self) -> str:
+        """The finding in one line."""
+        return self.record.verdict
+
+
+def score(
+    qrels: Any,
+    runs: Any,
+    *,
+    pools: Sequence[Any] = (),
+    answers: str | Path | Mapping[str, float] | None = None,
+    out: str | Path | None = None,
+    **arguments: Any,
+) -> Scoring:
+    """Score runs against graded judgements: set measures, ceilings and classic measures, with intervals and tests.
+
+    `qrels` is a path, query -> document -> judgement, or a polars frame with `query_id`, `doc_id` and `relevance`;
+    `runs` one or several paths, or name -> path, query -> document -> score, query -> documents in order, or frame;
+    `pools` for PROC likewise, one for all or one per run. Further arguments are those of `ScoreRequest`: measures,
+    cutoffs (10, 30), grades, unjudged, sensitivity, test, resamples (10,000), seed (0), split, mapping. With `out` all
+    is written to a folder as `embassay rag score --out` does.
+    Raises DataError for files or objects that are not what they should be, UsageError for measures that are none.
+
+    >>> import embassay as eb
+    >>> found = eb.rag.score({"q": {"a": 5, "b": 1}}, {"mine": {"q": ["b", "a"]}}, measures=["Harm@1", "R@2"])
+    >>> found.values["value"].to_list()
+    [1.0, 1.0]
+    """
+    named = _named(runs)
+    request = ScoreRequest(
+        _said(qrels),
+        tuple(f"{name}={_said(run)}" for name, run in named.items()),
+        tuple(_said(pool) for pool in pools),
+        answers=None if answers is None else _said(answers),
+        **_plain(arguments),
+    )
+
+    def do() -> tuple[Inputs, Scored]:
+        inputs = held_inputs(qrels, named, pools, request.mapping, request.split)
+        right = read_answers(Path(answers), request.mapping) if isinstance(answers, str | Path) else answers
+        return inputs, score_inputs(inputs, request, right)
+
+    if out is None:
+        scored = do()[1]
+    else:
+        scored = write_scoring(
+            Path(out), request, do, f"embassay.rag.score({_said(qrels)!r}, ..., out={str(out)!r})"
+        )
+    return Scoring(scored.record, scored.per_query(), None if out is None else Path(out))
+
+
+def score_request(request: ScoreRequest, out: Path | None = None, command: str = "") -> Scored:
+    """Score the files of a request, into the folder `out` if one is given."""
+
+    def do() -> tuple[Inputs, Scored]:
+        inputs = read_inputs(request)
+        answers = None if request.answers is None else read_answers(Path(request.answers), request.mapping)
+        return inputs, score_inputs(inputs, request, answers)
+
+    return do()[1] if out is None else write_scoring(out, request, do, command)
+
+
+def _named(runs: Any) -> dict[str, Any]:
+    if isinstance(runs, Mapping):
+        return dict(runs)
+    given = [runs] if isinstance(runs, str | Path) else list(runs)
+    return dict(distinct([named_path(str(run)) for run in given]))
+
+
+def _said(given: Any) -> str:
+    return str(given) if isinstance(given, str | Path) else HELD
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples: a request is hashable by its parts and compared as such."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}

@@ -1,0 +1,396 @@
+"""The source's advice to operators (spec rag 9), judged by stacks that differ in nothing else; what an axis does.
+
+A line is tested only where the sweep has stacks that differ in just that. It `holds` where the whole interval says so,
+`does not hold` where the whole interval says the opposite, and is `open` where the interval has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
+
+import numpy as np
+
+from embassay.protocols import numbers
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.sweep.findings.ground import (
+    AXES,
+    Floats,
+    Ground,
+    Pairs,
+    at_cutoff,
+    figure,
+    pairs_alike,
+    usual_measures,
+    values_of,
+)
+from embassay.protocols.rag.sweep.findings.recommendation import said
+from embassay.protocols.rag.sweep.findings.record import Advice, Effect
+from embassay.protocols.rag.sweep.findings.verdict import ms, told, usd
+from embassay.protocols.rag.sweep.stacks import NONE
+
+MOST_VALUES = 6
+
+
+def effects(ground: Ground) -> Iterator[Effect]:
+    """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
+    found = [
+        (axis, value, other, pairs)
+        for axis in AXES
+        for other, value in combinations(values_of(ground, axis)[:MOST_VALUES], 2)
+        if (pairs := pairs_alike(ground, axis, value, other))
+    ]
+    if not found:
+        return
+    for measure in usual_measures(ground):
+        columns = ground.columns(measure)
+        averaged = {
+            name: np.column_stack([mean_difference(one, pairs) for *_, pairs in found])
+            for name, one in columns.items()
+        }
+        for (axis, value, other, pairs), quality in zip(found, ground.figures(averaged), strict=True):
+            yield Effect(
+                axis, said(axis, value), said(axis, other), len(pairs), measure, quality, milliseconds(ground, pairs),
+                float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
+            )  # fmt: skip
+
+
+def mean_difference(columns: Floats, pairs: Pairs) -> Floats:
+    """Of each query the mean over pairs of the first stack's value less the second's: (queries,); NaN where it is
+    undefined in one of them, as it then is in all (a query without relevant passages)."""
+    first, second = np.array(pairs).T
+    return np.asarray((columns[:, first] - columns[:, second]).mean(axis=1))
+
+
+def milliseconds(ground: Ground, pairs: Pairs) -> Figure:
+    """The mean difference of latencies, with the interval over timed queries."""
+    first, second = np.array(pairs).T
+    timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
+    value = float((ground.latency[first] - ground.latency[second]).mean())
+    replicates = (ground.latency_replicates[:, first] - ground.latency_replicates[:, second]).mean(axis=1)
+    return figure(value, replicates, timed)
+
+
+MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "These queries do not tell."}
+
+
+def status(value: Figure, least: float = 0.0) -> str:
+    """Whether a difference lies over `least` with its whole interval, under it, or on both sides.
+
+    >>> status(Figure(0.05, 0.01, 0.09)), status(Figure(-0.05, -0.09, -0.01)), status(Figure(0.01, -0.02, 0.04))
+    ('holds', 'does not hold', 'open')
+    """
+    if value.low is None or value.high is None:
+        return "open"
+    return "holds" if value.low > least else "does not hold" if value.high <= least else "open"
+
+
+def opposite(found: str) -> str:
+    """The status of a line that says the opposite."""
+    return {"holds": "does not hold", "does not hold": "holds"}.get(found, found)
+
+
+def untested(line: str, needs: str) -> Advice:
+    """A line that the sweep says nothing of, and what it needs."""
+    return Advice(line, "not tested", f"Not tested on this data: {needs}.")
+
+
+def judged(line: str, found: str, text: str, *evidence: Figure) -> Advice:
+    """A line with its status, told by its figures."""
+    return Advice(line, found, f"{text} {MEANING[found]}", evidence)
+
+
+def difference_of(ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False) -> Figure:
+    """The mean paired difference of a measure over pairs of stacks."""
+    columns = ground.columns(measure, ceiling=ceiling)
+    return ground.figures({name: mean_difference(one, pairs)[:, None] for name, one in columns.items()})[0]
+
+
+def measure_at(ground: Ground, k: int) -> str | None:
+    """The measure that decides at another cutoff; None where it was not measured."""
+    return at_cutoff(ground.measures, ground.rules.measure, k)
+
+
+def relative_change(ground: Ground, measure: str, pairs: Pairs) -> Figure:
+    """The difference as a share of the mean of the second stacks."""
+    second = np.array([j for _, j in pairs])
+    before = float(np.nanmean(ground.quality(measure)[second]))
+    value = difference_of(ground, measure, pairs)
+    if value.value is None or before <= 0:
+        return Figure(None, n=value.n, reason="nothing to lose")
+    low, high = (None if end is None else end / before for end in (value.low, value.high))
+    return Figure(value.value / before, low, high, value.n)
+
+
+def all_of(found: Iterable[str]) -> str:
+    """Of a line with several claims: it holds where all do, does not where one does not."""
+    states = set(found)
+    return "does not hold" if "does not hold" in states else "open" if "open" in states else "holds"
+
+
+def strong_reranker(ground: Ground) -> str | None:
+    """The reranker that costs most, of several; the only one otherwise."""
+    costs: dict[str, float] = {}
+    for i, one in enumerate(ground.configurations):
+        if one.reranker != NONE:
+            costs[one.reranker] = max(costs.get(one.reranker, 0.0), float(ground.cost[i]) / max(one.k, 1))
+    return max(costs, key=lambda name: costs[name]) if costs else None
+
+
+def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> Figure:
+    """The mean difference of %PROC over pairs of stacks."""
+    first, second = np.array(pairs).T
+    above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = ground.values(above) / ground.values(below)
+        replicates = ground.replicates(above) / ground.replicates(below)
+    n = sum(int((~np.isnan(one[:, 0])).sum()) for one in above.values())
+    return figure(
+        float((values[first] - values[second]).mean()),
+        (replicates[:, first] - replicates[:, second]).mean(axis=1), n,
+    )  # fmt: skip
+
+
+def has_ceiling(ground: Ground, measure: str) -> bool:
+    """Whether PROC of the measure is known for every stack."""
+    return all(measure in one.ceiling for rows in ground.rows.values() for one in rows)
+
+
+def points(value: float) -> str:
+    """A difference of percentages."""
+    return f"{numbers.change(100 * value, 1)} points"
+
+
+def signed_percent(value: Figure) -> str:
+    """A relative change with its interval."""
+    if value.value is None:
+        return "n/a"
+    ends = (
+        "" if value.low is None or value.high is None else f" ({_signed(value.low)} to {_signed(value.high)})"
+    )
+    return f"{_signed(value.value)}{ends}"
+
+
+def _signed(value: float) -> str:
+    """A share in percent with its sign; what rounds to zero has none."""
+    return f"{numbers.change(100 * value, 1)}%"
+
+
+def ms_change(value: Figure) -> str:
+    """A difference of times with its sign."""
+    size = value.value or 0.0
+    return f"{numbers.MINUS if size < 0 else '+'}{ms(abs(size))}"
+
+
+TOLERANCE = 0.02
+"""The share of a measure that an index may lose: the source's 1 to 2 percent."""
+HARDLY = 0.01
+"""A gain of a measure that is not worth twice the candidates."""
+HALF_A_SECOND = 500.0
+
+
+def hnsw(ground: Ground) -> Advice:
+    """The loss of hnsw-f32 against flat search stays within 2%."""
+    line = "HNSW f32 by default, tuned until within 1-2% of flat"
+    pairs = _index_pairs(ground, "hnsw-f32", "flat")
+    if not pairs:
+        return untested(line, "needs hnsw-f32 and flat")
+    measure = ground.rules.measure
+    change = relative_change(ground, measure, pairs)
+    time = milliseconds(ground, pairs)
+    text = f"hnsw-f32 changes {measure} by {signed_percent(change)} of flat search, and the time by {ms_change(time)}."
+    return judged(line, status(change, -TOLERANCE), text, change, time)
+
+
+def int8(ground: Ground) -> Advice:
+    """int8 loses more than 1% against f32: were it free, memory alone would speak for it."""
+    line = "int8 only under hard memory limits and after re-checking %PROC"
+    pairs = _index_pairs(ground, "hnsw-int8", "hnsw-f32") or _index_pairs(ground, "int8", "flat")
+    if not pairs:
+        return untested(line, "needs an int8 index and the same in f32")
+    measure = ground.rules.measure
+    change = relative_change(ground, measure, pairs)
+    time = milliseconds(ground, pairs)
+    text = f"int8 changes {measure} by {signed_percent(change)} of f32, and the time by {ms_change(time)}."
+    return judged(line, opposite(status(change, -HARDLY)), text, change, time)
+
+
+def _index_pairs(ground: Ground, name: str, other: str) -> Pairs:
+    """Stacks with an index beside the same with another, whatever the parameters of both."""
+    values = values_of(ground, "index")
+    first, second = ([one for one in values if one.partition("?")[0] == kind] for kind in (name, other))
+    return [pair for a in first for b in second for pair in pairs_alike(ground, "index", a, b)]
+
+
+def dimensions(ground: Ground) -> Advice:
+    """2048 dimensions bring something at 30 and nothing at 10."""
+    line = "1024 dimensions by default, 2048 only for deep K"
+    at_10, at_30 = measure_at(ground, 10), measure_at(ground, 30)
+    pairs = pairs_alike(ground, "dims", 2048, 1024)
+    if not pairs or at_10 is None or at_30 is None:
+        return untested(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
+    shallow, deep = difference_of(ground, at_10, pairs), difference_of(ground, at_30, pairs)
+    found = all_of([opposite(status(shallow)), status(deep)])
+    text = f"2048 less 1024: {told(shallow, signed=True)} of {at_10}, {told(deep, signed=True)} of {at_30}."
+    return judged(line, found, text, shallow, deep)
+
+
+def depth_10(ground: Ground) -> Advice:
+    """100 reranked candidates bring no more than 0.01 at 10 over 50."""
+    line = "Candidate depth 50 for @10"
+    return _depth(ground, line, 10, opposite)
+
+
+def depth_30(ground: Ground) -> Advice:
+    """100 reranked candidates bring something at 30 over 50."""
+    line = "Candidate depth 100 for @30"
+    return _depth(ground, line, 30, str)
+
+
+def _depth(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
+    """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
+    measure = measure_at(ground, cutoff)
+    pairs = [pair for pair in pairs_alike(ground, "k", 100, 50) if _reorders(ground, pair[0])]
+    if not pairs or measure is None:
+        return untested(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
+    gain = difference_of(ground, measure, pairs)
+    found = status(gain, HARDLY if turn is opposite else 0.0)
+    text = f"K 100 less K 50: {told(gain, signed=True)} of {measure}."
+    return judged(line, turn(found), text, gain)
+
+
+def _reorders(ground: Ground, place: int) -> bool:
+    return ground.configurations[place].reranker != NONE
+
+
+def half_second(ground: Ground) -> Advice:
+    """Reranking up to 100 candidates stays under half a second, reranking more does not."""
+    line = "At most 100 candidates for half a second"
+    reranked = [i for i in range(len(ground.ids)) if _reorders(ground, i)]
+    within, beyond = (
+        [float(ground.latency[i]) for i in reranked if (ground.configurations[i].k <= 100) is small]
+        for small in (True, False)
+    )
+    if not within or not beyond:
+        return untested(line, "needs rerankers with at most 100 and with more than 100 candidates")
+    kept, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
+    found = "holds" if kept and broken else "does not hold"
+    text = f"Up to 100 candidates take {ms(max(within))} at most, more take {ms(min(beyond))} at least."
+    return judged(line, found, text, Figure(max(within)), Figure(min(beyond)))
+
+
+def default_stack(ground: Ground) -> Advice:
+    """Hybrid and reranked is better than the same without one of the two, and without both."""
+    line = "Hybrid plus the strong reranker as the default stack"
+    strong = strong_reranker(ground)
+    pairs = _four(ground, strong) if strong else {}
+    if strong is None or len(pairs) < 3:
+        return untested(line, "needs dense and hybrid, each with and without a reranker")
+    measure = ground.rules.measure
+    gains = {name: difference_of(ground, measure, one) for name, one in pairs.items()}
+    words = ", ".join(f"{told(gain, signed=True)} against {name}" for name, gain in gains.items())
+    text = f"Hybrid with {strong}, {measure}: {words}."
+    return judged(line, all_of(status(one) for one in gains.values()), text, *gains.values())
+
+
+def _four(ground: Ground, strong: str) -> Mapping[str, Pairs]:
+    """Hybrid and reranked stacks beside the same without one of the two, and without both."""
+    places = {one: i for i, one in enumerate(ground.configurations)}
+    found: dict[str, Pairs] = {}
+    for one, i in places.items():
+        if one.mode != "hybrid" or one.reranker != strong:
+            continue
+        for name, mode, reranker in (
+            ("dense, reranked", "dense", strong), ("hybrid alone", "hybrid", NONE), ("dense alone", "dense", NONE),
+        ):  # fmt: skip
+            other = type(one)(**{**vars(one), "mode": mode, "reranker": reranker})
+            if other in places:
+                found.setdefault(name, []).append((i, places[other]))
+    return found
+
+
+def lite(ground: Ground) -> Advice:
+    """The cheaper reranker is worse, and saves money."""
+    line = "The lite reranker only for cost"
+    strong = strong_reranker(ground)
+    names = [one for one in values_of(ground, "reranker") if one not in (NONE, strong)]
+    pairs = pairs_alike(ground, "reranker", names[0], strong) if names else []
+    if not pairs:
+        return untested(line, "needs two rerankers")
+    measure = ground.rules.measure
+    loss = difference_of(ground, measure, pairs)
+    saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
+    text = f"{names[0]} less {strong}: {told(loss, signed=True)} of {measure}; it saves {usd(saved)} per 1,000 queries."
+    return judged(line, opposite(status(loss)) if saved > 0 else "does not hold", text, loss, Figure(saved))
+
+
+def rewriting(ground: Ground) -> Advice:
+    """Rewritten queries find more."""
+    return _switched(
+        ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
+    )
+
+
+def nfc(_: Ground) -> Advice:
+    """Nothing can be compared: every text is normalised."""
+    return untested("Unicode NFC by default", "all texts are normalised before they are embedded")
+
+
+def deduplicate(ground: Ground) -> Advice:
+    """Candidates without copies give better lists."""
+    line = "Deduplicate before reranking"
+    return _switched(ground, line, "deduplicate", 0.0, "needs candidates with and without their copies")
+
+
+def trim(ground: Ground) -> Advice:
+    """Documents cut into chunks give better lists."""
+    line = "Trim before reranking: shorter chunks, less metadata"
+    return _switched(ground, line, "chunk", NONE, "needs documents with and without chunking")
+
+
+def _switched(ground: Ground, line: str, axis: str, off: object, needs: str) -> Advice:
+    """An axis that is on against off."""
+    values = [one for one in values_of(ground, axis) if one != off]
+    pairs = [pair for value in values for pair in pairs_alike(ground, axis, value, off)]
+    if not pairs:
+        return untested(line, needs)
+    gain = difference_of(ground, ground.rules.measure, pairs)
+    text = f"{ground.rules.measure} with less without: {told(gain, signed=True)}."
+    return judged(line, status(gain), text, gain)
+
+
+def pool(ground: Ground) -> Advice:
+    """A hybrid pool raises the ceiling, PROC."""
+    line = "Low PROC: improve the pool"
+    measure = ground.rules.measure
+    pairs = pairs_alike(ground, "mode", "hybrid", "dense")
+    if not pairs or not has_ceiling(ground, measure):
+        return untested(line, "needs dense and hybrid, and PROC")
+    gain = difference_of(ground, measure, pairs, ceiling=True)
+    text = f"A hybrid pool changes PROC of {measure} by {told(gain, signed=True)}."
+    return judged(line, status(gain), text, gain)
+
+
+def ordering(ground: Ground) -> Advice:
+    """A reranker, which cannot change the pool, raises %PROC."""
+    line = "High PROC with low %PROC: improve the ordering"
+    measure, strong = ground.rules.measure, strong_reranker(ground)
+    pairs = pairs_alike(ground, "reranker", strong, NONE) if strong else []
+    if not pairs or not has_ceiling(ground, measure):
+        return untested(line, "needs stacks with and without a reranker, and PROC")
+    gain = reached_difference(ground, measure, pairs)
+    low, high = (0.0 if end is None else end for end in (gain.low, gain.high))
+    text = f"{strong} changes %PROC of {measure} by {points(gain.value or 0.0)} ({points(low)} to {points(high)})."
+    return judged(line, status(gain), text, gain)
+
+
+LINES = (
+    hnsw, int8, dimensions, depth_10, depth_30, half_second,
+    default_stack, lite, rewriting, nfc, deduplicate, trim, pool,
+    ordering,
+)  # fmt: skip
+
+
+def guidance(ground: Ground) -> tuple[Advice, ...]:
+    """Every line with its status and figures, in the order of the spec."""
+    return tuple(line(ground) for line in LINES)

@@ -1,0 +1,407 @@
+"""What the operator's rule takes and how sure that is, among frontiers, scenarios and other choices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.sweep.findings.ground import Ground, at_cutoff, at_other_cutoffs, values_of
+from embassay.protocols.rag.sweep.findings.record import (
+    Alternative,
+    Frontier,
+    Recommendation,
+    Scenario,
+    Share,
+)
+from embassay.protocols.rag.sweep.stacks import Configuration
+from embassay.protocols.rag.tradeoffs import (
+    COST_SHARE,
+    ROUNDING,
+    Axis,
+    Choice,
+    Dominance,
+    Limits,
+    Stack,
+    choose,
+    frontier,
+)
+
+Floats = NDArray[np.float64]
+
+NOBODY = -1
+MOST_RUNNERS = 5
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Of each resample, the place of the stack that the rule takes (-1: none keeps the limits), (B,); and which stacks
+    are as good as the best one there, (B, stacks)."""
+
+    places: NDArray[np.int64]
+    best: NDArray[np.bool_]
+
+    def share(self, place: int) -> float:
+        """Of how many resamples this stack is the winner."""
+        return float((self.places == place).mean())
+
+    def among_best(self, place: int) -> float:
+        """In how many no stack that keeps the limits is better than this one, which keeps them too."""
+        return float(self.best[:, place].mean())
+
+
+def choose_each(
+    stacks: Sequence[Stack],
+    quality: Floats,
+    latency: Floats,
+    limits: Limits,
+    jitter_ms: float,
+    cost_share: float = COST_SHARE,
+) -> Winners:
+    """`choose` of the tradeoffs for every row of `quality` and `latency`, both (B, stacks); costs and prompts stay.
+
+    A stack whose quality is NaN in a resample does not take part there.
+    """
+    cost, prompt = np.array([one.cost for one in stacks]), np.array([one.prompt_tokens for one in stacks])
+    known = np.where(np.isnan(quality), -np.inf, quality)
+    running = np.isfinite(known)
+    if limits.sla_ms is not None:
+        running &= latency <= limits.sla_ms
+    if limits.budget is not None:
+        running &= cost <= limits.budget
+    if limits.target is not None:
+        running &= known >= limits.target - ROUNDING
+    if limits.target is None:
+        tied = _lowest(-known, running, ROUNDING)
+    else:
+        tied = _lowest(
+            np.broadcast_to(cost, known.shape), _lowest(latency, running, jitter_ms), ROUNDING, cost_share
+        )
+    left = _lowest(np.broadcast_to(prompt, known.shape), tied, 0.0)
+    left = _lowest(np.broadcast_to(cost, known.shape), left, ROUNDING, cost_share)
+    for key in (-known, latency):
+        left = _lowest(key, left, 0.0)
+    by_id = np.argsort(np.argsort([one.id for one in stacks]))
+    places = np.where(left, by_id, len(stacks)).argmin(axis=1)
+    return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
+
+
+def _lowest(
+    values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
+) -> NDArray[np.bool_]:
+    """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
+    kept = np.where(running, values, np.inf)
+    least = kept.min(axis=1, keepdims=True)
+    return np.asarray(
+        running & (kept <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0))
+    )
+
+
+def runners(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
+    """The other stacks that win, most often first."""
+    counts = Counter(winners.places[winners.places != NOBODY].tolist())
+    found = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
+    found.sort(key=lambda one: (-one[0], one[1]))
+    return tuple(Share(id, n / len(winners.places)) for n, id in found[:MOST_RUNNERS])
+
+
+def by_axis(winners: Winners, configurations: Sequence[Configuration]) -> tuple[Share, ...]:
+    """How often each value of each axis wins, of the axes that have several, most often first within an axis."""
+    shares = []
+    for axis in fields(Configuration):
+        values = [getattr(one, axis.name) for one in configurations]
+        if len(set(values)) < 2:
+            continue
+        counts = Counter(values[place] for place in winners.places.tolist() if place != NOBODY)
+        ordered = sorted(counts.items(), key=lambda one: (-one[1], str(one[0])))
+        shares += [Share(said(axis.name, value), n / len(winners.places), axis.name) for value, n in ordered]
+    return tuple(shares)
+
+
+def said(axis: str, value: object) -> str:
+    """A value of an axis in words.
+
+    >>> said("dims", None), said("dims", 64), said("k", 50), said("mode", "hybrid")
+    ('all dimensions', '64 dimensions', 'K 50', 'hybrid')
+    """
+    if axis == "dims":
+        return "all dimensions" if value is None else f"{value} dimensions"
+    if axis == "k":
+        return f"K {value}"
+    if value == "none":
+        return {"reranker": "no reranker", "rewrite": "no rewriting", "chunk": "no chunking"}.get(
+            axis, "none"
+        )
+    if axis in ("deduplicate", "boost"):
+        return f"{axis} {value:g}" if value else {"deduplicate": "copies kept", "boost": "no boost"}[axis]
+    return str(value)
+
+
+def limits_of(ground: Ground) -> Limits:
+    """The limits of the sweep's rules."""
+    return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
+
+
+def recommend(ground: Ground) -> Recommendation:
+    """The recommendation. UsageError where the measure that decides is nowhere defined."""
+    measure, limits = ground.rules.measure, limits_of(ground)
+    stacks = decidable(ground, measure)
+    choice = choose(stacks, measure, limits, **ground.equal)
+    places = [ground.place[one.id] for one in stacks]
+    winners = choose_each(
+        stacks, ground.quality_replicates(measure)[:, places], ground.latency_replicates[:, places], limits,
+        **ground.equal,
+    )  # fmt: skip
+    ids, chosen = [one.id for one in stacks], choice.stack
+    differences = differences_from(ground, measure, choice.nearest.id)
+    alike = _alike(choice, differences)
+    at = ids.index(chosen.id) if chosen else 0
+    return Recommendation(
+        measure=measure,
+        rule=rule_in_words(ground),
+        stack=chosen.id if chosen else "",
+        nearest=choice.nearest.id,
+        feasible=len(choice.feasible),
+        stacks=len(stacks),
+        tied=tuple(one.id for one in choice.tied if one is not chosen),
+        near=tuple(
+            one.id for one in choice.feasible
+            if chosen and one is not chosen and abs(one.latency - chosen.latency) <= ground.jitter_ms
+        ),
+        alike=tuple(one.id for one in alike),
+        misses=misses(choice.nearest, measure, limits) if chosen is None else {},
+        resamples=ground.resamples,
+        share=winners.share(at) if chosen else None,
+        among_best=winners.among_best(at) if chosen else None,
+        none=winners.share(-1),
+        runners=runners(winners, ids, chosen.id if chosen else ""),
+        by_axis=by_axis(winners, [ground.configurations[i] for i in places]),
+        alternatives=tuple(_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
+    )  # fmt: skip
+
+
+def decidable(ground: Ground, *measures: str) -> list[Stack]:
+    """The stacks that have all these measures; UsageError where none has."""
+    missing = [name for name in measures if name not in ground.measures]
+    if missing:
+        raise UsageError(
+            f"The sweep did not measure {', '.join(missing)}.", mend=f"It has: {', '.join(ground.measures)}."
+        )
+    stacks = ground.stacks(measures)
+    if not stacks:
+        raise UsageError(
+            f"{', '.join(measures)} is defined for no query of any stack.",
+            mend="Rules need a measure that the judgements define: give rules.measure another.",
+        )
+    return stacks
+
+
+def differences_from(ground: Ground, measure: str, id: str) -> dict[str, Figure]:
+    """Each stack's measure less that of one stack, paired over queries."""
+    place = ground.place[id]
+    columns = {name: one - one[:, [place]] for name, one in ground.columns(measure).items()}
+    return dict(zip(ground.ids, ground.figures(columns), strict=True))
+
+
+def misses(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
+    """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
+    found = {}
+    if limits.sla_ms is not None and stack.latency > limits.sla_ms:
+        found["milliseconds"] = stack.latency - limits.sla_ms
+    if limits.budget is not None and stack.cost > limits.budget:
+        found["usd"] = stack.cost - limits.budget
+    if limits.target is not None and stack.reaches(measure) < limits.target - ROUNDING:
+        found["quality"] = limits.target - stack.reaches(measure)
+    return found
+
+
+def rule_in_words(ground: Ground) -> str:
+    """What is asked for, from the best quality under limits to the fastest stack that is good enough."""
+    rules, parts = ground.rules, []
+    if rules.sla_ms is not None:
+        parts.append(f"at most {rules.sla_ms:g} ms (p{rules.percentile:g})")
+    if rules.budget is not None:
+        parts.append(f"at most ${rules.budget:g} per 1,000 queries")
+    if rules.target is not None:
+        parts.append(f"{rules.measure} of at least {rules.target:g}")
+    what = f"the best {rules.measure}" if rules.target is None else "the fastest, then the cheapest, stack"
+    return what + (" with " + " and ".join(parts) if parts else ", whatever it costs and takes")
+
+
+def _alike(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
+    """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
+    return [
+        one for one in choice.feasible
+        if one is not choice.stack and not told_apart(differences[one.id])
+    ]  # fmt: skip
+
+
+def told_apart(difference: Figure) -> bool:
+    """Whether the whole interval lies on one side of 0."""
+    return (
+        difference.low is not None
+        and difference.high is not None
+        and not difference.low <= 0 <= difference.high
+    )
+
+
+def _alternatives(
+    ground: Ground,
+    stacks: Sequence[Stack],
+    choice: Choice,
+    alike: Sequence[Stack],
+    differences: Mapping[str, Figure],
+) -> Iterator[Alternative]:
+    """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
+    be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
+    chosen, measure, limits = choice.nearest, ground.rules.measure, limits_of(ground)
+    jitter, equal = ground.jitter_ms, ground.equal
+    dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
+    cheaper = [one for one in stacks if one.cost < dear]
+    faster = [one for one in stacks if one.latency < chosen.latency - jitter]
+    better = [one for one in stacks if one.reaches(measure) > chosen.reaches(measure) + ROUNDING]
+    named: list[tuple[str, Stack]] = []
+    for kind, group in (("cheaper", cheaper), ("faster", faster)):
+        if group:
+            named.append((kind, choose(group, measure, Limits(), **equal).nearest))
+    if better:
+        named.append(
+            (
+                "better",
+                choose(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest,
+            )
+        )
+    for kind, key in (("cheapest alike", _by_cost), ("fastest alike", _by_latency)):
+        found = min(alike, key=key, default=None)
+        saves = found is not None and (
+            found.cost < dear if kind.startswith("cheap") else found.latency < chosen.latency - jitter
+        )
+        if found is not None and saves:
+            named.append((kind, found))
+    for kind, one in named:
+        yield Alternative(
+            kind, one.id, differences[one.id], one.latency - chosen.latency, one.cost - chosen.cost,
+            misses(one, measure, limits),
+        )  # fmt: skip
+
+
+def _by_cost(stack: Stack) -> tuple[float, float, str]:
+    return stack.cost, stack.latency, stack.id
+
+
+def _by_latency(stack: Stack) -> tuple[float, float, str]:
+    return stack.latency, stack.cost, stack.id
+
+
+MAIN = "cost, latency"
+AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
+    (MAIN, ("cost", "latency")), ("latency", ("latency",)), ("cost", ("cost",)),
+)  # fmt: skip
+STRICT = ", strict"
+
+
+def frontiers(ground: Ground) -> Iterator[Frontier]:
+    """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
+    same measure at the other cutoffs, one by one and each as an objective of its own."""
+    measure, both = ground.rules.measure, AXES[0][1]
+    for name, axes in AXES:
+        yield _made(ground, name, [measure], axes, "pareto")
+        yield _made(ground, name + STRICT, [measure], axes, "strict")
+    for slo in ground.rules.slos_ms:
+        yield _made(ground, f"{MAIN}, at most {slo:g} ms", [measure], both, "pareto", slo)
+    others = at_other_cutoffs(ground)
+    for other in others:
+        yield _made(ground, f"{MAIN}, {other}", [other], both, "pareto")
+        yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], both, "strict")
+    if others:
+        yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], both, "pareto")
+
+
+def _made(
+    ground: Ground,
+    name: str,
+    measures: Sequence[str],
+    axes: Sequence[Axis],
+    dominance: Dominance,
+    slo_ms: float | None = None,
+) -> Frontier:
+    found = frontier(
+        decidable(ground, *measures),
+        measures,
+        axes=axes,
+        dominance=dominance,
+        slo_ms=slo_ms,
+        cost_share=ground.rules.cost_share,
+        jitter_ms=ground.measured_jitter_ms,
+    )
+    ordered = sorted(found, key=lambda one: (one.latency, one.cost, one.id))
+    return Frontier(
+        name, " and ".join(measures), tuple(axes), dominance, tuple(one.id for one in ordered), slo_ms
+    )
+
+
+DEEP = 30
+
+
+def scenarios(ground: Ground) -> Iterator[Scenario]:
+    """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
+    measure = ground.rules.measure
+    stacks = decidable(ground, measure)
+    yield from _named(ground, stacks)
+    yield _best("cheapest", "lowest price, then the best", _cheapest(stacks), measure)
+    yield Scenario(
+        "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
+    )
+    yield _best("best", f"highest {measure}", stacks, measure)
+    for slo in ground.rules.slos_ms:
+        yield _limited(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
+    rules = ground.rules
+    if rules.sla_ms is not None and rules.sla_ms not in rules.slos_ms:
+        yield _limited(ground, stacks, f"at most {rules.sla_ms:g} ms", Limits(sla_ms=rules.sla_ms))
+    if rules.budget is not None:
+        yield _limited(ground, stacks, f"at most ${rules.budget:g}", Limits(budget=rules.budget))
+    if rules.target is not None:
+        yield _limited(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
+
+
+def _named(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
+    measure = ground.rules.measure
+    shallow, deep = values_of(ground, "k")[0], values_of(ground, "k")[-1]
+    least = values_of(ground, "dims")[0]
+    at_30 = at_cutoff(ground.measures, measure, DEEP) or measure
+    thorough = decidable(ground, at_30)
+    yield _best("base", f"highest {measure} with K {shallow}", _having(ground, stacks, "k", shallow), measure)
+    yield _best("saver", f"lowest price, then the highest {measure}", _cheapest(stacks), measure)
+    yield _best("push", f"highest {at_30}", thorough, at_30)
+    if len(values_of(ground, "dims")) > 1:
+        few = _having(ground, thorough, "dims", least)
+        yield _best("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
+    if deep != shallow:
+        yield _best("highK", f"highest {measure} with K {deep}", _having(ground, stacks, "k", deep), measure)
+
+
+def _having(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
+    return [one for one in stacks if getattr(ground.configurations[ground.place[one.id]], axis) == value]
+
+
+def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
+    least = min(one.cost for one in stacks)
+    return [one for one in stacks if one.cost <= least + 1e-9]
+
+
+def _best(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
+    return Scenario(name, how, choose(stacks, measure).nearest.id if stacks else "")
+
+
+def _limited(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
+    """What the rule takes under these limits alone."""
+    choice = choose(stacks, ground.rules.measure, limits, **ground.equal)
+    what = (
+        "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
+    )
+    return Scenario(name, what, choice.stack.id if choice.stack else "", choice.nearest.id)

@@ -1,0 +1,426 @@
+"""A sweep from request to finished folder, cell by cell, resuming what is there; and read back from it."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
+from embassay.protocols.manifest import manifest, moment, sessions, spent
+from embassay.protocols.outcome import Run
+from embassay.protocols.rag.sweep.bench import Bench, Encoded
+from embassay.protocols.rag.sweep.config import read_config, request_of, with_rules
+from embassay.protocols.rag.sweep.findings import conclude, result_rows
+from embassay.protocols.rag.sweep.forecast import PriceList, Room, price_list
+from embassay.protocols.rag.sweep.grid import CellJob, SweepPlan, plan_of
+from embassay.protocols.rag.sweep.measurement import IndexedBench, Stopwatch, skipped_all
+from embassay.protocols.rag.sweep.options import Latency, SweepRequest
+from embassay.protocols.rag.sweep.parts import Counting, Parts, SweepEncoder
+from embassay.protocols.rag.sweep.stacks import (
+    NONE,
+    TASK,
+    TOTAL,
+    Configuration,
+    Counts,
+    Floats,
+    Found,
+    Measured,
+    Rules,
+    Skipped,
+    Stack,
+    Sweep,
+    Times,
+    read_found,
+    write_found,
+)
+from embassay.protocols.session import (
+    Accounts,
+    Silent,
+    check_prices,
+    check_same_arguments,
+    lock,
+    opened,
+    read_previous,
+)
+from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.engines.attempts import in_words
+from embassay.runs.folder import RunFolder
+from embassay.runs.memory import PeakMemory, check
+from embassay.runs.store import index_folder
+from embassay.search.indexes import INDEXES
+from embassay.systems import sized
+
+TIMINGS = "timings"
+
+
+def read_sweep(folder: str | Path) -> Sweep:
+    """What a sweep has measured so far. DataError where the folder holds none."""
+    run = RunFolder(Path(folder))
+    manifest = run.read_manifest()
+    if manifest is None or manifest.get("kind") != TASK:
+        raise DataError(
+            "the folder holds no sweep", path=run.path, expected="a manifest of the kind sweep",
+            mend="Name the --out of `embassay rag sweep`.",
+        )  # fmt: skip
+    queries = {name: tuple(ids) for name, ids in manifest["queries"].items()}
+    rules = Rules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
+    prices = PriceList(**manifest["prices"])
+    watch = Stopwatch(run.path / TIMINGS, Latency(**manifest["arguments"]["latency"]))
+    measured: list[Measured] = []
+    skipped = [
+        Skipped(Configuration(**one["configuration"]), dataset, one["reason"])
+        for dataset in queries
+        for one in manifest["senseless"]
+    ]
+    for said in manifest["cells"]:
+        cell = Cell(said["task"], said["dataset"], said["system"], said["key"], 0, None)
+        found = read_found(run, cell, queries[cell.dataset]) if said["status"] != "not run" else None
+        if found is None:
+            continue
+        skipped += found.skipped
+        for stack in found.stacks:
+            times = _times(stack, watch)
+            if times is not None:
+                measured.append(_measured(stack, cell.dataset, times, prices, rules))
+    return Sweep(
+        tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
+        manifest["arguments"]["seed"], _counts(manifest["cells"]), *watch.load(),
+    )  # fmt: skip
+
+
+def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
+    """Whether all that a cell has measured can be read back, samples of time with it."""
+    found = read_found(folder, cell, cell.job.collection.query_ids)
+    return found is not None and all(_times(one, watch) is not None for one in found.stacks)
+
+
+def _measured(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
+    usd = prices.usd(
+        stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
+        passage=stack.passage_tokens, passages=rules.passages,
+    )  # fmt: skip
+    return Measured(
+        stack.configuration, dataset, stack.quality, stack.ceiling, times, usd, stack.tokens,
+        stack.passage_tokens, stack.index, stack.recall, stack.signals,
+    )  # fmt: skip
+
+
+def _times(stack: Stack, watch: Stopwatch) -> Times | None:
+    """The samples by stage, their sums, and those under load; None where a file of samples is gone."""
+    stages: dict[str, Floats] = {}
+    for stage, name in stack.times.items():
+        samples = watch.read(name)
+        if samples is None:
+            return None
+        stages[stage] = samples
+    together = watch.read(stack.together) if stack.together else None
+    stages[TOTAL] = np.sum(list(stages.values()), axis=0)
+    loaded = np.empty(0) if together is None else together[0]
+    return Times(stages, loaded, watch.latency.concurrency)
+
+
+def _counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> Counts:
+    names = [one.name for one in fields(Counts)]
+    total = dict.fromkeys(names, 0)
+    for cell in cells:
+        for name in names:
+            total[name] += int(cell["counts"].get(name, 0))
+    return Counts(**total)
+
+
+@dataclass
+class SweepSession:
+    """One attempt at a sweep."""
+
+    folder: RunFolder
+    plan: SweepPlan
+    parts: Parts
+    prices: PriceList
+    accounts: Accounts
+    command: str
+    records: dict[str, CellRecord] = field(default_factory=dict)
+    done_now: int = 0
+
+    def __post_init__(self) -> None:
+        self.previous = read_previous(self.folder, self.plan.systems)
+        self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
+        self.room = Room(self.parts.tokenizer)
+        self._clock = time.perf_counter()
+
+    def begin(self, *, force: bool) -> None:
+        """Find what is done, and write down what is asked."""
+        if force:
+            for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
+                for path in sorted((self.folder.path / folder).rglob("*")):
+                    if path.is_file():
+                        path.unlink()
+        for cell in self.plan.cells:
+            record = self.folder.read_cell(cell)
+            if record is not None and record.done and is_whole(self.folder, cell, self.watch):
+                self.records[cell.key] = record
+        self.write_manifest("running")
+
+    def do(self) -> None:
+        """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
+        waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
+        self.parts.listener.planned(self.plan, waiting, {})
+        for _, own in groupby(waiting, key=lambda cell: _bench_of(cell.job)):
+            cells = list(own)
+            job: CellJob = cells[0].job
+            bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
+            try:
+                bench.rewrite_queries()
+            except Exception as error:
+                self._all_failed(cells, error)
+                continue
+            for _, some in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
+                self._encoder(bench, list(some))
+
+    def _encoder(self, bench: Bench, cells: Sequence[Cell]) -> None:
+        """The cells of one encoder; where it fails, all of them fail."""
+        counting = Counting(self.parts)
+        try:
+            head = cells[0].job.head
+            encoder = self.parts.encoder(head.encoder, head.dims)
+            cells = [cell for cell in cells if self._fits(cell, bench, encoder)]
+            if not cells:
+                return
+            encoded = Encoded.of(bench, encoder)
+        except Exception as error:
+            self._all_failed(cells, error)
+            return
+        for cell in cells:
+            self._cell(cell, encoded, counting)
+
+    def _fits(self, cell: Cell, bench: Bench, encoder: SweepEncoder) -> bool:
+        """Whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
+        job: CellJob = cell.job
+        try:
+            check(self.room.needed(job.collection, job.configurations, encoder.system, made=bench.made))
+        except UsageError as error:
+            self._failed(cell, str(error), 0.0)
+            return False
+        return True
+
+    def _all_failed(self, cells: Sequence[Cell], error: Exception) -> None:
+        for cell in cells:
+            self._broken(cell, error, 0.0)
+
+    def _broken(self, cell: Cell, error: Exception, seconds: float) -> None:
+        """The cell has failed, whatever went wrong; the end of the money is no failure of a cell."""
+        if isinstance(error, BudgetExceeded):
+            raise error
+        self.folder.write_log(cell, "".join(traceback.format_exception(error)))
+        self._failed(cell, error.message if isinstance(error, ModelError) else in_words(error), seconds)
+
+    def _cell(self, cell: Cell, encoded: Encoded, counting: Counting) -> None:
+        job: CellJob = cell.job
+        began, memory, listener = time.perf_counter(), PeakMemory(), self.parts.listener
+        listener.started(cell)
+        try:
+            with self._indexed(job, encoded, counting) as bench:
+                found = bench.measure(
+                    job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
+                )
+        except _Unfit as error:
+            # The combination makes no sense, and nothing has failed.
+            found = Found((), tuple(self._skipped(job, str(error), failed=False)))
+        except Exception as error:
+            if isinstance(error, ModelError) and _is_server(job.head.index):
+                self.parts.give_up("index", job.head.index, error)
+            self._broken(cell, error, time.perf_counter() - began)
+            return
+        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes, encoded.warnings)
+
+    @contextmanager
+    def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
+        self.parts.check("index", job.head.index)
+        kept = index_folder()
+        try:
+            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+        except UsageError as error:
+            raise _Unfit(error.message) from error
+        counting.index(bench.index.facts)
+        try:
+            yield bench
+        finally:
+            bench.close()
+
+    def _loaded(self, one: Configuration) -> bool:
+        """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
+        index only, which is then a small share of the time."""
+        return one.dims is None and (one.reranker == NONE or one.index == self.plan.request.index[0])
+
+    def _skipped(self, job: CellJob, reason: str, *, failed: bool) -> Iterator[Any]:
+        return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
+
+    def _failed(self, cell: Cell, reason: str, seconds: float) -> None:
+        found = Found((), tuple(self._skipped(cell.job, reason, failed=True)))
+        self._keep(cell, found, seconds, {}, None)
+
+    def _keep(
+        self,
+        cell: Cell,
+        found: Found,
+        seconds: float,
+        counts: Mapping[str, int],
+        peak: int | None,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        job: CellJob = cell.job
+        failure = next((one.reason for one in found.skipped if one.failed), "")
+        record = CellRecord(
+            cell.key, cell.task, cell.dataset, cell.system, "failed" if failure else "done", failure, seconds, (), {},
+            counts={**counts, "configurations": len(found.stacks)}, peak_bytes=peak, warnings=tuple(warnings),
+        )  # fmt: skip
+        write_found(self.folder, cell, job.collection.query_ids, found)
+        self.folder.write_cell(cell, record)
+        self.records[cell.key] = record
+        self.done_now += record.done
+        self.parts.listener.ended(cell, record)
+
+    def end(self) -> None:
+        """Write what follows from all that is measured, whatever has happened."""
+        self.parts.close()
+        self.accounts.spending.close()
+        done = len(self.records) == len(self.plan.cells) and all(one.done for one in self.records.values())
+        self.write_manifest("finished" if done else "partial")
+        sweep = read_sweep(self.folder.path)
+        self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
+
+    def write_manifest(self, status: str) -> None:
+        """Replace the manifest."""
+        request, spending = self.plan.request, self.accounts.spending
+        now = {
+            "name": self.folder.path.resolve().name,
+            "status": status,
+            "created": self.previous.get("created", spending.session),
+            "updated": moment(),
+            "command": self.command,
+            "kind": TASK,
+            "rules": asdict(request.rules),
+            "prices": {
+                "tokens": dict(self.prices.tokens),
+                "searches": dict(self.prices.searches),
+                "date": self.prices.date,
+            },
+            "queries": {one.name: list(one.query_ids) for one in self.plan.collections},
+            "senseless": [
+                {"configuration": asdict(one), "reason": reason}
+                for one, reason in self.plan.grid.senseless.items()
+            ],
+            "sessions": sessions(self.previous, self._entry(), spending),
+            "spent": spent(spending, self.accounts.ledger.max_usd),
+        }
+        self.folder.write_manifest(manifest("rag", self.plan, self.records, now))
+
+    def _entry(self) -> dict[str, Any]:
+        return {
+            "started": self.accounts.spending.session,
+            "ended": moment(),
+            "cells_done": self.done_now,
+            "seconds": round(time.perf_counter() - self._clock, 3),
+        }
+
+
+class _Unfit(Exception):
+    """An index cannot be made of these vectors."""
+
+
+def _source_of(one: Configuration) -> str:
+    """Whose vectors a combination takes: an encoder has others of its own for some dimensions."""
+    return sized(one.encoder, one.dims)
+
+
+def _bench_of(job: CellJob) -> tuple[str, str, str]:
+    return job.collection.name, job.head.chunk, job.head.rewrite
+
+
+def _is_server(index: str) -> bool:
+    return "server" in dict(INDEXES.get(INDEXES.parse(index).name).facts).get("kind", "")
+
+
+def sweep(
+    config: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path,
+    limit: int | None = None,
+    seed: int | None = None,
+    force: bool = False,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **rules: Any,
+) -> Run:
+    """Measure every stack that `config` names, a YAML file or a mapping with its keys, resuming what is unfinished in
+    the folder `out`; `read_sweep(out)` then has it all as arrays.
+
+    `limit` queries, `seed`, and of the rules `sla_ms`, `budget` and `target` win over the config's; `force` measures
+    anew. Parts that failed are `failed` in the manifest's cells; the same call tries them again. UsageError or
+    DataError for what is wrong in the config or the data, before anything is computed, and for an `out` that holds
+    another sweep; BudgetExceeded at `max_usd`.
+    """
+    request = request_of(config) if isinstance(config, Mapping) else read_config(Path(config))
+    return carry_out(
+        overridden(request, limit=limit, seed=seed, **rules), Path(out), force=force, listener=listener or Silent(),
+        max_usd=max_usd,
+    )  # fmt: skip
+
+
+def overridden(
+    request: SweepRequest, *, limit: int | None, seed: int | None, exclude_self: bool = False, **rules: Any
+) -> SweepRequest:
+    """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets."""
+    datasets = tuple(replace(one, exclude_self=one.exclude_self or exclude_self) for one in request.datasets)
+    return with_rules(
+        replace(
+            request,
+            datasets=datasets,
+            queries=request.queries if limit is None else limit,
+            seed=request.seed if seed is None else seed,
+        ),
+        **rules,
+    )
+
+
+def carry_out(
+    request: SweepRequest,
+    out: Path,
+    *,
+    force: bool = False,
+    listener: Silent,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """Measure a request's stacks into the folder `out`; what is finished there is kept, unless `force` redoes it."""
+    prices = price_list(request)
+    with opened(out, request, max_usd, check=_check) as (folder, accounts, held):
+        parts = Parts(request, accounts.ledger, listener)
+        plan = plan_of(parts)
+        check_prices(plan.systems, max_usd)
+        lock(folder, held)
+        session = SweepSession(folder, plan, parts, prices, accounts, command or _python_call(out))
+        session.begin(force=force)
+        try:
+            session.do()
+        finally:
+            session.end()
+    return Run(out)
+
+
+def _check(folder: RunFolder, request: Any) -> None:
+    said = folder.read_manifest()
+    if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
+        raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
+    check_same_arguments(folder, request)
+
+
+def _python_call(out: Path) -> str:
+    return f"embassay.rag.sweep(..., out={str(out)!r})"

@@ -1,0 +1,328 @@
+"""Cost, latency, memory and quality weighed against each other: pure functions on what was measured (spec rag 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.protocols.footprint import sampled
+from embassay.search.bm25 import words
+
+__all__ = [
+    "Choice",
+    "Gain",
+    "Limits",
+    "Stack",
+    "average_performance",
+    "choose",
+    "efficiency",
+    "frontier",
+    "generation_cost",
+    "graph_bytes",
+    "marginal_gain",
+    "product_bytes",
+    "reranking_cost",
+    "vector_bytes",
+]
+
+_PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
+"""Bytes of ids and places, of a word as a number while documents are read, and of a score while they are laid out."""
+
+
+def words_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
+    """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
+    known, some = {word for query in asked for word in words(query)}, sampled(texts)
+    found = [words(text) for text in some]
+    each = _PER_PASSAGE + sum(
+        _PER_WORD * len(one) + _PER_POSTING * (1 + len(known.intersection(one))) for one in found
+    ) / max(1, len(found))
+    return round(1.25 * each * passages)
+
+
+_QUERIES = 1000
+
+
+def reranking_cost(k: int, tokens: float, usd_per_million: float) -> float:
+    """US dollars for reranking the `k` candidates of each of 1,000 queries.
+
+    `tokens` are those of one candidate: the query, the passage and its metadata, for the query is read once per
+    candidate. Source: spec rag 3.1.
+
+    >>> reranking_cost(50, 500, 0.05)
+    1.25
+    """
+    return _QUERIES * k * tokens * usd_per_million / 1e6
+
+
+def generation_cost(passages: int, tokens: float, usd_per_million: float) -> float:
+    """US dollars for the passages that a generator reads for each of 1,000 queries, each of so many `tokens`; what it
+    writes is not counted. Source: spec rag 3.1.
+
+    >>> generation_cost(10, 500, 1.25)
+    6.25
+    """
+    return _QUERIES * passages * tokens * usd_per_million / 1e6
+
+
+WEIGHTS: Mapping[str, float] = {
+    "N-Recall4+@10": 1.0, "RA-nWG@10": 1.0, "N-Recall4+@30": 1.0, "RA-nWG@30": 1.0,
+}  # fmt: skip
+"""What the average performance is the mean of."""
+
+
+def average_performance(quality: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:
+    """The weighted mean of these measures. UsageError where one is missing or the weights have no sum."""
+    missing = [name for name in weights if name not in quality]
+    total = sum(weights.values())
+    if missing or not total > 0:
+        raise UsageError(
+            f"The average performance needs {', '.join(missing) or 'weights above 0'}.",
+            mend="Measure them at 10 and 30.",
+        )
+    return sum(quality[name] * weight for name, weight in weights.items()) / total
+
+
+def efficiency(performance: float, milliseconds: float) -> float:
+    """Performance per second. The published leaderboard takes the reranker's median time for `milliseconds`, the
+    end-to-end variant that of the whole query. UsageError for no time.
+
+    >>> round(efficiency(0.817, 332.9), 3)
+    2.454
+    """
+    if not milliseconds > 0:
+        raise UsageError(f"{milliseconds:g} ms is no time to divide by.", mend="Give a time above 0.")
+    return performance / (milliseconds / 1000)
+
+
+JITTER_MS = 75.0
+"""Latencies that differ by less are not told apart, where the jitter was not measured (spec rag 3.2)."""
+COST_SHARE = 0.01
+"""Costs that differ by less of the larger are equal: the mean length of what was reranked moves them by as much."""
+ROUNDING = 1e-9
+"""Qualities that differ by less are equal: sums of floats in another order (spec rag, trap 8)."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One configuration, measured.
+
+    `cost` in US dollars per 1,000 queries, `latency` in milliseconds per query (the percentile that is compared),
+    `quality` by the name of the measure, higher is better. `prompt_tokens` are those of the K passages that the
+    generator is given.
+    """
+
+    id: str
+    cost: float
+    latency: float
+    quality: Mapping[str, float] = field(default_factory=dict)
+    prompt_tokens: float = 0.0
+
+    def reaches(self, measure: str) -> float:
+        """The quality of this name; UsageError where it was not measured."""
+        try:
+            return self.quality[measure]
+        except KeyError:
+            raise UsageError(
+                f"The stack {self.id!r} has no {measure}.",
+                mend=f"It has: {', '.join(self.quality) or 'none'}.",
+            ) from None
+
+
+Axis = Literal["cost", "latency"]
+Dominance = Literal["pareto", "strict"]
+
+
+def frontier(
+    stacks: Sequence[Stack],
+    quality: Sequence[str],
+    *,
+    axes: Sequence[Axis] = ("cost", "latency"),
+    dominance: Dominance = "pareto",
+    slo_ms: float | None = None,
+    cost_share: float = 0.0,
+    jitter_ms: float = 0.0,
+) -> list[Stack]:
+    """The stacks that are not dominated, in the order given.
+
+    Cost and latency (`axes`) are to be low, each measure of `quality` high. `pareto`: one stack dominates another that
+    is no better anywhere and worse somewhere. `strict`: only one that is better everywhere (the paper's wording). Equal
+    stacks all stay. With `slo_ms` only stacks of at most that latency take part. Costs within `cost_share` of the
+    larger and latencies within `jitter_ms` are equal. UsageError for no objective. Source: spec rag 3.5, ambiguity 10.
+
+    >>> a, b, c = Stack("a", 1, 300, {"Q": 0.8}), Stack("b", 2, 400, {"Q": 0.7}), Stack("c", 2, 200, {"Q": 0.6})
+    >>> [one.id for one in frontier([a, b, c], ["Q"])]
+    ['a', 'c']
+    """
+    if dominance not in ("pareto", "strict") or not (quality or axes) or set(axes) - {"cost", "latency"}:
+        raise UsageError(
+            f"There is no frontier by {[*axes, *quality]} and {dominance!r}.",
+            mend="Name cost, latency and measures; dominance is 'pareto' or 'strict'.",
+        )
+    running = [one for one in stacks if slo_ms is None or one.latency <= slo_ms]
+    if not running:
+        return []
+    values = np.array(
+        [[*(-getattr(one, axis) for axis in axes), *map(one.reaches, quality)] for one in running]
+    )
+    beaten = _beaten_strictly if dominance == "strict" else _beaten
+    share = np.array([cost_share if axis == "cost" else 0.0 for axis in (*axes, *quality)])
+    least = np.array([jitter_ms if axis == "latency" else 0.0 for axis in (*axes, *quality)])
+    return [
+        one for one, row in zip(running, values, strict=True)
+        if not beaten(values, row, ROUNDING + least + share * np.maximum(np.abs(values), np.abs(row)))
+    ]  # fmt: skip
+
+
+Floats = NDArray[np.float64]
+
+
+def _beaten(values: Floats, row: Floats, equal: Floats) -> bool:
+    better, worse = values > row + equal, values < row - equal
+    return bool((~worse.any(axis=1) & better.any(axis=1)).any())
+
+
+def _beaten_strictly(values: Floats, row: Floats, equal: Floats) -> bool:
+    return bool((values > row + equal).all(axis=1).any())
+
+
+Kind = Literal["gain", "loss", "free", "within jitter"]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """From one stack to another: differences of quality, milliseconds and dollars per 1,000 queries.
+
+    `per_ms` is quality per millisecond, None where the times cannot be told apart (`within jitter`) or the step is
+    `free`: no slower and no worse.
+    """
+
+    quality: float
+    milliseconds: float
+    usd: float
+    per_ms: float | None
+    kind: Kind
+
+
+def marginal_gain(less: Stack, more: Stack, measure: str, *, jitter_ms: float = JITTER_MS) -> Gain:
+    """The step from `less` to `more` by this measure. Source: spec rag 3.5."""
+    quality = more.reaches(measure) - less.reaches(measure)
+    milliseconds, usd = more.latency - less.latency, more.cost - less.cost
+    if abs(milliseconds) <= jitter_ms:
+        return Gain(quality, milliseconds, usd, None, "within jitter")
+    if milliseconds <= 0 and quality >= 0:
+        return Gain(quality, milliseconds, usd, None, "free")
+    return Gain(quality, milliseconds, usd, quality / milliseconds, "gain" if quality > 0 else "loss")
+
+
+def vector_bytes(n: int, dim: int, *, bytes_per_value: int = 4) -> int:
+    """The vectors themselves: 4 bytes a value for float32, 1 for int8.
+
+    >>> vector_bytes(1_000_000, 1024) / 2**30
+    3.814697265625
+    """
+    return n * dim * bytes_per_value
+
+
+def graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float:
+    """The links of an HNSW graph of `n` vectors: 2m on the lowest level, m on each above, where one of m vectors goes
+    on; and 24 bytes of administration each. int8 vectors do not shrink it. UsageError for m below 2.
+
+    >>> round(graph_bytes(1_000_000) / 2**30, 6)
+    0.145535
+    """
+    if m < 2:
+        raise UsageError(f"A graph with {m} links per vector has no levels.", mend="m is 2 or more.")
+    return n * (id_bytes * (2 * m + m / (m - 1)) + 24)
+
+
+def product_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
+    """Product quantisation: `m` bytes a vector and m codebooks of 256 parts each, with OPQ (`rotated`) a matrix too.
+    UsageError where m does not divide the dimensions.
+
+    >>> product_bytes(1_000_000, 384, m=48)
+    48393216
+    """
+    if m < 1 or dim % m:
+        raise UsageError(f"{dim} dimensions cannot be cut into {m} equal parts.", mend="m must divide them.")
+    return n * m + 256 * dim * 4 + (dim * dim * 4 if rotated else 0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a stack must keep: milliseconds per query, US dollars per 1,000 queries, and a least quality. None: any."""
+
+    sla_ms: float | None = None
+    budget: float | None = None
+    target: float | None = None
+
+    def excesses(self, stack: Stack, measure: str) -> Iterator[float]:
+        """By what share each limit is missed, 0 where it is kept."""
+        for value, limit in ((stack.latency, self.sla_ms), (stack.cost, self.budget)):
+            if limit is not None:
+                yield max(0.0, value - limit) / (abs(limit) or 1.0)
+        if self.target is not None:
+            yield max(0.0, self.target - ROUNDING - stack.reaches(measure)) / (abs(self.target) or 1.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The stack that the rule takes, or None where none keeps the limits; `nearest` then misses them least.
+
+    `feasible` keep the limits. `tied` (with the chosen one) differ from the best by less than the rule can tell: they
+    were decided by prompt, cost, time and id.
+    """
+
+    stack: Stack | None
+    nearest: Stack
+    feasible: tuple[Stack, ...]
+    tied: tuple[Stack, ...]
+
+
+def choose(
+    stacks: Sequence[Stack],
+    measure: str,
+    limits: Limits = Limits(),
+    *,
+    jitter_ms: float = JITTER_MS,
+    cost_share: float = COST_SHARE,
+) -> Choice:
+    """The best of the stacks that keep the limits.
+
+    Without a target that is the one of highest quality. With one it is the fastest, latencies within `jitter_ms` of
+    the smallest being equal, and of those the cheapest, costs within `cost_share` of the lowest being equal. What is
+    equal then goes to the smaller prompt, the lower cost (equal as before), the higher quality, the lower latency, the
+    id. UsageError for no stacks. Source: spec rag 3.5.
+    """
+    if not stacks:
+        raise UsageError("There is no stack to choose from.", mend="Measure one at least.")
+    feasible = [one for one in stacks if not any(limits.excesses(one, measure))]
+    if not feasible:
+        nearest = min(stacks, key=lambda one: (max(limits.excesses(one, measure)), *_order(one)))
+        return Choice(None, nearest, (), ())
+    if limits.target is None:
+        tied = _lowest(feasible, lambda one: -one.reaches(measure), ROUNDING)
+    else:
+        tied = _lowest(_lowest(feasible, lambda one: one.latency, jitter_ms), _cost, ROUNDING, cost_share)
+    left = _lowest(_lowest(tied, lambda one: one.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
+    chosen = min(left, key=lambda one: (-one.reaches(measure), one.latency, one.id))
+    return Choice(chosen, chosen, tuple(feasible), tuple(tied))
+
+
+def _cost(stack: Stack) -> float:
+    return stack.cost
+
+
+def _lowest(
+    stacks: Sequence[Stack], value: Callable[[Stack], float], within: float, share: float = 0.0
+) -> list[Stack]:
+    least = min(map(value, stacks))
+    return [one for one in stacks if value(one) <= least + within + share * abs(least)]
+
+
+def _order(stack: Stack) -> tuple[float, float, float, str]:
+    return stack.prompt_tokens, stack.cost, stack.latency, stack.id

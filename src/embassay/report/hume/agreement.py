@@ -1,0 +1,389 @@
+"""How far people's scores can be trusted: agreement by pair, against the models' lead, by annotator; disputes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from embassay.document.marks import Scale, scale_of
+from embassay.document.plots import Axis, Point, scatter
+from embassay.protocols import numbers
+from embassay.protocols.hume.published.standing import EASY, HARD
+from embassay.protocols.hume.study import FAMILIES, Family
+from embassay.protocols.hume.summary.record import Agreement, Annotator, PairRecord, Summary
+from embassay.report.hume.families import between, strip
+from embassay.report.hume.standings import (
+    COEFFICIENT,
+    COEFFICIENTS,
+    CONVENTIONS,
+    COUNTS,
+    POINTS,
+    TITLES,
+    Standing,
+    agreed,
+    answerers,
+    interval,
+    scored,
+)
+
+LIMITS: dict[Family, tuple[float, float]] = {
+    "classification": (0.4, 0.6), "clustering": (0.4, 0.6), "reranking": (0.6, 0.7), "sts": (0.6, 0.7)
+}  # fmt: skip
+"""Below the first agreement is low, above the second high (spec hume 8)."""
+HAIR = 0.02
+WORDS = {"easy": f"{100 * EASY:.0f} or more", "moderate": "between", "hard": f"under {100 * HARD:.0f}"}
+
+
+@dataclass(frozen=True)
+class TrustRow:
+    """A pair: its coefficient between the thresholds, its word, the others."""
+
+    name: str
+    mark: Markup
+    coefficient: str
+    value: str
+    interval: str
+    exact: str
+    why: str
+    word: str
+    trust: str
+    annotators: str
+    extras: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class TrustTable:
+    """All pairs with two or more annotators, on one scale; `alone` are the names of the others."""
+
+    rows: tuple[TrustRow, ...]
+    scale: Scale
+    alone: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A pair that is too noisy to rank models on: agreement, people and the best model, what to do."""
+
+    name: str
+    agreement: str
+    people: str
+    best: str
+    side: str
+    above: bool
+    advice: str
+
+
+@dataclass(frozen=True)
+class HardRow:
+    """A family: its pairs on one line by people's score, and how many are easy, moderate and hard."""
+
+    title: str
+    mark: Markup
+    counts: str
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """The families on one scale, and a sentence on all pairs."""
+
+    rows: tuple[HardRow, ...]
+    scale: Scale
+    said: str
+
+
+def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
+    """Agreement in full."""
+    known = [one.agreement for one in pairs if one.agreement is not None]
+    ends = [
+        end for one in known for end in (one.value.value, one.value.low, one.value.high) if end is not None
+    ]
+    scale = whole(ends)
+    rows = tuple(_trust_row(one, one.agreement, scale) for one in pairs if one.agreement is not None)
+    return TrustTable(
+        rows, scale, tuple(one.name for one in pairs if one.agreement is None and len(one.annotators) == 1)
+    )
+
+
+def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
+    """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
+    low = min([0.0, *(value for value in values if value < -HAIR)])
+    return Scale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
+
+
+def _trust_row(pair: PairRecord, found: Agreement, scale: Scale) -> TrustRow:
+    bar = found.value
+    ends = [f"{one:.6g}" for one in (bar.value, bar.low, bar.high) if one is not None]
+    return TrustRow(
+        name=pair.name,
+        mark=between(bar, LIMITS[pair.family], scale),
+        coefficient=COEFFICIENTS.get(found.coefficient, found.coefficient),
+        value="n/a" if bar.value is None else COEFFICIENT.text(bar.value),
+        interval=interval(bar, COEFFICIENT),
+        exact="" if bar.value is None else ",".join(ends if len(ends) == 3 else ends[:1]),
+        why=bar.reason,
+        word=found.band,
+        trust=pair.trust or "",
+        annotators=f"{found.annotators}, {numbers.counted(found.items, 'item')}",
+        extras=", ".join(
+            _extra(name, value)
+            for name, value in found.extras.items()
+            if value is not None and (value or name not in COUNTS)
+        ),
+        advice=pair.advice,
+    )
+
+
+def _extra(name: str, value: float) -> str:
+    said = COEFFICIENTS.get(name, name.replace("_", " "))
+    if name in COUNTS:
+        return f"{said} {value:.0f}"
+    return (
+        f"{said} {numbers.percent(value)}"
+        if name == "percent_agreement"
+        else f"{said} {COEFFICIENT.text(value)}"
+    )
+
+
+def noisy(every: Sequence[Standing]) -> tuple[Noisy, ...]:
+    """The pairs with low agreement, those with a model above people first."""
+    low = [one for one in every if one.pair.trust == "low"]
+    low.sort(key=lambda one: not one.pair.superhuman_on_noise)
+    return tuple(
+        Noisy(
+            one.pair.name, agreed(one.pair), scored(one.pair.human),
+            "no model" if one.best is None else scored(one.best.score), one.side, one.pair.superhuman_on_noise,
+            one.pair.advice,
+        )
+        for one in low
+    )  # fmt: skip
+
+
+def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
+    """How hard the pairs are for people: easy from 70 points, hard under 50."""
+    values = [one.human.value for one in pairs if one.human.value is not None]
+    scale = whole(values, factor=100.0)
+    rows = tuple(
+        HardRow(TITLES[family], _strip(own, scale), _counts(own))
+        for family in FAMILIES
+        if (own := [one for one in pairs if one.family == family])
+    )
+    hard = [one.name for one in pairs if one.difficulty == "hard"]
+    ends = f" Hard: {', '.join(hard[:6])}{' and others' if len(hard) > 6 else ''}." if hard else ""
+    return Difficulty(
+        rows, scale, f"{_counts(pairs).capitalize()} of {numbers.counted(len(pairs), 'pair')}.{ends}"
+    )
+
+
+def _strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
+    known = [
+        (one.human.value, f"{one.name} {scored(one.human)}") for one in pairs if one.human.value is not None
+    ]
+    return strip(known, (HARD, EASY), scale)
+
+
+def _counts(pairs: Sequence[PairRecord]) -> str:
+    counts = {word: sum(one.difficulty == word for one in pairs) for word in WORDS}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none scored"
+
+
+FEWEST = 4
+LABELLED = 2
+"""So many pairs with the largest leads have their name beside them."""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The scatter and what it says."""
+
+    svg: Markup
+    summary: str
+    said: str
+    n: int
+
+
+def lead(summary: Summary, every: Sequence[Standing]) -> Lead | None:
+    """A point per pair with agreement and a model; None under four of them."""
+    known = [
+        (one.pair.agreement.value.value, -gap, one)
+        for one in every
+        if one.pair.agreement is not None and one.pair.agreement.value.value is not None
+        and (gap := one.gap()) is not None
+    ]  # fmt: skip
+    if len(known) < FEWEST:
+        return None
+    largest = sorted(known, key=lambda item: -item[1])[:LABELLED]
+    points = [_point(*item, named=item in largest) for item in known]
+    who = answerers(summary)
+    ahead = [y for _, y, _ in known]
+    drawn = scatter(
+        points,
+        Axis(whole([x for x, _, _ in known]), "agreement of annotators"),
+        Axis(
+            scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
+            f"best model less {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
+        ),
+    )  # fmt: skip
+    said = _said(summary, len(known))
+    return Lead(
+        drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
+    )
+
+
+def _point(agreement: float, ahead: float, one: Standing, *, named: bool) -> Point:
+    return Point(agreement, ahead, "embedding", one.pair.name if named else "")
+
+
+def _said(summary: Summary, n: int) -> str:
+    bar = summary.agreement_against_gap
+    if bar is None or bar.value is None:
+        return ""
+    p = summary.agreement_against_gap_p
+    test = "" if p is None else f", p {numbers.p_value(p)}"
+    way = (
+        "The less annotators agree, the further models are ahead"
+        if bar.value < 0
+        else "Models are ahead where annotators agree"
+    )
+    sure = way if p is not None and p < 0.05 else "No clear relation"
+    return f"{sure}: Spearman {COEFFICIENT.text(bar.value)} over {n} pairs{test}."
+
+
+@dataclass(frozen=True)
+class AnnotatorRow:
+    """An annotator on a pair; `seconds` is the median time of an item."""
+
+    pair: str
+    id: str
+    simulated: bool
+    score: str
+    exact: str
+    items: str
+    seconds: str
+    flagged: str
+
+
+@dataclass(frozen=True)
+class Annotators:
+    """All of them; a column that nobody has a value in is left out."""
+
+    rows: tuple[AnnotatorRow, ...]
+    has_seconds: bool
+    has_flags: bool
+
+
+@dataclass(frozen=True)
+class ConventionRow:
+    """A pair: its score by each convention of the table, the text and the exact value; the first is the one used."""
+
+    pair: str
+    cells: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """The human score by convention, where a pair has several annotators."""
+
+    columns: tuple[str, ...]
+    rows: tuple[ConventionRow, ...]
+
+
+def annotators(pairs: Sequence[PairRecord]) -> Annotators:
+    """The rows of all pairs."""
+    every = [(pair, one) for pair in pairs for one in (*pair.annotators, *pair.left_out)]
+    return Annotators(
+        tuple(_annotator_row(pair, one) for pair, one in every),
+        any(one.seconds is not None for _, one in every),
+        any(one.flagged for _, one in every),
+    )
+
+
+def _annotator_row(pair: PairRecord, one: Annotator) -> AnnotatorRow:
+    items = f"{one.items} of {pair.n}" if one.items < pair.n else numbers.count(one.items)
+    items += "" if one in pair.annotators else ", left out"
+    return AnnotatorRow(
+        pair.name, one.id, one.kind == "simulated", POINTS.text(one.score), f"{100 * one.score:.6g}", items,
+        numbers.NONE if one.seconds is None else numbers.duration(one.seconds), str(one.flagged),
+    )  # fmt: skip
+
+
+def conventions(pairs: Sequence[PairRecord]) -> Conventions | None:
+    """The table; None where no pair has more than one annotator."""
+    several = [one for one in pairs if len(one.annotators) > 1]
+    names = [name for name in CONVENTIONS if any(one.conventions.get(name) is not None for one in several)]
+    if len(names) < 2:
+        return None
+    return Conventions(
+        tuple(CONVENTIONS[name] for name in names),
+        tuple(
+            ConventionRow(one.name, tuple(_cell(one.conventions.get(name)) for name in names))
+            for one in several
+        ),
+    )
+
+
+def _cell(value: float | None) -> tuple[str, str]:
+    return ("–", "") if value is None else (POINTS.text(value), f"{100 * value:.6g}")
+
+
+_SHORT = {
+    "ara": "ar", "ben": "bn", "bul": "bg", "cat": "ca", "ces": "cs", "dan": "da", "deu": "de", "ell": "el", "eng": "en",
+    "est": "et", "eus": "eu", "fas": "fa", "fin": "fi", "fra": "fr", "heb": "he", "hin": "hi", "hrv": "hr", "hun": "hu",
+    "ind": "id", "isl": "is", "ita": "it", "jpn": "ja", "kor": "ko", "lav": "lv", "lit": "lt", "msa": "ms", "nld": "nl",
+    "nno": "nn", "nob": "nb", "pol": "pl", "por": "pt", "ron": "ro", "rus": "ru", "slk": "sk", "slv": "sl", "spa": "es",
+    "srp": "sr", "swa": "sw", "swe": "sv", "tam": "ta", "tel": "te", "tha": "th", "tur": "tr", "ukr": "uk", "urd": "ur",
+    "vie": "vi", "zho": "zh",
+}  # fmt: skip
+"""ISO 639-3 to the tags of texts on a page, which take two letters where there are."""
+
+
+@dataclass(frozen=True)
+class DisputeRow:
+    """An item: its texts, gold, every answer with who gave it, and how far apart they are in percent."""
+
+    item: str
+    texts: tuple[str, ...]
+    gold: str
+    answers: tuple[tuple[str, str], ...]
+    apart: str
+    exact: str
+
+
+@dataclass(frozen=True)
+class Disputes:
+    """The items of one pair; `title` names it."""
+
+    title: str
+    lang: str
+    is_marked: bool
+    rows: tuple[DisputeRow, ...]
+
+
+def disputes(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
+    """The pairs that have such items. Reranking is answered by the places of documents (`is_marked`)."""
+    return tuple(
+        Disputes(
+            pair.name, _bcp47(pair.lang), pair.family == "reranking",
+            tuple(
+                DisputeRow(
+                    one.item, one.texts, one.gold, tuple(one.answers.items()), numbers.percent(one.apart),
+                    f"{100 * one.apart:.6g}",
+                )
+                for one in pair.disputed
+            ),
+        )
+        for pair in pairs
+        if pair.disputed
+    )  # fmt: skip
+
+
+def _bcp47(code: str) -> str:
+    """The tag that browsers know: two letters where a language has them.
+
+    >>> _bcp47("eng"), _bcp47("nob"), _bcp47("fil")
+    ('en', 'nb', 'fil')
+    """
+    return _SHORT.get(code, code)

@@ -1,0 +1,413 @@
+"""What a HUME run found, in words and on a terminal, and what to know before trusting it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embassay.document.terminal import Column, folded, notes_below, render_table
+from embassay.protocols import numbers
+from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
+from embassay.report.board import Board, labels
+from embassay.report.hume.standings import (
+    POINTS,
+    Standing,
+    agreed,
+    answerers,
+    averages,
+    interval,
+    is_range,
+    of_side,
+    pair_names,
+    percent,
+    points,
+    scored,
+    standings,
+    system_names,
+)
+from embassay.report.notes import notes_of
+from embassay.report.record import FEW, Record, read_record
+from embassay.report.verdict import Name, Sentence, Verdict, plain
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+MOST = 80
+"""Characters of a heading."""
+
+
+def hume_verdict(record: Record, _: Board) -> Verdict:
+    """The finding of the run in a record. DataError where its `summary.json` is missing or damaged."""
+    return verdict_of(read_summary(record.path))
+
+
+def verdict_of(summary: Summary) -> Verdict:
+    """The heading and up to four sentences."""
+    every, who = standings(summary), answerers(summary)
+    label = labels(system_names(summary))
+    if not any(one.models for one in every):
+        return _alone_verdict(summary, who)
+    sentences = (
+        *_overall(summary, who, label),
+        *_disagreed(every),
+        *_extremes(every, who, label),
+        *_wins(summary, every, who),
+    )
+    return Verdict((heading(every, who),), sentences[:4])
+
+
+def heading(every: Sequence[Standing], who: str) -> str:
+    """On how many pairs a model is above the interval of people, with what is known of their agreement there.
+
+    `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
+    """
+    ends = "people’s interval" if who == "people" else f"{who}’ interval"
+    known, above = [one for one in every if one.side], of_side(every, "above")
+    if not known:
+        return f"No interval for {who}: models cannot be set against it"
+    where = f" on {known[0].pair.name}"
+    if len(known) == 1:
+        clause = f", {_trusted([known[0]])}"
+        subject = f"A model is above {ends}" if above else f"No model is above {ends}"
+        fits = len(subject) + len(where) + len(clause) <= MOST
+        return subject + (where if fits else "") + clause
+    below = of_side(every, "below")
+    if not above and below:
+        said = f"Every model is below {ends} on {len(below)} of {len(known)} pairs"
+        clause = f", {_trusted(below)}"
+        return said + (clause if len(said) + len(clause) <= MOST else "")
+    if not above:
+        return f"No model is above {ends} on any of {len(known)} pairs"
+    said = f"{ends} on {len(above)} of {len(known)} pairs, {_trusted(above)}"
+    long = f"A model is above {said}"
+    return long if len(long) <= MOST else f"Models pass {said}"
+
+
+def _trusted(above: Sequence[Standing]) -> str:
+    if len(above) == 1:
+        known = above[0].pair.agreement
+        return f"agreement {agreed(above[0].pair)}" if known is not None else "agreement unknown"
+    low = sum(one.pair.trust == "low" for one in above)
+    unknown = sum(one.pair.trust is None for one in above)
+    if low or not unknown:
+        return f"{'all' if low == len(above) else low or 'none'} with low agreement"
+    return "agreement unknown" + (f" on {unknown}" if unknown < len(above) else "")
+
+
+def _alone_verdict(summary: Summary, who: str) -> Verdict:
+    pairs = summary.pairs
+    if not pairs:
+        return Verdict(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
+    first = f"{who.capitalize()} score {scored(pairs[0].human)} on {pairs[0].name}."
+    how_many = numbers.counted(len(pairs), "pair")
+    return Verdict(
+        (f"{who.capitalize()} are scored on {how_many}, without a model beside them",),
+        ((first,), ("Add models to the command to see them on the same items.",)),
+    )
+
+
+def _overall(summary: Summary, who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
+    human = next((one for one in summary.places if one.kind == "human"), None)
+    ranked = [one for one in summary.places if one.rank is not None]
+    if human is None or human.rank is None or len(ranked) < 2 or len(summary.pairs) < 2:
+        return
+    ends = interval(human.mean)
+    said = points(human.mean) + (
+        f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
+    )
+    others = [one for one in ranked if one.kind != "human"]
+    ahead = min(others, key=lambda one: one.rank or 0)
+    over = _extent(human.mean.n, len(summary.pairs))
+    yield (
+        f"Over {over} {who} score {said}, place {human.rank} of {len(ranked)} by the mean; ",
+        _name(ahead.system, label),
+        f", the {'best' if human.rank > 1 else 'next'}, has {points(ahead.mean)}.",
+    )
+
+
+def _extent(known: int, pairs: int) -> str:
+    """`all 26 pairs`; `4 of 5 pairs` where people answered no more."""
+    return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
+
+
+def _disagreed(every: Sequence[Standing]) -> Iterator[Sentence]:
+    low = [one.pair for one in every if one.pair.trust == "low"]
+    if low:
+        yield (f"Annotators agree little on {pair_names(low, 3)}: read no order of models there.",)
+    elif every and all(one.pair.trust is None for one in every):
+        yield (
+            "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",
+        )
+
+
+def _extremes(every: Sequence[Standing], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
+    """The largest lead of a model, and that of people, with interval and agreement."""
+    known = [(gap, one) for one in every if (gap := one.gap()) is not None and one.side]
+    if not known:
+        return
+    gap, lowest = min(known, key=lambda item: item[0])
+    if gap < 0 and lowest.best is not None:
+        yield (
+            "The largest lead of a model is on ", lowest.pair.name, ": ", _name(lowest.best.system, label),
+            f" {points(lowest.best.score)}, {who} {scored(lowest.pair.human)}, "
+            f"agreement {agreed(lowest.pair)}.",
+        )  # fmt: skip
+    gap, highest = max(known, key=lambda item: item[0])
+    if gap > 0 and highest.best is not None:
+        yield (
+            f"The largest lead of {who} is {POINTS.change(gap)} points, on {highest.pair.name}: "
+            f"{scored(highest.pair.human)} against {points(highest.best.score)} of ", _name(highest.best.system, label),
+            ".",
+        )  # fmt: skip
+
+
+def _wins(summary: Summary, every: Sequence[Standing], who: str) -> Iterator[Sentence]:
+    """The same by scores alone, which count otherwise than the interval in the heading."""
+    ahead = sum(gap < 0 for one in every if (gap := one.gap()) is not None)
+    won = {one.reference: one for one in summary.wins if one.by == "all"}
+    if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
+        yield (
+            f"By the scores alone the best model is above {who} on {ahead} of {won['best'].pairs} pairs and {who} "
+            f"above it on {won['best'].wins}, above the median model on {won['median'].wins}.",
+        )
+
+
+def _name(system: str, label: Mapping[str, str]) -> Name:
+    return Name(label.get(system, system), -1)
+
+
+NoteParts = tuple[str, str, str, str]
+SMALL = 30
+
+
+def hume_notes(summary: Summary) -> Iterator[NoteParts]:
+    """Kind, what, consequence and mend of every note, the gravest first."""
+    yield from _simulated(summary)
+    yield from _failed(summary)
+    yield from _noise(summary.pairs)
+    yield from _alone_notes(summary.pairs)
+    yield from _few(summary.pairs)
+    yield from _flagged(summary.pairs)
+    yield from _of_datasets(summary.pairs)
+    for note in summary.notes:
+        yield "warning", note, "", ""
+
+
+def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+    """What is known of the data, once for all pairs that it is known of."""
+    where: dict[str, list[PairRecord]] = {}
+    for pair in pairs:
+        for flag in pair.flags:
+            where.setdefault(flag.rstrip("."), []).append(pair)
+    for flag, own in where.items():
+        yield "warning", f"{pair_names(own)}: {flag}.", "", ""
+
+
+def _simulated(summary: Summary) -> Iterator[NoteParts]:
+    scripts = {one.id for pair in summary.pairs for one in pair.annotators if one.kind == "simulated"}
+    people = {one.id for pair in summary.pairs for one in pair.annotators if one.kind == "person"}
+    if scripts:
+        every = "All" if not people else f"{len(scripts)} of {len(scripts) + len(people)}"
+        yield (
+            "simulated",
+            f"{every} annotators are simulated: scripts answered, not people.",
+            "Their scores show that the measurement works; they say nothing about people.",
+            "Have people annotate: embassay hume serve.",
+        )
+
+
+def _failed(summary: Summary) -> Iterator[NoteParts]:
+    scores = [one for pair in summary.pairs for one in (*pair.models, *pair.llms)]
+    label = labels(tuple(dict.fromkeys(one.system for one in scores)))
+    lost: dict[str, int] = {}
+    for one in scores:
+        if one.failed:
+            lost[one.system] = lost.get(one.system, 0) + one.failed
+    for system, count in lost.items():
+        yield (
+            "partial",
+            f"{numbers.counted(count, 'answer')} of {label[system]} could not be read or did not come.",
+            "A label then counts as wrong, a rating or ranking is left out.",
+            "The same annotate command asks again.",
+        )
+    missing = [
+        (pair, one) for pair in summary.pairs for one in (*pair.models, *pair.llms) if one.score.value is None
+    ]
+    for pair, one in missing[:4]:
+        why = one.score.reason.rstrip(".") or "no reason was recorded"
+        yield (
+            "failed",
+            f"{label[one.system]} has no score on {pair.name} ({why}).",
+            "It has no mean over all pairs.",
+            "",
+        )
+    if len(missing) > 4:
+        yield "failed", f"{len(missing) - 4} more scores are missing.", "", ""
+
+
+def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+    noisy = [one for one in pairs if one.superhuman_on_noise]
+    low = [one for one in pairs if one.trust == "low" and not one.superhuman_on_noise]
+    if noisy:
+        one = "a model is above annotators who agree little"
+        yield (
+            "noise",
+            f"On {_on(noisy)} {one}: {pair_names(noisy, 5)}.",
+            "It may have learned labels that they do not share: that is no sign of a better model.",
+            noisy[0].advice or "Improve the task or drop it.",
+        )
+    if low:
+        yield (
+            "noise", f"Annotators agree little on {_on(low)}: {pair_names(low, 5)}.",
+            "The order of models means little there.", low[0].advice or "Improve the task or drop it.",
+        )  # fmt: skip
+
+
+def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+    alone = [one for one in pairs if len(one.annotators) == 1]
+    if alone:
+        of = f"{len(alone)} of {numbers.counted(len(pairs), 'pair')}"
+        named = f" ({pair_names(alone)})" if len(alone) <= 4 else ""
+        shares = any(one.family in ("clustering", "reranking") and one.human.low is not None for one in alone)
+        yield (
+            "one annotator",
+            f"{of} {'has' if len(alone) == 1 else 'have'} one annotator{named}.",
+            "Agreement is unknown there"
+            + ("; for clustering and reranking the interval treats the score as a share." if shares else "."),
+            "Two or more people are needed.",
+        )
+
+
+def _few(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+    tiny = [one for one in pairs if one.n < FEW]
+    small = [one for one in pairs if FEW <= one.n < SMALL]
+    for found, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
+        if found:
+            least = min(one.n for one in found)
+            yield (
+                "small n", f"{_on(found).capitalize()} with few items (n = {least} at least): {pair_names(found)}.",
+                follows, "Use more items where you can.",
+            )  # fmt: skip
+
+
+def _flagged(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+    count = sum(one.flagged for pair in pairs for one in pair.annotators)
+    if count:
+        yield (
+            "flagged", f"Annotators flagged {numbers.counted(count, 'answer')} as broken or not to be judged.",
+            "They stand in the study’s annotations with reasons.", "Look at them before you trust the gold.",
+        )  # fmt: skip
+
+
+def _on(pairs: Sequence[PairRecord]) -> str:
+    return numbers.counted(len(pairs), "pair")
+
+
+Cells = list["str | Text"]
+_LEADERS = 5
+
+
+def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
+    """A HUME run as text, within `width` columns unless `wide`. DataError where the folder has no `summary.json`."""
+    from rich.text import Text
+
+    folder = Path(run)
+    summary = read_summary(folder)
+    verdict, label = verdict_of(summary), labels(system_names(summary))
+    parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
+    if verdict.lede:
+        parts.append(Text("\n").join(folded(" ".join(map(plain, verdict.lede)), width, unicode)))
+    if summary.pairs:
+        rows = [_row(one, label) for one in standings(summary)]
+        parts.append(render_table(_columns(summary), rows, width=width, wide=wide, unicode=unicode))
+    if wide and summary.places:
+        parts.append(render_table(*_places(summary, label), width=width, wide=wide, unicode=unicode))
+    notes = [note.plain for note in notes_of(read_record(folder))]
+    notes += [*_llms(summary, label), *_leaders(summary, label)]
+    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=list(_signs(summary)))
+    report = folder / "report.html"
+    parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {folder / 'tables'}"))
+    return Text("\n\n").join(parts)
+
+
+def _columns(summary: Summary) -> list[Column]:
+    who = answerers(summary).capitalize().removesuffix(" annotators")
+    right = ("n", f"{who}, 95%")
+    return [
+        Column("Pair"), *(Column(title, right=True) for title in right), Column("Agreement"),
+        Column("Best", right=True), Column("Difference", right=True), Column("Model"),
+        Column("Of people", right=True), Column("Paired, 95%", right=True),
+    ]  # fmt: skip
+
+
+def _row(one: Standing, label: Mapping[str, str]) -> Cells:
+    pair, best = one.pair, one.best
+    agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
+    people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
+    cells: Cells = [pair.name, numbers.count(pair.n), people, agreement]
+    if best is None:
+        return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
+    gap, paired = one.gap(), best.difference
+    return [
+        *cells, points(best.score) + ("*" if best.outside else " "),
+        numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
+        percent(best.percent_of_human), numbers.NONE if paired is None else interval(paired),
+    ]  # fmt: skip
+
+
+def _places(summary: Summary, label: Mapping[str, str]) -> tuple[list[Column], list[Cells]]:
+    columns = [
+        Column("Place", right=True),
+        Column("Who"),
+        Column("Mean over pairs", right=True),
+        Column("Kind"),
+    ]
+    rows: list[Cells] = [
+        [
+            numbers.NONE if one.rank is None else str(one.rank),
+            answerers(summary).capitalize() if one.kind == "human" else label.get(one.system, one.system),
+            points(one.mean) if one.mean.value is not None else one.mean.reason or "n/a", one.kind,
+        ]
+        for one in summary.places
+    ]  # fmt: skip
+    return columns, rows
+
+
+def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
+    found = averages(summary)
+    if found is None:
+        return
+    said = ", ".join(
+        f"{label[row.name]} {POINTS.text(row.overall.value)}"
+        for row in found.llms
+        if row.overall.value is not None
+    )
+    people = found.people.overall.value
+    beside = "" if people is None else f"; {answerers(summary)} on the same pairs {POINTS.text(people)}"
+    yield f"Language models as annotators, mean over {numbers.counted(found.pairs, 'pair')}: {said}{beside}."
+
+
+def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
+    ranked = [one for one in summary.places if one.rank is not None][:_LEADERS]
+    if len(summary.pairs) < 2 or len(ranked) < 2:
+        return
+    who = answerers(summary)
+    named = (
+        f"{one.rank} {who if one.kind == 'human' else label.get(one.system, one.system)} {points(one.mean)}"
+        for one in ranked
+    )
+    yield f"Places by the mean over pairs: {', '.join(named)}."
+
+
+def _signs(summary: Summary) -> Iterator[str]:
+    every: Sequence[Standing] = standings(summary)
+    if any(one.best is not None and one.best.outside for one in every):
+        yield (
+            f"* outside the interval of {answerers(summary)}. It is no test: the model’s own uncertainty plays no part."
+        )
+    if any(is_range(one.pair.human) for one in every):
+        yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."
+    if any(one.pair.trust == "low" for one in every):
+        yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
+    yield f"Points are a hundred times the measure. Difference: best model less {answerers(summary)}."

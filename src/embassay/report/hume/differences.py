@@ -1,0 +1,443 @@
+"""People against models: places by the mean over pairs, gaps, paired differences, and what a system can hope for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from markupsafe import Markup
+
+from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
+from embassay.protocols import numbers
+from embassay.protocols.hume.study import FAMILIES
+from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
+from embassay.report.board import labels
+from embassay.report.hume.families import bar_from_zero, dot, exact, interval_of
+from embassay.report.hume.standings import (
+    POINTS,
+    TITLES,
+    Standing,
+    agreed,
+    answerers,
+    interval,
+    pair_names,
+    percent,
+    points,
+    system_names,
+)
+from embassay.stats import wilson
+from embassay.stats.tests import holm
+
+REFERENCES: tuple[Literal["best", "median", "mean"], ...] = ("best", "median", "mean")
+
+
+@dataclass(frozen=True)
+class PlaceRow:
+    """One of the ranked: place, name, mean with interval, size in words, percent of human."""
+
+    place: str
+    label: str
+    kind: str
+    mark: Markup
+    mean: str
+    interval: str
+    exact: str
+    size: str
+    share: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Places:
+    """The ranked, best first, then those that are not, under the reason; on one scale."""
+
+    groups: tuple[tuple[str, tuple[PlaceRow, ...]], ...]
+    scale: Scale
+    has_sizes: bool
+    has_intervals: bool
+
+
+@dataclass(frozen=True)
+class WinRow:
+    """A group of pairs: in how many people win."""
+
+    label: str
+    mark: Markup
+    text: str
+
+
+@dataclass(frozen=True)
+class WinPanel:
+    """Groups of one kind, against one reference."""
+
+    title: str
+    rows: tuple[WinRow, ...]
+
+
+def places(summary: Summary) -> Places | None:
+    """The ranking; None for one pair or nobody to rank."""
+    shown = [one for one in summary.places if one.rank is not None or one.kind != "llm"]
+    if len(summary.pairs) < 2 or len(shown) < 2:
+        return None
+    label = labels([one.system for one in shown if one.kind != "human"])
+    ends = [end for one in shown for end in (one.mean.value, one.mean.low, one.mean.high) if end is not None]
+    human = next((one.mean.value for one in shown if one.kind == "human"), None)
+    scale = scale_of(ends, factor=100.0)
+    rows = tuple(_place(one, label.get(one.system, ""), human, answerers(summary), scale) for one in shown)
+    groups = [("", tuple(row for row in rows if not row.reason))]
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        groups.append((_apart(reason), tuple(row for row in rows if row.reason == reason)))
+    return Places(
+        tuple((title, own) for title, own in groups if own), scale,
+        any(one.parameters_millions for one in shown), any(row.interval for row in rows),
+    )  # fmt: skip
+
+
+def _place(one: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
+    bar = one.mean
+    whole = bar.low is not None and bar.high is not None
+    share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
+    mark = (
+        Markup("")
+        if bar.value is None
+        else interval_of(bar, one.kind, scale)
+        if whole
+        else dot(bar.value, one.kind, scale)
+    )
+    return PlaceRow(
+        place=numbers.NONE if one.rank is None else str(one.rank),
+        label=who.capitalize() if one.kind == "human" else label,
+        kind=one.kind,
+        mark=mark,
+        mean=points(bar),
+        interval=interval(bar),
+        exact=exact(bar),
+        size=_size(one.parameters_millions),
+        share="" if one.kind == "human" else percent(share),
+        reason=bar.reason if one.rank is None else "",
+    )
+
+
+def _apart(reason: str) -> str:
+    return reason[0].upper() + reason[1:] if "not ranked" in reason else f"Not ranked: {reason}"
+
+
+def _size(millions: float | None) -> str:
+    """`22.7 M`, `7.1 B`.
+
+    >>> _size(22.7), _size(7111), _size(None)
+    ('23 M', '7.1 B', '–')
+    """
+    if millions is None:
+        return numbers.NONE
+    return f"{millions / 1000:.1f} B" if millions >= 1000 else f"{millions:.0f} M"
+
+
+def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
+    """Against each reference over all pairs; then against the best model by family, group and language."""
+    every = [one for one in summary.wins if one.by == "all"]
+    panels = [
+        WinPanel(
+            "All pairs, against the", tuple(_win(one, f"{one.reference} model") for one in _ordered(every))
+        )
+    ]
+    for by, title in (
+        ("family", "By task family"),
+        ("group", "By group of datasets"),
+        ("lang", "By language"),
+    ):
+        own = [one for one in summary.wins if one.by == by and one.reference == "best" and one.group]
+        if len(own) > 1:
+            own.sort(key=lambda one: -one.pairs)
+            named = [_group(one.group) for one in own]
+            panels.append(WinPanel(title, tuple(map(_win, own, named))))
+    return tuple(panel for panel in panels if panel.rows)
+
+
+def _group(name: str) -> str:
+    return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
+
+
+def _ordered(wins: Sequence[Wins]) -> list[Wins]:
+    return sorted(wins, key=lambda one: REFERENCES.index(one.reference))
+
+
+def _win(one: Wins, label: str) -> WinRow:
+    found = wilson(one.wins / one.pairs, one.pairs)
+    bar = Bar(value=found.estimate, low=found.low, high=found.high, n=one.pairs, method=found.method)
+    return WinRow(label, interval_of(bar, "human", SHARES), f"{one.wins} of {one.pairs}")
+
+
+@dataclass(frozen=True)
+class GapRow:
+    """A pair: its bar, the gap, and the score it is taken from (with the model's name where it is one model's)."""
+
+    dataset: str
+    mark: Markup
+    gap: str
+    exact: str
+    other: str
+    model: str
+    share: str
+
+
+@dataclass(frozen=True)
+class GapChart:
+    """The pairs against one reference, in groups by language: the language with the largest mean gap first."""
+
+    title: str
+    id: str
+    scale: Scale
+    groups: tuple[tuple[str, tuple[GapRow, ...]], ...]
+    is_best: bool
+
+
+def gap_charts(summary: Summary, every: Sequence[Standing]) -> tuple[GapChart, ...]:
+    """Against the best model, then against the median one."""
+    label = labels(system_names(summary))
+    found = (_chart(reference, title, every, label) for reference, title in (
+        ("best", "the best model"), ("median", "the median model")
+    ))  # fmt: skip
+    return tuple(one for one in found if one.groups)
+
+
+def _chart(reference: str, title: str, every: Sequence[Standing], label: dict[str, str]) -> GapChart:
+    known = [(gap, one) for one in every if (gap := one.gap(reference)) is not None]
+    scale = scale_of([0.0, *(gap for gap, _ in known)], within=None, factor=100.0)
+    by_lang: dict[str, list[tuple[float, Standing]]] = {}
+    for gap, one in sorted(known, key=lambda item: -item[0]):
+        by_lang.setdefault(one.pair.lang, []).append((gap, one))
+    order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
+    return GapChart(
+        title, f"gaps-{reference}", scale,
+        tuple((lang, tuple(_bar(gap, one, reference, scale, label) for gap, one in by_lang[lang])) for lang in order),
+        reference == "best",
+    )  # fmt: skip
+
+
+def _bar(gap: float, one: Standing, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
+    best = one.best if reference == "best" else None
+    other = points(best.score) if best is not None else POINTS.text(one.median or 0.0)
+    return GapRow(
+        one.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
+        label[best.system] if best is not None else "", percent(best.percent_of_human) if best is not None else "",
+    )  # fmt: skip
+
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class AgainstRow:
+    """A system less people: drawing, text, p after Holm's correction, its place among the annotators, in words."""
+
+    label: str
+    kind: str
+    mark: Markup
+    difference: str
+    interval: str
+    exact: str
+    p: str
+    sure: bool
+    among: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Against:
+    """The systems of one pair, the highest first; the title says how well its annotators agree."""
+
+    title: str
+    id: str
+    scale: Scale
+    rows: tuple[AgainstRow, ...]
+    has_among: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The systems of several pairs side by side: `heads` are the pairs with their scales, a line has a row per pair,
+    None where the system was not scored on it."""
+
+    heads: tuple[tuple[str, Scale], ...]
+    lines: tuple[tuple[str, str, tuple[AgainstRow | None, ...]], ...]
+    has_among: bool
+    reasons: tuple[str, ...]
+
+
+def side_by_side(plots: Sequence[Against]) -> Side | None:
+    """The plots in one table, systems in the order of their mean place; None without a plot."""
+    if not plots:
+        return None
+    found = [{row.label: row for row in plot.rows} for plot in plots]
+    kinds = {row.label: row.kind for plot in plots for row in plot.rows}
+    places = {name: fmean(list(own).index(name) / len(own) for own in found if name in own) for name in kinds}
+    lines = tuple(
+        (name, kinds[name], tuple(own.get(name) for own in found))
+        for name in sorted(kinds, key=lambda one: places[one])
+    )
+    return Side(
+        tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
+        tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons)),
+    )  # fmt: skip
+
+
+def forest_plots(summary: Summary) -> tuple[Against, ...]:
+    """A plot for every pair with differences; published results have none, as they have no items."""
+    label = labels(system_names(summary))
+    known = [(pair, own) for pair in summary.pairs if (own := _known(pair))]
+    return tuple(_plot(pair, own, i, label) for i, (pair, own) in enumerate(known))
+
+
+def _known(pair: PairRecord) -> list[SystemScore]:
+    found = [
+        one for one in (*pair.models, *pair.llms)
+        if one.difference is not None and one.difference.value is not None
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: -_value(one))
+
+
+def _value(one: SystemScore) -> float:
+    return 0.0 if one.difference is None else one.difference.value or 0.0
+
+
+def _plot(pair: PairRecord, own: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
+    ends = [
+        end for one in own if one.difference is not None
+        for end in (one.difference.value, one.difference.low, one.difference.high) if end is not None
+    ]  # fmt: skip
+    scale = scale_of([0.0, *ends], within=None, factor=100.0)
+    tested = [one for one in own if one.p is not None]
+    adjusted = dict(zip((one.system for one in tested), holm([one.p or 0.0 for one in tested]), strict=True))
+    rows = tuple(_paired_row(pair, one, adjusted.get(one.system), scale, label) for one in own)
+    agreement = f"agreement {agreed(pair)}" if pair.agreement else agreed(pair)
+    return Against(
+        f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
+        any(one.among_people is not None for one in own),
+        tuple(dict.fromkeys(why.rstrip(".") for one in own if one.difference and (why := one.difference.reason))),
+    )  # fmt: skip
+
+
+def _paired_row(
+    pair: PairRecord, one: SystemScore, p: float | None, scale: Scale, label: dict[str, str]
+) -> AgainstRow:
+    bar = one.difference
+    assert bar is not None
+    value = bar.value or 0.0
+    sure = p is not None and p < ALPHA
+    return AgainstRow(
+        label=label[one.system],
+        kind=one.kind,
+        mark=difference_mark(bar.low, value, bar.high, one.kind, scale),
+        difference=POINTS.change(value),
+        interval=interval(bar) or "no interval",
+        exact=exact(bar),
+        p="n/a" if p is None else numbers.p_value(p),
+        sure=sure,
+        among=numbers.NONE if one.among_people is None else _among(one.among_people, len(pair.annotators)),
+        words=_words(pair, value, p, sure=sure),
+    )
+
+
+def _among(share: float, annotators: int) -> str:
+    """How many annotators score below, ties as halves."""
+    return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
+
+
+def _words(pair: PairRecord, value: float, p: float | None, *, sure: bool) -> str:
+    who = answerers(pair)
+    if p is None:
+        return "not tested"
+    if not sure:
+        return f"cannot be told apart from {who}"
+    if value < 0:
+        return f"below {who}"
+    return f"above {who}, who agree little" if pair.trust == "low" else f"above {who}"
+
+
+Cell = tuple[str, str, str]
+"""A value, what stands under it, and exactly."""
+
+
+@dataclass(frozen=True)
+class CeilingRow:
+    """A pair: an annotator against the others, the best model against the same answers, what would separate it."""
+
+    name: str
+    ceiling: Cell
+    model: Cell
+    system: str
+    items: str
+    annotators: str
+    smallest: str
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The rows of the pairs that have a ceiling or a need."""
+
+    rows: tuple[CeilingRow, ...]
+    has_ceiling: bool
+    has_need: bool
+    notes: tuple[str, ...]
+
+
+def ceilings(summary: Summary, every: Sequence[Standing]) -> Ceilings | None:
+    """The table; None where no pair has either."""
+    label = labels(system_names(summary))
+    known = [one for one in every if one.pair.ceiling is not None or one.pair.need is not None]
+    if not known:
+        return None
+    return Ceilings(
+        tuple(_ceiling_row(one, label) for one in known),
+        any(one.pair.ceiling is not None for one in known),
+        any(one.pair.need is not None for one in known),
+        _notes([one.pair for one in known]),
+    )
+
+
+def _notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
+    """Why something is missing, once for all pairs where it is."""
+    where: dict[str, list[PairRecord]] = {}
+    for pair in pairs:
+        bar, need = pair.ceiling, pair.need
+        if bar is not None and bar.low is None and bar.reason:
+            where.setdefault(f"no interval of the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
+        if need is not None and need.note:
+            where.setdefault(need.note.rstrip("."), []).append(pair)
+    return tuple(f"{pair_names(own)}: {why}." for why, own in where.items())
+
+
+def _ceiling_row(one: Standing, label: Mapping[str, str]) -> CeilingRow:
+    pair, need, best = one.pair, one.pair.need, one.best
+    system = need.system if need is not None else best.system if best is not None else ""
+    return CeilingRow(
+        name=pair.name,
+        ceiling=_cell(pair.ceiling),
+        model=_cell(None if best is None else best.against_people),
+        system=label.get(system, system),
+        items=_more(None if need is None else need.items, pair.n, "item"),
+        annotators=_more(None if need is None else need.annotators, len(pair.annotators), "annotator"),
+        smallest=numbers.NONE if need is None or need.smallest is None else POINTS.text(need.smallest),
+    )
+
+
+def _cell(bar: Bar | None) -> Cell:
+    if bar is None:
+        return numbers.NONE, "", ""
+    return points(bar), interval(bar) or ("no interval" if bar.value is not None else ""), exact(bar)
+
+
+def _more(needed: int | None, have: int, noun: str) -> str:
+    """In all, and how many more: `380 items (340 more)`.
+
+    >>> _more(380, 40, "item"), _more(30, 40, "item"), _more(None, 40, "item")
+    ('380 items (340 more)', '30 items, there are enough', 'n/a')
+    """
+    if needed is None:
+        return "n/a"
+    more = f" ({numbers.count(needed - have)} more)" if needed > have else ", there are enough"
+    return numbers.counted(needed, noun) + more

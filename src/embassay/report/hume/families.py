@@ -1,0 +1,335 @@
+"""People and models on the same items: rows in groups by family, on one scale; language models beside people.
+
+People are a plum diamond. Their interval is a line: solid at 95%, dashed with caps from the lowest to the highest
+annotator. Models are a pale box from the lowest to the highest with a tick at the median (pages 3 and 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from embassay.document.marks import CLASSES, Scale, bar, grid, percent, scale_of
+from embassay.protocols import numbers
+from embassay.protocols.hume.published.correlated import correlated
+from embassay.protocols.hume.study import FAMILIES
+from embassay.protocols.hume.summary.record import Bar, Summary
+from embassay.report.board import labels
+from embassay.report.hume.standings import (
+    COEFFICIENT,
+    MEASURES,
+    POINTS,
+    TITLES,
+    AverageRow,
+    Averages,
+    Mean,
+    Standing,
+    agreed,
+    answerers,
+    averages,
+    interval,
+    is_range,
+    named,
+    points,
+    system_names,
+)
+from embassay.report.record import FEW
+
+DIAMOND = "M0-6 5 0 0 6-5 0Z"
+TRIANGLE = "M0-6 6 5H-6Z"
+UPPER = 7
+"""Pixels down to the line of people; the box of models lies below it."""
+CAP = 4
+
+
+def sign(kind: str) -> Markup:
+    """The sign before a name in running text."""
+    return Markup('<i class="{}"></i>').format(CLASSES[kind])
+
+
+def people_and_models(human: Bar, models: Sequence[float], middle: float | None, scale: Scale) -> Markup:
+    """The line of a pair: people above, the models' range below."""
+    parts = [_box(models, middle, scale), _span(human, scale)]
+    if human.value is not None:
+        parts.append(_shape(human.value, DIAMOND, "n", scale))
+    return _drawing(f"iv pm {grid(scale)}", "".join(parts))
+
+
+def dot(value: float, kind: str, scale: Scale) -> Markup:
+    """One value as the shape of its kind."""
+    if kind == "classical":
+        return _drawing(f"iv {grid(scale)}", f'<rect class="c p" x="{percent(scale.at(value))}"/>')
+    path = {"human": DIAMOND, "llm": TRIANGLE}.get(kind)
+    if path:
+        return _drawing(f"iv {grid(scale)}", _shape(value, path, CLASSES[kind], scale, down=8))
+    circle = f'<circle class="{CLASSES[kind]}" cx="{percent(scale.at(value))}" cy="8" r="5"/>'
+    return _drawing(f"iv {grid(scale)}", circle)
+
+
+def bar_from_zero(value: float, scale: Scale) -> Markup:
+    """A bar from the zero line, plum where people lead, blue where models do."""
+    start, end = sorted((scale.at(0), scale.at(value)))
+    colour = "n" if value > 0 else "e"
+    drawn = f'<rect class="{colour}" x="{percent(start)}" width="{percent(end - start)}"/>'
+    return _drawing(f"iv {grid(scale)}", drawn + _line("z", scale.at(0)))
+
+
+def between(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
+    """Agreement as bar and tick, with both thresholds as dashed lines."""
+    return bar(value.value, value.low, value.high, "n", scale, lines=limits)
+
+
+def interval_of(value: Bar, kind: str, scale: Scale) -> Markup:
+    """Bar and tick."""
+    return bar(value.value, value.low, value.high, CLASSES[kind], scale)
+
+
+def strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
+    """Many values as diamonds on one line with thresholds; each says its name when pointed at."""
+    dashed = "".join(_line("d", scale.at(limit)) for limit in limits)
+    return _drawing(
+        f"iv {grid(scale)}",
+        dashed + "".join(_shape(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
+    )
+
+
+def _box(models: Sequence[float], middle: float | None, scale: Scale) -> str:
+    if not models:
+        return ""
+    start, end = scale.at(min(models)), scale.at(max(models))
+    box = f'<rect class="q3" x="{percent(start)}" width="{percent(max(end - start, 0.3))}"/>'
+    return box if middle is None else box + f'<rect class="e" x="{percent(scale.at(middle))}" width="2"/>'
+
+
+def _span(human: Bar, scale: Scale) -> str:
+    if human.low is None or human.high is None:
+        return ""
+    low, high = percent(scale.at(human.low)), percent(scale.at(human.high))
+    line = f'<line x1="{low}" x2="{high}" y1="{UPPER}" y2="{UPPER}"'
+    if not is_range(human):
+        return f"{line}/>"
+    caps = (f'<line x1="{x}" x2="{x}" y1="{UPPER - CAP}" y2="{UPPER + CAP}"/>' for x in (low, high))
+    return f'{line} stroke-dasharray="3 2"/>{"".join(caps)}'
+
+
+def _shape(value: float, path: str, colour: str, scale: Scale, *, down: int = UPPER, title: str = "") -> str:
+    said = f"<title>{escape(title)}</title>" if title else ""
+    at = percent(scale.at(value))
+    return (
+        f'<svg x="{at}" y="{down}" overflow="visible"><path class="{colour}" d="{path}">{said}</path></svg>'
+    )
+
+
+def _line(name: str, x: float) -> str:
+    return f'<line class="{name}" x1="{percent(x)}" x2="{percent(x)}" y2="100%"/>'
+
+
+def _drawing(classes: str, parts: str) -> Markup:
+    return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
+
+
+@dataclass(frozen=True)
+class PeopleRow:
+    """A pair: the drawing, people and the best model as text, agreement in a word. `few` items are shown grey."""
+
+    dataset: str
+    lang: str
+    mark: Markup
+    people: str
+    interval: str
+    people_exact: str
+    best: str
+    best_exact: str
+    side: str
+    agreement: str
+    low: bool
+    noisy: bool
+    few: bool
+    n: int
+
+
+@dataclass(frozen=True)
+class PeopleChart:
+    """The rows by family, each with its measure; one scale for all."""
+
+    scale: Scale
+    groups: tuple[tuple[str, tuple[PeopleRow, ...]], ...]
+    has_ranges: bool
+    most_models: int
+    has_unranked: bool
+
+
+def people_chart(every: Sequence[Standing], *, has_ranges: bool) -> PeopleChart:
+    """The chart of all pairs."""
+    scale = scale_of(_ends(every), most=5, factor=100.0)
+    groups = [
+        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(one, scale) for one in own))
+        for family in FAMILIES
+        if (own := [one for one in every if one.pair.family == family])
+    ]
+    return PeopleChart(
+        scale,
+        tuple(groups),
+        has_ranges,
+        max((len(one.models) for one in every), default=0),
+        any(len(one.models) < len(one.pair.models) for one in every),
+    )
+
+
+def exact(bar: Bar) -> str:
+    """Value and ends in points, for sorting and CSV; empty without a value."""
+    found = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
+    return "" if bar.value is None else ",".join(f"{100 * (one or 0.0):.6g}" for one in found)
+
+
+def _ends(every: Sequence[Standing]) -> list[float]:
+    found: list[float] = []
+    for one in every:
+        human = one.pair.human
+        found += [end for end in (human.value, human.low, human.high) if end is not None]
+        found += one.scores
+    return found
+
+
+def _measures(own: Sequence[Standing]) -> str:
+    return ", ".join(
+        dict.fromkeys(MEASURES.get(one.pair.measure, one.pair.measure.replace("_", " ")) for one in own)
+    )
+
+
+def _people_row(one: Standing, scale: Scale) -> PeopleRow:
+    pair, best = one.pair, one.best
+    return PeopleRow(
+        dataset=pair.dataset,
+        lang=pair.lang,
+        mark=people_and_models(pair.human, one.scores, one.median, scale),
+        people=points(pair.human),
+        interval=interval(pair.human) or pair.human.reason or "no interval",
+        people_exact=exact(pair.human),
+        best="no model" if best is None else points(best.score),
+        best_exact="" if best is None else exact(Bar(value=best.score.value)),
+        side=one.side,
+        agreement=agreed(pair),
+        low=pair.trust == "low",
+        noisy=pair.superhuman_on_noise,
+        few=pair.n < FEW,
+        n=pair.n,
+    )
+
+
+Cell = tuple[str, str, str]
+"""A text, what stands under it, the exact value."""
+FEWEST = 5
+"""Pairs from which on it is told whether the same ones are hard."""
+
+
+@dataclass(frozen=True)
+class LlmRow:
+    """Means with, under each, the difference to people (a model's name for the best ones); answers that failed."""
+
+    label: str
+    kind: str
+    cells: tuple[Cell, ...]
+    failed: str
+
+
+@dataclass(frozen=True)
+class Llms:
+    """The table; `said` is a sentence on where language models stand."""
+
+    columns: tuple[str, ...]
+    rows: tuple[LlmRow, ...]
+    pairs: int
+    left_out: str
+    said: str
+    has_failed: bool
+    has_rho: bool
+
+
+def llms(summary: Summary) -> Llms | None:
+    """The table of means; None without language models."""
+    found = averages(summary)
+    if found is None:
+        return None
+    label = labels(system_names(summary))
+    who = answerers(summary)
+    counts = [mean.pairs for mean in found.people.means]
+    heads = [*(TITLES[family] for family in found.families), "All"]
+    columns = tuple(f"{head}, {numbers.counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
+    hard = _hardness(summary, found) if found.pairs >= FEWEST else {}
+    columns += ("Same pairs hard, ρ",) if hard else ()
+    rows = tuple(_llm_row(row, found, who, label, hard) for row in found.rows)
+    absent = [
+        one for one in TITLES if one not in found.families and any(p.family == one for p in summary.pairs)
+    ]
+    return Llms(
+        columns,
+        rows,
+        found.pairs,
+        ", ".join(map(named, absent)),
+        _said(found, who),
+        any(row.failed for row in found.rows),
+        bool(hard),
+    )
+
+
+def _hardness(summary: Summary, found: Averages) -> dict[str, Cell]:
+    """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
+    made = {}
+    for row in found.llms:
+        both = [
+            (pair.human.value, one.score.value)
+            for pair in summary.pairs
+            for one in pair.llms
+            if one.system == row.name and one.score.value is not None and pair.human.value is not None
+        ]
+        one = correlated([human for human, _ in both], [score for _, score in both])
+        known = one.rho is not None and one.p is not None
+        made[row.name] = (
+            (COEFFICIENT.text(one.rho or 0.0), f"p {numbers.p_value(one.p or 0.0)}", f"{one.rho:.6g}")
+            if known
+            else (numbers.NONE, "", "")
+        )
+    return made
+
+
+def _llm_row(
+    row: AverageRow, found: Averages, who: str, label: dict[str, str], hard: dict[str, Cell]
+) -> LlmRow:
+    name = {"human": who.capitalize(), "best": "Best model of each"}.get(
+        row.kind, label.get(row.name, row.name)
+    )
+    kind = {"best": "embedding"}.get(row.kind, row.kind)
+    cells = tuple(
+        _cell(mean, base, row.kind, label) for mean, base in zip(row.means, found.people.means, strict=True)
+    )
+    cells += (hard.get(row.name, ("", "", "")),) if hard else ()
+    return LlmRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
+
+
+def _cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
+    """Text, what stands under it, exact value."""
+    if mean.value is None:
+        return numbers.NONE, "", ""
+    exact = f"{100 * mean.value:.6g}"
+    if kind == "best":
+        return POINTS.text(mean.value), label.get(mean.of, mean.of), exact
+    if kind == "human" or people.value is None or mean.pairs != people.pairs:
+        few = f"{numbers.counted(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
+        return POINTS.text(mean.value), few, exact
+    return POINTS.text(mean.value), POINTS.change(mean.value - people.value), exact
+
+
+def _said(found: Averages, who: str) -> str:
+    """In how many families the best language model is below people, by the means."""
+    below = []
+    for i, family in enumerate(found.families):
+        known = [mean.value for row in found.llms if (mean := row.means[i]).value is not None]
+        people = found.people.means[i].value
+        if known and people is not None and max(value for value in known if value is not None) < people:
+            below.append(named(family))
+    if not below:
+        return f"In no family do all language models stay below {who} by the mean."
+    return f"All language models stay below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

@@ -1,0 +1,302 @@
+"""The page of HUME: people and models on the same items, and how far to trust either; and people on a system's card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from embassay.document.tables import FileTable, file_tables
+from embassay.protocols import numbers
+from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore, read_summary
+from embassay.report.board import TOP, Board
+from embassay.report.cards.findings import Finding, finding
+from embassay.report.hume.agreement import (
+    Annotators,
+    Conventions,
+    Difficulty,
+    Disputes,
+    Lead,
+    Noisy,
+    TrustTable,
+    annotators,
+    conventions,
+    difficulties,
+    disputes,
+    lead,
+    noisy,
+    trust_table,
+)
+from embassay.report.hume.conclusions import verdict_of
+from embassay.report.hume.differences import (
+    Against,
+    Ceilings,
+    GapChart,
+    Places,
+    Side,
+    WinPanel,
+    ceilings,
+    forest_plots,
+    gap_charts,
+    places,
+    side_by_side,
+    win_panels,
+)
+from embassay.report.hume.families import Llms, PeopleChart, llms, people_chart
+from embassay.report.hume.standings import (
+    POINTS,
+    agreed,
+    answerers,
+    interval,
+    is_range,
+    named,
+    pair_names,
+    percent,
+    points,
+    scored,
+    standings,
+)
+from embassay.report.notes import Note, notes_of
+from embassay.report.record import Record
+from embassay.report.runs import Run, summary_of
+from embassay.report.verdict import Verdict, listed, plain
+
+PAPER = "hume_table*"
+"""Tables in the paper's layout; what the others say stands on the page."""
+MOST_NOTES = 3
+BESIDE = 4
+"""Pairs that stand side by side in a report of several runs; that of the run alone has them all."""
+SHORT = 8
+"""A study of at most so many pairs has its long tables open."""
+
+
+@dataclass(frozen=True)
+class HumePage:
+    """The content of the page; parts that a run does not have are empty or None. `who` answered, in words."""
+
+    facts: tuple[str, ...]
+    verdict: Verdict
+    who: str
+    notes: tuple[Note, ...]
+    more_notes: int
+    chart: PeopleChart
+    noisy: tuple[Noisy, ...]
+    places: Places | None
+    wins: tuple[WinPanel, ...]
+    gaps: tuple[GapChart, ...]
+    against: tuple[Against, ...]
+    beside: Side | None
+    difficulty: Difficulty
+    trust: TrustTable
+    lead: Lead | None
+    llms: Llms | None
+    ceilings: Ceilings | None
+    annotators: Annotators
+    disputes: tuple[Disputes, ...]
+    conventions: Conventions | None
+    tables: tuple[FileTable, ...]
+    is_short: bool
+    is_published: bool
+    top: int = TOP
+
+
+def hume_page(record: Record, _: Board) -> HumePage:
+    """The page of a run. DataError where its `summary.json` is missing or damaged."""
+    summary = read_summary(record.path)
+    every = standings(summary)
+    notes, against = notes_of(record), forest_plots(summary)
+    return HumePage(
+        facts=_facts(summary),
+        verdict=verdict_of(summary),
+        who=answerers(summary),
+        notes=notes[:MOST_NOTES],
+        more_notes=len(notes),
+        chart=people_chart(every, has_ranges=any(is_range(one.human) for one in summary.pairs)),
+        noisy=noisy(every),
+        places=places(summary),
+        wins=win_panels(summary) if len(summary.pairs) > 1 else (),
+        gaps=gap_charts(summary, every),
+        against=against,
+        beside=side_by_side(against[:BESIDE]),
+        difficulty=difficulties(summary.pairs),
+        trust=trust_table(summary.pairs),
+        lead=lead(summary, every),
+        llms=llms(summary),
+        ceilings=ceilings(summary, every),
+        annotators=annotators(summary.pairs),
+        disputes=disputes(summary.pairs),
+        conventions=conventions(summary.pairs),
+        tables=file_tables(record.path, PAPER),
+        is_short=len(summary.pairs) <= SHORT,
+        is_published=summary.source == "published",
+    )
+
+
+def _facts(summary: Summary) -> tuple[str, ...]:
+    models = {one.system for pair in summary.pairs for one in pair.models}
+    judges = {one.system for pair in summary.pairs for one in pair.llms}
+    people = {one.id for pair in summary.pairs for one in pair.annotators}
+    simulated = answerers(summary) == "simulated annotators"
+    facts = (
+        summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
+        numbers.counted(len(summary.pairs), "pair"),
+        ""
+        if summary.source == "published"
+        else numbers.counted(len(people), "simulated annotator" if simulated else "annotator"),
+        numbers.counted(len(models), "model"),
+        numbers.counted(len(judges), "language model") if judges else "",
+        f"seed {summary.seed}",
+    )
+    return tuple(fact for fact in facts if fact)
+
+
+MOST_PAIRS = 30
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """A pair: people and the system on its items. `difference` is system less people on the same items, `among` its
+    place among the annotators, `ceiling` what one annotator scores against the others."""
+
+    name: str
+    family: str
+    human: str
+    system: str
+    share: str
+    difference: str
+    among: str
+    ceiling: str
+    agreement: str
+
+
+@dataclass(frozen=True)
+class AgainstPeople:
+    """What one HUME run says: a sentence on all pairs, one per family, and the pairs. `who` answered."""
+
+    run: str
+    page: str
+    who: str
+    sentences: tuple[str, ...]
+    lines: tuple[PairLine, ...]
+    more: int
+
+
+Found = Sequence[tuple[PairRecord, SystemScore]]
+
+
+def against_people(run: Run, system: str) -> AgainstPeople | None:
+    """Where a system stands beside people; None where the run does not have it."""
+    summary = summary_of(run)
+    found = [] if summary is None else _scored(summary, system)
+    if summary is None or not found:
+        return None
+    who = answerers(summary)
+    sentences = (*_places(summary, system, who), *_sides(found, who), *_families(found, who))
+    lines = tuple(_line(pair, score) for pair, score in found[:MOST_PAIRS])
+    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(found) - MOST_PAIRS))
+
+
+def strengths(run: Run, system: str) -> Iterator[Finding]:
+    """The pairs on which it lies above the interval of people, with what is known of their agreement."""
+    yield from _found(run, system, above=True)
+
+
+def weaknesses(run: Run, system: str) -> Iterator[Finding]:
+    """The pairs on which it lies below the interval of people."""
+    yield from _found(run, system, above=False)
+
+
+def _found(run: Run, system: str, *, above: bool) -> Iterator[Finding]:
+    summary = summary_of(run)
+    if summary is None:
+        return
+    sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
+    own = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
+    if not own:
+        return
+    pair, score = max(own, key=lambda one: abs(_gap(*one)))
+    where = "above" if above else "below"
+    clause = f"is {where} the interval of {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
+    clause += f", most on {pair.name}: {points(score.score)} beside {scored(pair.human)}"
+    clause += f", agreement {agreed(pair)}" if above else ""
+    yield finding(run, clause, weight=3, place="hume-pairs")
+
+
+def _scored(summary: Summary, system: str) -> Found:
+    return [
+        (pair, one)
+        for pair in summary.pairs
+        for one in (*pair.models, *pair.llms)
+        if one.system == system and one.score.value is not None and pair.human.value is not None
+    ]
+
+
+def _gap(pair: PairRecord, score: SystemScore) -> float:
+    return (score.score.value or 0.0) - (pair.human.value or 0.0)
+
+
+def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
+    own = next((one for one in summary.places if one.system == system), None)
+    human = next((one for one in summary.places if one.kind == "human"), None)
+    if own is None or own.mean.value is None or human is None or human.mean.value is None:
+        return
+    pairs = numbers.counted(len(summary.pairs), "pair")
+    if own.rank is None or human.rank is None:
+        yield f"Mean over its pairs {points(own.mean)}; it has no place ({own.mean.reason or 'a pair is missing'})."
+        return
+    ranked = sum(one.rank is not None for one in summary.places)
+    yield (
+        f"By the mean over {pairs} {points(own.mean)}, place {own.rank} of {ranked}; {who} {points(human.mean)}, place "
+        f"{human.rank}. Places by a mean are no test."
+    )
+
+
+def _sides(found: Found, who: str) -> Iterator[str]:
+    known = [(pair, score) for pair, score in found if score.outside is not None]
+    above = [pair for pair, score in known if score.outside and _gap(pair, score) > 0]
+    below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
+    of = numbers.counted(len(known), "pair")
+    if not known:
+        yield f"No interval for {who}: it cannot be set against them."
+        return
+    said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
+    said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
+    inside = len(known) - len(above) - len(below)
+    said += [f"inside on {inside}"] if inside else []
+    yield f"Of {of}: {plain(listed(said))}."
+
+
+def _with_agreement(pairs: Sequence[PairRecord]) -> str:
+    """The pairs by name with the word for their agreement: no model is above people without it."""
+    named_pairs = [f"{pair.name}, agreement {agreed(pair)}" for pair in pairs[:3]]
+    return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
+
+
+def _families(found: Found, who: str) -> Iterator[str]:
+    families = list(dict.fromkeys(pair.family for pair, _ in found))
+    if len(families) < 2:
+        return
+    parts = []
+    for family in families:
+        own = [(pair, score) for pair, score in found if pair.family == family]
+        of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
+        of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
+        parts.append(f"{named(family)} {POINTS.text(of_system)} beside {POINTS.text(of_people)}")
+    yield f"Means over pairs, it beside {who}: {plain(listed(parts))}."
+
+
+def _line(pair: PairRecord, score: SystemScore) -> PairLine:
+    difference = score.difference
+    return PairLine(
+        name=pair.name, family=named(pair.family), human=scored(pair.human), system=points(score.score),
+        share=percent(score.percent_of_human), difference=_difference(difference),
+        among="" if score.among_people is None else numbers.percent(score.among_people),
+        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else points(pair.ceiling),
+        agreement=agreed(pair),
+    )  # fmt: skip
+
+
+def _difference(bar: Bar | None) -> str:
+    if bar is None or bar.value is None:
+        return ""
+    ends = interval(bar)
+    return POINTS.change(bar.value) + (f" ({ends})" if ends else "")

@@ -1,0 +1,367 @@
+"""What each kind of run is, in plain words: its paper, its scores and intervals, what its scale means and does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from typing import Any
+
+FILES = (
+    "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
+    "interval and n)"
+)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the page says of a protocol: how its overall score is made, its page of choices, its files."""
+
+    overall: str
+    intervals: str
+    pages: str
+    files: str = FILES
+
+
+WORDINGS = {
+    "sage": Wording(
+        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
+        "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
+        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; what is drawn together "
+        "is named in the results (documents, queries, comparisons, sets). Shares have Wilson’s. A dataset of one "
+        "clustering set has no interval and is held fixed.",
+        "docs/sage.md",
+    ),
+    "pteb": Wording(
+        "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
+        "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
+        "95%, corrected for bias and for few items. Score and drop of a dataset: bootstrap on two levels, items "
+        "(paired between the original and its paraphrases) and runs. The drop over datasets also has an interval from "
+        "a mixed model with dataset and run as random effects. A dataset of one clustering set has no interval over "
+        "sets.",
+        "docs/pteb.md",
+    ),
+}
+WORDINGS["mteb"] = Wording(
+    "The main score of each task as it was published. Nothing was run here, and there are no values of single items.",
+    "None: published results come without the items that an interval is drawn from.",
+    "docs/interchange.md",
+    "results.jsonl (every score) and the published files as they came",
+)
+WORDINGS |= {
+    "original": replace(
+        WORDINGS["pteb"],
+        overall="The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets; a dataset "
+        "of several languages is the mean over them. Nothing was paraphrased.",
+        intervals="95%, bootstrap over the items of each dataset, corrected for bias and for few items. A dataset of "
+        "one clustering set has no interval over sets.",
+    ),
+    "judge": replace(
+        WORDINGS["pteb"],
+        overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
+        "Error: mean distance of rating and gold on 0 to 5, pairs of all datasets together. A pair without a rating is "
+        "left out and counted; over 5% there is no score.",
+        intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and for few items.",
+    ),
+    "paraphrasers": replace(
+        WORDINGS["pteb"],
+        overall="Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, "
+        "over the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
+        "dataset, then over datasets. Over 5% without a paraphrase or rating there is no value.",
+        intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
+    ),
+    "validation": replace(
+        WORDINGS["pteb"],
+        overall="The mean rating of a language is over its pairs, a pair being the mean of its ratings; of all "
+        "languages the mean of their means. Alpha is Krippendorff’s, ordinal.",
+        intervals="95%, bootstrap over pairs; shares by Wilson.",
+    ),
+}
+WORDINGS["score"] = Wording(
+    "The mean over queries where a measure is defined; where it is not is counted. RA-nWG weighs grades 5, 4 and 3 by "
+    "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
+    "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
+    "of it is reached.",
+    "95%, percentile bootstrap over queries, the same resamples for every run.",
+    "docs/rag_score.md",
+    FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
+)
+WORDINGS["golden"] = replace(
+    WORDINGS["score"],
+    overall="S1 rewrites and embeds a question, S2 searches by vectors and by words, S3 merges both lists by "
+    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps the best whole grades, S6 has "
+    "the judge order what is kept, a few passages at a time. Claims are what the ranking engine expects of its own "
+    "order.",
+    intervals="95%, bootstrap over questions; of shares of repeated items over the items.",
+    pages="docs/golden.md",
+    files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
+    "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
+)
+WORDINGS["sweep"] = replace(
+    WORDINGS["score"],
+    overall="A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. Its "
+    "quality is a mean over queries, over several datasets a mean of their means. p50: of each query the median over "
+    "sessions, then the median over queries; p95: over all samples. A stack is dominated where another one is no worse "
+    "in price, time and quality, and better in one. %PROC is the share of what the candidates allow, a ratio of means.",
+    intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
+    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn anew.",
+    pages="docs/sweep_findings.md",
+    files="sweep.json (all that this page shows), tables/, results.jsonl",
+)
+WORDINGS["names"] = replace(
+    WORDINGS["score"],
+    overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage less that to "
+    "the closer of two impostors on the topic; topic margin: less that to the author’s passage on another topic. Mean "
+    "over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of the "
+    "rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
+    intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
+    pages="docs/probes.md",
+    files=FILES.replace("comparisons.json, ", ""),
+)
+WORDINGS["noise"] = replace(
+    WORDINGS["names"],
+    overall="Small talk at five levels stands around a question that stays word for word. Drop: similarity to what is "
+    "meant (the need in plain words, or the best passage) of the clean question less that of the noisy one. Recovered: "
+    "the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
+)
+WORDINGS["hume"] = Wording(
+    "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
+    "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
+    "with ties as blocks (reranking). Models are scored on the same items; they get the "
+    "number of clusters and labelled examples, which people do not. Percent of human is 100 times one over the "
+    "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
+    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
+    "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside the interval is no test.",
+    "docs/hume.md",
+    "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
+    "and n)",
+)
+PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
+    "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
+    "positive": ("second", "the positive class of precision and recall [A10]"),
+    "robustness_edits": ("all", "the extreme edit of each kind, or their average [A14]"),
+    "numerize_both_cases": (False, "digits for capital letters too"),
+    "delete_next_if_space": (False, "what is deleted at a space [A11]"),
+    "edits": ("paper", "how texts are edited [A16]"),
+    "needle": ("", "the text that is inserted; empty: ours [A16]"),
+    "text_tokens": (None, "tokens after which documents of sensitivity are cut [A16]"),
+    "curve": ("hyperbolic", "expected similarity at size p [A15]"),
+    "string_cap": (2000, "largest clustering set for classical metrics"),
+    "embedding_cap": (10000, "largest clustering set for embedding models"),
+    "retrieval_headline": ("augmented", "the corpus of the retrieval headline [A19]"),
+    "ties": ("original", "order of equal scores in an augmented corpus [A18]"),
+    "dataset_mean": ("arithmetic", "mean of the retrieval shares over datasets [A20]"),
+    "gain": ("linear", "gain of nDCG [A21]"),
+    "resamples": (2000, "bootstrap resamples behind every interval"),
+}
+OPTIONS = {
+    "pteb": "embassay.protocols.pteb.options:PtebOptions",
+    "original": "embassay.protocols.pteb.options:PtebOptions",
+    "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.options:SelectionOptions",
+    "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
+}
+"""Where the options of the other commands say their defaults and what they decide."""
+
+
+def defaults_of(kind: str) -> Mapping[str, tuple[Any, str]]:
+    """Every option of a kind of run with its default and what it decides."""
+    if kind == "sage":
+        return PAPER_DEFAULTS
+    if kind not in OPTIONS:
+        return {}
+    module, _, name = OPTIONS[kind].partition(":")
+    return {
+        one.name: (one.default, one.metadata["help"]) for one in fields(getattr(import_module(module), name))
+    }
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A protocol's question, its scale, and what may not be read from it."""
+
+    question: str
+    means: str
+    does_not: tuple[str, ...]
+
+
+SCALES = {
+    "sage": Scale(
+        "Does similarity follow people, survive typos, notice changed meaning, track lost text, cluster and retrieve?",
+        "Five tasks from 0 to 1, higher is better; overall is their plain mean, and a system that lacks one has none.",
+        (
+            "Robustness of 0.333 is not a third of the way: a system that only keeps noise above the summary has it, "
+            "whatever it makes of changed meaning. Look at the shares.",
+            "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
+            "Preference of 0.5 is chance, not half of what is possible.",
+            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of little, and a "
+            "share above 1 is luck of few queries.",
+            "Clustering is not corrected for chance: see what random has.",
+        ),
+    ),
+    "pteb": Scale(
+        "How much of a score is left when every text is paraphrased afresh, over several runs of the paraphraser?",
+        "The task’s own measure times 100, on original and on paraphrased texts. The drop is paraphrased less "
+        "original, so a loss is negative.",
+        (
+            "A drop is not all the system’s fault: a paraphrase that changes the meaning costs every system. The "
+            "ratings of paraphrases say how far to trust it.",
+            "A small drop from a low score is no robustness: who finds nothing loses nothing.",
+            "Systems without vectors classify and cluster by another method and are ranked by themselves.",
+            "Another paraphraser or prompt gives other drops; only runs of this one are in the interval.",
+        ),
+    ),
+    "original": Scale(
+        "How well does a system do each task on the texts as they are?",
+        "The task’s own measure times 100.",
+        ("Systems without vectors classify and cluster by another method and are ranked by themselves.",),
+    ),
+    "judge": Scale(
+        "Which language model rates similarity as people do?",
+        "Correlation of its ratings with gold scores, −1 to 1, higher is better; error in steps of 0 to 5, lower is "
+        "better.",
+        ("A judge that follows people on pairs of sentences is not shown to judge long paraphrases.",),
+    ),
+    "paraphrasers": Scale(
+        "Which language model rewords texts and keeps their meaning?",
+        "Similarity of text and paraphrase as a judge rates it, 0 to 5, and the share of words changed, 0 to 1.",
+        (
+            "High similarity alone is no merit: who copies has 5. Read both columns together.",
+            "The ratings are a language model’s, not people’s.",
+        ),
+    ),
+    "validation": Scale(
+        "Do people find that the paraphrases keep the meaning?",
+        "Mean rating from 0 to 5; 3.0 is the bar of the paper. Alpha says how far raters agree, 1 is fully.",
+        ("A mean over the bar does not say that every paraphrase is good: see the shares.",),
+    ),
+    "golden": Scale(
+        "Which passages hold the evidence for each question, by the grades of a judge?",
+        "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set rests on them.",
+        (
+            "Where the judge is a language model, its grades are not people’s until people have checked a sample.",
+            "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
+        ),
+    ),
+    "score": Scale(
+        "Does the set of K passages in the prompt hold the decisive evidence?",
+        "RA-nWG from 0 to 1: the worth of the first K, of the best that any K could have. N-Recall4+ is the share of "
+        "good passages that fit; Harm is the share of poor ones, lower is better. PROC is the best that the pool "
+        "allows, and %PROC how much of it is reached.",
+        (
+            "Order inside the K does not count: the prompt holds all of them.",
+            "1 does not mean that an answer is right, only that what is needed is in the prompt.",
+            "The same value on two sets of judgements is not the same quality.",
+        ),
+    ),
+    "sweep": Scale(
+        "What do time and money buy?",
+        "A stack is on the frontier where no other one is as cheap, as fast and as good, and better in one of them. "
+        "p50 is the median time of a query, p95 what one of twenty exceeds.",
+        (
+            "Times are of this machine and this corpus; on larger ones indexes order differently.",
+            "Prices are those of the day that stands beside them.",
+            "The recommendation is only as good as the budget it was asked for.",
+        ),
+    ),
+    "names": Scale(
+        "Does similarity know whose name a text carries?",
+        "Name margin: similarity to the right passage less that to the closer impostor. Above 0 the right one wins.",
+        (
+            "Margins of two systems do not compare: each has a scale of its own. Percents of change do.",
+            "A lost margin need not cost retrieval: see recall beside it.",
+        ),
+    ),
+    "noise": Scale(
+        "What does small talk around a question do?",
+        "Drop in percent of the similarity that the clean question has to what is meant; 0 is no harm.",
+        ("A drop in similarity costs only where another passage overtakes: see what retrieval loses.",),
+    ),
+    "hume": Scale(
+        "How do people do on the same items, and how well do they agree?",
+        "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
+        (
+            "Above people is not better than people: where annotators disagree, gold itself is in doubt, and a system "
+            "above them may only have learnt how such labels are made. Read the agreement first.",
+            "The range of two annotators is no 95% interval, and lying outside of one is no test. The paired "
+            "difference is.",
+            "Percent of human can pass 100. It is a ratio of two uncertain numbers.",
+            "Models get the number of clusters and labelled examples, which people do not.",
+        ),
+    ),
+    "mteb": Scale(
+        "What has been published for these systems?",
+        "The main score of each task as it was published, from 0 to 1 where the task has no other scale.",
+        (
+            "There are no single items behind it, so no interval, no test and no rank.",
+            "Results of different revisions of a model or of the data do not compare.",
+        ),
+    ),
+}
+"""By the kinds of run."""
+
+
+PROTOCOLS = {
+    "sage": "sage", "pteb": "pteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb", "validation": "pteb",
+    "golden": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+}  # fmt: skip
+"""The paper behind each kind of run."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper as a sentence and as BibTeX, with the fields that are known."""
+
+    title: str
+    said: str
+    bibtex: str
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A paper; `used` where a run of this report rests on it."""
+
+    paper: Paper
+    used: bool
+
+
+PAPERS = {
+    "sage": Paper(
+        "SAGE",
+        "Goel, Lee and Ramchandran, “SAGE: A Realistic Benchmark for Semantic Understanding”, NeurIPS 2025 workshop.",
+        "@inproceedings{goel2025sage,\n"
+        "title = {{SAGE}: A Realistic Benchmark for Semantic Understanding},\n"
+        "author = {Goel and Lee and Ramchandran},\n"
+        "booktitle = {NeurIPS 2025 Workshop},\nyear = {2025}\n}",
+    ),
+    "pteb": Paper(
+        "PTEB",
+        "Frank and Afli, “PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation "
+        "Time with LLMs”, EACL 2026.",
+        "@inproceedings{frank2026pteb,\n"
+        "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
+        "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
+    ),
+    "rag": Paper(
+        "RAG",
+        "Dallaire, “Practical RAG Evaluation”, arXiv 2511.09545, 2025.",
+        "@misc{dallaire2025practical,\n"
+        "title = {Practical {RAG} Evaluation},\n"
+        "author = {Dallaire},\nyear = {2025},\neprint = {2511.09545},\narchivePrefix = {arXiv}\n}",
+    ),
+    "hume": Paper(
+        "HUME",
+        "El Assadi, Chung, Solomatin, Muennighoff and Enevoldsen, “HUME: Measuring the Human-Model Performance Gap in "
+        "Text Embedding Tasks”.",
+        "@misc{elassadi_hume,\n"
+        "title = {{HUME}: Measuring the Human-Model Performance Gap in Text Embedding Tasks},\n"
+        "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen}\n}",
+    ),
+}
+
+
+def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
+    """All four, those that the kinds of run rest on first."""
+    used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
+    found = [Citation(paper, name in used) for name, paper in PAPERS.items()]
+    return tuple(sorted(found, key=lambda one: not one.used))

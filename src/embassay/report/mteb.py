@@ -1,0 +1,160 @@
+"""The page of imported results of MTEB: scores as they were published, without items and so without tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embassay.document.tables import Entry, Line, Matrix
+from embassay.protocols import numbers
+from embassay.protocols.numbers import SCORE
+from embassay.records import Result
+from embassay.report.board import Board, labels
+from embassay.report.notes import Note, notes_of
+from embassay.report.record import OVERALL, Record
+from embassay.report.verdict import Name, Sentence, Verdict
+
+MAIN = "main_score"
+MOST_ROWS, MOST_COLUMNS = 300, 24
+"""Systems and tasks in a table; all are in results.jsonl."""
+NOTES = 3
+
+
+@dataclass(frozen=True)
+class MtebPage:
+    """The content of the page: means by type of task, then every task, a table per type."""
+
+    facts: tuple[str, ...]
+    verdict: Verdict
+    notes: tuple[Note, ...]
+    more_notes: int
+    means: Matrix | None
+    types: tuple[Matrix, ...]
+    left_out: tuple[str, ...]
+
+
+def mteb_page(record: Record, board: Board) -> MtebPage:
+    """The page of a record."""
+    types = _types(record)
+    names = _order(record)
+    notes = notes_of(record)
+    return MtebPage(
+        facts=(
+            "MTEB, published results",
+            numbers.counted(len(names), "system"),
+            numbers.counted(sum(len(record.datasets(one)) for one in types), "task"),
+            numbers.date(record.manifest.get("updated", "")),
+        ),
+        verdict=mteb_verdict(record, board),
+        notes=notes[:NOTES],
+        more_notes=len(notes),
+        means=_means(record, names, types),
+        types=tuple(_by_task(record, names, one) for one in types),
+        left_out=tuple(_left_out(record, names, types)),
+    )
+
+
+def mteb_verdict(record: Record, _: Board) -> Verdict:
+    """How much was published, and whose mean is the highest: a fact, no finding."""
+    tasks = sum(len(record.datasets(one)) for one in _types(record))
+    heading = (
+        f"{numbers.counted(len(_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
+    )
+    untested = ("Published scores come without the items behind them: no interval, no test, no rank.",)
+    return Verdict((heading,), (*_highest(record), untested))
+
+
+def _highest(record: Record) -> list[Sentence]:
+    known = [
+        (row.value, system) for system in record.systems
+        if (row := record.find(OVERALL, system.name, OVERALL)) is not None and row.value is not None
+    ]  # fmt: skip
+    if len(known) < 2:
+        return []
+    value, system = max(known, key=lambda one: one[0])
+    label = labels([one.name for one in record.systems])[system.name]
+    of = numbers.counted(len(known), "system")
+    return [
+        (
+            f"Of {of} with every task the highest mean is {SCORE.said(value)}, of ",
+            Name(label, system.index),
+            ".",
+        )
+    ]
+
+
+def _types(record: Record) -> tuple[str, ...]:
+    """The types of task, in the order of the rows."""
+    return tuple(dict.fromkeys(key[0] for key in record.rows if key[0] != OVERALL))
+
+
+def _order(record: Record) -> list[str]:
+    """The systems with results: by their mean over all tasks, then those without one."""
+    means = {one.name: record.value(OVERALL, one.name, OVERALL) for one in record.systems}
+    having = {key[4] for key, row in record.rows.items() if row.value is not None}
+    names = [name for name in means if name in having]
+    return sorted(names, key=lambda name: (means[name] is None, -(means[name] or 0.0)))
+
+
+def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Matrix | None:
+    """A row per system: the mean over all tasks, and by type where the run has it."""
+    columns = [(OVERALL, OVERALL, "All tasks")]
+    columns += [
+        (one, MAIN, _word(one)) for one in types if any(record.find(one, name, MAIN) for name in names)
+    ]
+    if len(columns) < 2 and not any(record.find(OVERALL, name, OVERALL) for name in names):
+        return None
+    rows = {
+        name: [record.find(task, name, measure) for task, measure, _ in columns] for name in names[:MOST_ROWS]
+    }
+    return _matrix(record, "mteb-means", "Means over tasks", [title for _, _, title in columns], rows)
+
+
+def _by_task(record: Record, names: Sequence[str], kind: str) -> Matrix:
+    datasets = record.datasets(kind)[:MOST_COLUMNS]
+    rows = {
+        name: [record.find(kind, name, MAIN, dataset=one) for one in datasets] for name in names[:MOST_ROWS]
+    }
+    known = {name: row for name, row in rows.items() if any(one is not None for one in row)}
+    return _matrix(record, f"mteb-{kind.replace('_', '-')}", _word(kind), list(datasets), known)
+
+
+def _matrix(
+    record: Record, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
+) -> Matrix:
+    label = labels([one.name for one in record.systems])
+    lines = tuple(
+        Line(label[name], tuple(_entry(row) for row in row_of), record.by_name[name].kind)
+        for name, row_of in rows.items()
+    )
+    return Matrix(id, title, "System", tuple(columns), lines, digits=3)
+
+
+def _entry(row: Result | None) -> Entry:
+    """A score; with its interval where a run of ours published it with one."""
+    if row is None:
+        return Entry("not run", why="not published")
+    if row.value is None:
+        return Entry("n/a", why=row.reason or "no value was recorded")
+    known = row.ci_low is not None and row.ci_high is not None
+    interval = SCORE.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else ""
+    ends = f",{row.ci_low:.6g},{row.ci_high:.6g}" if known else ""
+    return Entry(SCORE.text(row.value), interval, f"{row.value:.6g}{ends}")
+
+
+def _left_out(record: Record, names: Sequence[str], types: Sequence[str]) -> list[str]:
+    said = []
+    if len(names) > MOST_ROWS:
+        said.append(f"{numbers.count(len(names) - MOST_ROWS)} of {numbers.counted(len(names), 'system')}")
+    wide = [one for one in types if len(record.datasets(one)) > MOST_COLUMNS]
+    said += [
+        f"{len(record.datasets(one)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(one)), 'task')} of "
+        f"{_word(one).lower()}"
+        for one in wide
+    ]
+    return [f"{one} are not shown here; all are in results.jsonl." for one in said]
+
+
+def _word(kind: str) -> str:
+    word = kind.replace("_", " ")
+    return word.upper() if kind == "sts" else word[:1].upper() + word[1:]

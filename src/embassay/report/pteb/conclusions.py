@@ -1,0 +1,319 @@
+"""PTEB in words: its tasks, the points that paraphrasing takes, whether the order holds; its table on a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from embassay.document.tables import Entry
+from embassay.protocols import numbers
+from embassay.protocols.numbers import POINTS
+from embassay.report.board import Board, Task
+from embassay.report.pteb.losses import Loss, Losses, only_control
+from embassay.report.record import Record
+from embassay.report.terminal import APART, Column, state_or_value
+from embassay.report.verdict import Part, Sentence, Verdict, listed, name
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+BOTH = " Both texts of a pair are paraphrased."
+
+TASKS = (
+    Task(
+        "sts", "Semantic similarity (STS)", "STS", "spearman", "Spearman correlation with gold, × 100", "pairs",
+        "follows gold similarity best",
+        "Spearman correlation of cosine (or the metric’s similarity) and gold score." + BOTH,
+        printed=POINTS,
+    ),
+    Task(
+        "classification", "Classification", "Classification", "accuracy", "accuracy, × 100", "test texts",
+        "classifies best",
+        "Logistic regression on the vectors of all training texts; accuracy on the test texts. Systems without vectors "
+        "vote among the nearest neighbours instead, and are ranked by themselves. Training and test texts are "
+        "paraphrased.",
+        printed=POINTS,
+    ),
+    Task(
+        "clustering", "Clustering", "Clustering", "v_measure", "V-measure, × 100", "texts",
+        "clusters best",
+        "Mini-batch k-means with as many clusters as labels, V-measure, mean over sets. Systems without vectors "
+        "cluster by complete linkage instead, and are ranked by themselves.",
+        "V-measure is not corrected for chance: random clusters of small sets score above 0.",
+        printed=POINTS,
+    ),
+    Task(
+        "pair_classification", "Pair classification", "Pairs", "average_precision", "average precision, × 100", "pairs",
+        "tells pairs apart best",
+        "Average precision of the similarity of the pairs." + BOTH,
+        printed=POINTS,
+    ),
+    Task(
+        "reranking", "Reranking", "Reranking", "map", "mean average precision, × 100", "queries",
+        "reranks best",
+        "Mean average precision over queries, candidates ordered by similarity. Queries and candidates are "
+        "paraphrased.",
+        printed=POINTS,
+    ),
+    Task(
+        "retrieval", "Retrieval", "Retrieval", "ndcg@10", "nDCG@10, × 100", "queries",
+        "retrieves best",
+        "nDCG@10 with linear gain, mean over judged queries. Queries alone are paraphrased; the corpus is as it was.",
+        printed=POINTS,
+    ),
+    Task(
+        "summarization", "Summarisation", "Summaries", "spearman", "Spearman correlation with relevance, × 100",
+        "summaries",
+        "follows the relevance of summaries best",
+        "The score of a machine summary is its highest similarity to a human one of the same text; Spearman "
+        "correlation with the human relevance rating. Human and machine summaries are paraphrased.",
+        printed=POINTS,
+    ),
+)  # fmt: skip
+BY_NAME = {task.name: task for task in TASKS}
+
+
+def tasks_of(record: Record) -> tuple[Task, ...]:
+    """The tasks; of a run on the texts as they are without what is paraphrased."""
+    if record.kind != "original":
+        return TASKS
+    return tuple(replace(one, how=re.sub(r" [^.;]*\bparaphrased\b[^.]*\.", "", one.how)) for one in TASKS)
+
+
+MOST_NAMES = 3
+TEXTS = {
+    "": ("when texts are paraphrased", "paraphrased texts"),
+    "permuted": ("when words change places", "texts with their words in another order"),
+    "copied": ("when texts stay as they are", "copied texts"),
+}
+"""A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
+
+
+def pteb_verdict(record: Record, board: Board) -> Verdict:
+    """The verdict of the PTEB page."""
+    losses = Losses(record, board)
+    ranked = (*board.ranked, *board.apart, *board.unranked)
+    found = [one for row in ranked if (one := losses.leading(row)).drop is not None]
+    if not found:
+        return _partly(losses, board)
+    lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
+    return Verdict(_heading(found, TEXTS[only_control(record)][0]), tuple(lede))
+
+
+def kind_of(loss: Loss) -> str:
+    """`loses`, `gains` or, where the interval of the change includes 0 or there is none, `changes`."""
+    row = loss.delta
+    assert row is not None
+    if row.ci_low is None or row.ci_high is None:
+        return "changes"
+    return "loses" if row.ci_high < 0 else "gains" if row.ci_low > 0 else "changes"
+
+
+def _heading(found: Sequence[Loss], when: str) -> Sentence:
+    kinds = [kind_of(one) for one in found]
+    lost = kinds.count("loses")
+    if len(found) == 1:
+        return _one(found[0], f" {when}")
+    if lost == len(found):
+        drops = sorted(-(one.drop or 0.0) for one in found)
+        every = "Both systems lose" if lost == 2 else "Every system loses"
+        span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
+        return (f"{every} points {when}: {span}",)
+    fall, gained = sum((one.drop or 0.0) < 0 for one in found), kinds.count("gains")
+    if not fall:
+        return (f"No score falls {when}",)
+    subject = (
+        f"All {numbers.in_words(fall)} scores" if fall == len(found) else f"{fall} of {len(found)} scores"
+    )
+    sure = f"for {numbers.in_words(lost)} it is certain" if lost else "for none is it certain"
+    more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
+    return (f"{subject} fall{'s' if fall == 1 else ''} {when}; {sure}{more}",)
+
+
+def _one(loss: Loss, end: str = "") -> Sentence:
+    """`NAME loses 4.1 points (3.3–4.9)`, with an interval where it ends a sentence."""
+    drop, kind, row = loss.drop or 0.0, kind_of(loss), loss.delta
+    if kind == "changes":
+        return (name(loss.row), f" changes by {numbers.change(100 * drop, 1)} points{end}")
+    amount = POINTS.said(abs(drop))
+    if end or row is None or row.ci_low is None or row.ci_high is None:
+        return (name(loss.row), f" {kind} {amount} points{end}")
+    return (name(loss.row), f" {kind} {amount} points")
+
+
+def _amounts(found: Sequence[Loss]) -> Sentence:
+    """The first systems of the board with their drops and intervals; how far the others go."""
+    shown, rest = found[:MOST_NAMES], found[MOST_NAMES:]
+    parts: list[Part] = []
+    for i, one in enumerate(shown):
+        parts += [", " if i else "", *_one(one), f" ({_interval(one, first=i == 0)})"]
+    if rest:
+        drops = sorted(one.drop or 0.0 for one in rest)
+        ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
+        parts.append(f"; {numbers.in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
+    return (*parts, ".")
+
+
+def _interval(loss: Loss, *, first: bool) -> str:
+    row = loss.delta
+    if row is None or row.ci_low is None or row.ci_high is None:
+        return "no interval"
+    ends = (row.ci_low, row.ci_high) if kind_of(loss) != "loses" else (-row.ci_high, -row.ci_low)
+    return ("95% interval " if first else "") + POINTS.said_interval(*ends)
+
+
+def _first(record: Record, board: Board) -> list[Sentence]:
+    scope = record.scope(board.lead)
+    first = [board.row(system) for system in scope.first]
+    if not first or len(scope.systems) < 2:
+        return []
+    where = "of those ranked together " if board.apart else ""
+    texts = TEXTS[only_control(record)][1]
+    if len(first) > MOST_NAMES:
+        return [(f"{numbers.in_words(len(first)).capitalize()} systems may be first on {texts}.",)]
+    names: list[Part] = [name(row) for row in first]
+    only = "only " if len(first) == 1 else ""
+    return [(f"On {texts} ", where, only, *listed(names, "or"), " may be first.")]
+
+
+def _order(record: Record, board: Board) -> list[Sentence]:
+    """Whether the order of the systems is that on the original texts."""
+    held = record.compared.get("rank_stability", {}).get(record.scope(board.lead).name, {})
+    if held.get("tau_original") is None:
+        return []
+    tau = numbers.score(held["tau_original"], 2)
+    if held["original_rank"] == held["rank"]:
+        return [(f"Their order is that on the original texts (Kendall’s τ {tau}).",)]
+    moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
+    return [
+        (f"{moved} of {len(held['rank'])} change places against the original texts (Kendall’s τ {tau}).",)
+    ]
+
+
+def _largest(losses: Losses, board: Board) -> list[Sentence]:
+    """The largest drop of a ranked system on one dataset."""
+    cells = [
+        losses.on_dataset(row, task, dataset)
+        for row in (*board.ranked, *board.apart)
+        for task in board.tasks
+        for dataset in losses.record.datasets(task.name)
+    ]
+    lost = [one for one in cells if one.drop is not None and one.drop < 0]
+    if len(lost) < 2:
+        return []
+    most = min(lost, key=lambda one: one.drop or 0.0)
+    task = most.task.short if most.task else ""
+    amount = POINTS.said(-(most.drop or 0.0))
+    return [
+        (
+            "The largest loss on one dataset is that of ",
+            name(most.row),
+            f" on {most.dataset} ({task}): {amount}.",
+        )
+    ]
+
+
+def _on_datasets(losses: Losses, board: Board) -> list[str]:
+    """The datasets on which a ranked system has a drop."""
+    ranked = [row for row in board.rows if row.system.ranked]
+    return [
+        dataset
+        for task in board.tasks
+        for dataset in losses.record.datasets(task.name)
+        if any(losses.on_dataset(row, task, dataset).drop is not None for row in ranked)
+    ]
+
+
+def _partly(losses: Losses, board: Board) -> Verdict:
+    """No system has a drop at the leading level: what there is, or that there is nothing."""
+    ranked = [row for row in board.rows if row.system.ranked]
+    tasks = [
+        task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in ranked)
+    ]
+    if not tasks and (some := _on_datasets(losses, board)):
+        return Verdict(
+            ("No system has a score on every dataset of a task, so there is no drop of a task",),
+            ((f"There are drops on {', '.join(some)}.",),),
+        )
+    if not tasks:
+        return Verdict(("PTEB: no system has a score on paraphrased texts yet",), ())
+    where = ", ".join(task.short for task in tasks)
+    return Verdict(
+        ("No system has a score on every task, so there is no overall drop",),
+        ((f"There are drops on {where}.",),),
+    )
+
+
+def drop_table(
+    record: Record, board: Board, *, wide: bool, unicode: bool
+) -> tuple[list[Column], list[list[str | Text]]]:
+    """Columns and rows, best score on paraphrases first. Scores in points."""
+    losses = Losses(record, board)
+    tasks = [task for task in board.tasks if task.name != board.lead]
+    columns = [Column("Rank"), Column("System"), Column("Orig.", right=True), Column("PTEB", right=True)]
+    columns += [Column("Change ± sd", right=True), Column("95% of it", right=True)]
+    whole = any(losses.leading(row).before_all for row in board.rows)
+    columns += [Column("Orig., all items", right=True)] if whole else []
+    columns += [Column(f"Δ {task.short}", right=True) for task in tasks]
+    rows: list[list[str | Text]] = []
+    for row in board.rows:
+        total = losses.leading(row)
+        cells = _leading(total, unicode)
+        cells += [total.before_all or cells[0]] if whole else []
+        cells += [_drop(losses.on_task(row, task), unicode) for task in tasks]
+        apart = APART if row in board.apart else ""
+        rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
+    return columns, rows
+
+
+def _leading(loss: Loss, unicode: bool) -> list[str | Text]:
+    drop = " ".join(part for part in (loss.drop_text, loss.drop_spread) if part)
+    before, after = state_or_value(loss.before, unicode), state_or_value(loss.after, unicode)
+    return [before, after, drop or numbers.NONE, loss.drop_interval or numbers.NONE]
+
+
+def _drop(loss: Loss, unicode: bool) -> str | Text:
+    return loss.drop_text if loss.drop is not None else state_or_value(loss.after, unicode)
+
+
+def step_table(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
+    """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
+    if record.kind == "validation":
+        return _languages(record, board)
+    from embassay.report.pteb.judges import judge_page
+    from embassay.report.pteb.paraphrasers import selection_page
+
+    judged = judge_page(record, board) if record.kind == "judge" else None
+    chosen = selection_page(record, board) if record.kind == "paraphrasers" else None
+    table = judged.scores if judged else chosen.candidates if chosen else None
+    if table is None:
+        return [], []
+    columns = [Column(table.heading), Column(f"{table.columns[0]}, 95%", right=True)]
+    columns += [Column(name, right=True) for name in table.columns[1:]]
+    rows: list[list[str | Text]] = [
+        [line.label, _with_interval(line.entries[0]), *(one.text for one in line.entries[1:])]
+        for line in table.lines
+    ]
+    return columns, rows
+
+
+def _languages(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
+    from embassay.report.pteb.validation import validation_page
+
+    page = validation_page(record, board)
+    if page is None:
+        return [], []
+    columns = [Column("Language"), Column("Mean rating, 95%", right=True), Column("Verdict")]
+    columns += [Column(name, right=True) for name in (*page.columns[1:], "Ratings")]
+    rows: list[list[str | Text]] = [
+        [row.label, _with_interval(row.entries[0]), row.verdict.lstrip("✓✕ "),
+         *(one.text for one in row.entries[1:]), numbers.count(row.n)]
+        for row in page.rows
+    ]  # fmt: skip
+    return columns, rows
+
+
+def _with_interval(one: Entry) -> str:
+    return f"{one.text} {one.small}" if one.exact and one.small else one.text

@@ -1,0 +1,419 @@
+"""The PTEB page: drops by dataset, scores side by side, paraphrases of single items; and what PTEB says on a card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.document.tables import FileTable, Matrix, file_tables
+from embassay.errors import EmbassayError
+from embassay.parquet import read_parquet
+from embassay.protocols import numbers
+from embassay.protocols.numbers import POINTS
+from embassay.protocols.pteb.analysis.side_by_side import SideBySide, side_by_side
+from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.records import Result
+from embassay.report.board import Board, Gap, Row, gaps
+from embassay.report.cards.findings import Finding, figure, finding, task_word
+from embassay.report.items.groups import LENGTHS, Group, Kind, Measure, Part, Source
+from embassay.report.pteb.conclusions import TASKS, TEXTS, pteb_verdict
+from embassay.report.pteb.losses import PARAPHRASE, Loss, Losses, only_control
+from embassay.report.pteb.plots import (
+    Against,
+    BaselinePlot,
+    Dumbbell,
+    Dumbbells,
+    against_distance,
+    against_original,
+    baseline_plots,
+    dumbbells,
+    paired_dumbbells,
+)
+from embassay.report.pteb.tables import (
+    HEADINGS,
+    Quality,
+    ScoreTable,
+    Stability,
+    orders,
+    outcome_lines,
+    qualities,
+    score_tables,
+    source_table,
+    stabilities,
+)
+from embassay.report.record import Record, System
+from embassay.report.runs import Run
+from embassay.report.verdict import Verdict, listed, plain
+from embassay.runs.folder import RunFolder
+
+ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
+"""The tables of the run whose numbers stand nowhere else on the page: word counts, costs, prompts, datasets."""
+
+BESIDE = 3
+"""Systems that stand side by side in a report of several runs; that of the run alone has all."""
+
+
+@dataclass(frozen=True)
+class PtebPage:
+    """The content of the page; what the run does not have is empty."""
+
+    facts: tuple[str, ...]
+    verdict: Verdict
+    dumbbells: tuple[Dumbbells, ...]
+    beside: tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]
+    scores: tuple[ScoreTable, ...]
+    by_source: Matrix | None
+    gaps: tuple[Gap, ...]
+    command: str
+    baseline: tuple[BaselinePlot, ...]
+    stability: tuple[Stability, ...]
+    orders: tuple[tuple[str, str], ...]
+    against: Against | None
+    distance: Against | None
+    headings: tuple[str, ...]
+    quality: tuple[Quality, ...]
+    several_sources: bool
+    outcomes: tuple[tuple[str, str], ...]
+    wordings: tuple[Wordings, ...]
+    wordings_reason: str
+    drops: tuple[FileTable, ...]
+    tables: tuple[FileTable, ...]
+
+
+def pteb_page(record: Record, board: Board) -> PtebPage | None:
+    """The page of a record; None when no task has finished a cell."""
+    if not any(cell.status == "done" for cell in record.cells):
+        return None
+    losses = Losses(record, board)
+    charts = dumbbells(losses)
+    texts, reason = wordings(record)
+    quality = qualities(record)
+    files = file_tables(record.path)
+    return PtebPage(
+        facts=_facts(record, board),
+        verdict=pteb_verdict(record, board),
+        dumbbells=charts,
+        beside=paired_dumbbells(charts[:BESIDE]),
+        scores=score_tables(losses),
+        by_source=source_table(losses),
+        gaps=gaps(board),
+        command=record.manifest.get("command", ""),
+        baseline=baseline_plots(record, board),
+        stability=stabilities(record, board),
+        orders=orders(record, board),
+        against=against_original(losses),
+        distance=against_distance(losses),
+        headings=HEADINGS,
+        quality=quality,
+        several_sources=len({one.source for one in quality}) > 1,
+        outcomes=outcome_lines(record),
+        wordings=texts,
+        wordings_reason=reason,
+        drops=tuple(table for table in files if table.id.startswith("drop-by-")),
+        tables=tuple(table for table in files if table.id in ALONE),
+    )
+
+
+def _facts(record: Record, board: Board) -> tuple[str, ...]:
+    datasets = {name for task in board.tasks for name in record.datasets(task.name)}
+    runs = {
+        variant.rpartition("seed=")[2]
+        for _, _, _, variant, _, _ in record.rows
+        if variant.startswith(PARAPHRASE)
+    }
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    by = (
+        f" by {sources[0]['name']}" if len(sources) == 1 else f" by {len(sources)} sources" if sources else ""
+    )
+    return (
+        "PTEB",
+        numbers.counted(len(board.tasks), "task"),
+        numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
+        numbers.counted(len(record.ranked_systems), "system"),
+        f"{numbers.counted(len(runs), 'run')}{by}",
+    )
+
+
+LITTLE = 0.02
+"""Two points: a larger loss must lie outside the interval for a system to be good at keeping its score."""
+
+
+def strengths(run: Run, row: Row) -> Iterator[Finding]:
+    """That little can be lost, over all or on some tasks: the interval says so, not only that 0 lies in it."""
+    losses = Losses(run.record, run.board)
+    every = losses.leading(row)
+    if _held(every):
+        clause = f"loses little or nothing {_when(run)}: {_changed(every.delta)}"
+        yield finding(run, clause, weight=2, place="pteb-drops")
+        return
+    held = [
+        f"{task_word(task)} {_changed(loss.delta)}"
+        for task in run.board.tasks
+        if (loss := losses.on_task(row, task)).delta is not None and _held(loss)
+    ]
+    if held:
+        clause = f"loses little or nothing {_when(run)} on {plain(listed(held[:4]))}"
+        yield finding(run, clause, weight=1, place="pteb-drops")
+
+
+def unknown(run: Run, row: Row) -> Iterator[str]:
+    """That nobody knows whether it loses much or nothing: an interval over both."""
+    every = Losses(run.record, run.board).leading(row)
+    if every.delta is not None and every.delta.ci_low is not None and not _held(every) and not _lost(every):
+        yield f"Whether it loses points {_when(run)} is open: {_changed(every.delta)}."
+
+
+def weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+    """The loss over all, and the dataset that loses most, where intervals lie below 0."""
+    losses = Losses(run.record, run.board)
+    every = losses.leading(row)
+    if _lost(every):
+        yield finding(run, f"loses {_points(every)} {_when(run)}", weight=5, place="pteb-drops")
+    worst = [
+        loss
+        for task in run.board.tasks
+        for dataset in run.record.datasets(task.name)
+        if _lost(loss := losses.on_dataset(row, task, dataset))
+    ]
+    if worst:
+        most = min(worst, key=lambda loss: loss.drop or 0.0)
+        where = task_word(most.task) if most.task is not None else ""
+        where += f" of {most.dataset}" if len({loss.dataset for loss in worst}) > 1 else ""
+        clause = f"loses most {_when(run)} on {where}, {_points(most)}"
+        yield finding(run, clause, weight=4, place="pteb-drops")
+
+
+def _when(run: Run) -> str:
+    """`when texts are paraphrased`, or what the run's only control does instead."""
+    return TEXTS[only_control(run.record)][0]
+
+
+def _held(loss: Loss) -> bool:
+    """Whether its interval leaves out all but a little loss."""
+    change = loss.delta
+    return (
+        change is not None
+        and change.value is not None
+        and change.ci_low is not None
+        and change.ci_low >= -LITTLE
+    )
+
+
+def _lost(loss: Loss) -> bool:
+    """Whether its interval lies below 0."""
+    change = loss.delta
+    return (
+        change is not None and change.value is not None and change.ci_high is not None and change.ci_high < 0
+    )
+
+
+def _points(loss: Loss) -> str:
+    """`4.1 points (3.3–4.9)`: a loss without its sign."""
+    change = loss.delta
+    if change is None or change.value is None or change.ci_low is None or change.ci_high is None:
+        return ""
+    return f"{POINTS.said(-change.value)} points ({POINTS.said_interval(-change.ci_high, -change.ci_low)})"
+
+
+def _changed(change: Result | None) -> str:
+    """`−1.7 points (−5.4 to 2.0)`."""
+    return "" if change is None else figure(change, POINTS).replace(" (", " points (", 1)
+
+
+COUNT = 6
+MOST_PLACES = 8
+"""Datasets (of every source) whose texts are shown: the first so many."""
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """Texts of one dataset by one source, which the title names."""
+
+    title: str
+    texts: tuple[SideBySide, ...]
+
+
+def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
+    """Texts of every dataset and source, drawn with the seed; or why they cannot be shown."""
+    if not (record.path / "paraphrases").is_dir():
+        return (), ""
+    try:
+        kept = ParaphraseSet.open(record.path)
+        places = [(source, dataset) for source in kept.sources.values() for dataset in source.datasets]
+        places = places[:MOST_PLACES]
+        # All of them together stay about as long, however many datasets there are.
+        count = max(2, COUNT // max(1, len(places)))
+        made = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
+    except EmbassayError as error:
+        return (), f"The paraphrases cannot be shown: {error}"
+    return tuple(one for one in made if one.texts), ""
+
+
+def _of(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
+    runs = {seed: kept.rows(source, dataset, seed) for seed in kept.seeds(source, dataset)}
+    title = f"{dataset}, {source}" if several else dataset
+    return Wordings(title, side_by_side(runs, count=count))
+
+
+VALUES = {
+    "sts": "similarity", "classification": "correct", "clustering": "v_measure", "pair_classification": "similarity",
+    "reranking": "ap", "retrieval": "ndcg@10", "summarization": "similarity",
+}  # fmt: skip
+"""The value of an item of each task."""
+FIELDS = {
+    "sts": ("first", "second"), "classification": ("test",), "pair_classification": ("first", "second"),
+    "reranking": ("query",), "retrieval": ("query",), "summarization": ("summary",),
+}  # fmt: skip
+NOUNS = {
+    "sts": "pair", "classification": "text", "clustering": "set", "pair_classification": "pair", "reranking": "query",
+    "retrieval": "query", "summarization": "summary",
+}  # fmt: skip
+WORDS = {
+    "similarity": "similarity", "correct": "right label", "v_measure": "V-measure", "ap": "average precision",
+    "ndcg@10": "nDCG@10",
+}  # fmt: skip
+BETWEEN = " · "
+"""Between an item and its language, where two languages have an item of one name."""
+MOST = 2_000
+"""Wordings of a group's items by all runs that go into the page; where there are more, those of the first run alone."""
+
+Values = NDArray[np.float64]
+Column = dict[str, float]
+
+
+def pteb_groups(record: Record) -> tuple[Group, ...]:
+    """The items of every task and dataset that a ranked system has values for."""
+    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    found = (
+        _group(record, task.name, task.title, dataset, langs.get(dataset, ""))
+        for task in TASKS
+        for dataset in record.datasets(task.name)
+    )
+    return tuple(group for group in found if group is not None)
+
+
+def reworded(source: Source) -> Part:
+    """The texts of every item, their wordings by run, and the gold score where the task has one."""
+    record, group = source.record, source.group
+    names = FIELDS.get(group.kind.task, ())
+    variants = _variants(record, group.kind.task, group.dataset)
+    wordings = len(source.ids) * len(names) * len(variants)
+    runs = list(islice(_wordings(record, group.dataset), 1 if wordings > MOST else None))
+    texts = {name: [_text(source, name, item) for item in source.ids] for name in names}
+    add = source.excerpts.add
+    return {
+        "fields": {name: [add(text, LENGTHS["query"]) for text in column] for name, column in texts.items()},
+        "runs": [title for title, _ in runs],
+        "allRuns": len(variants),
+        "wordings": {
+            name: [[_wording(source, known, text) for _, known in runs] for text in column]
+            for name, column in texts.items()
+        },
+        "gold": _gold(source),
+        "value": WORDS[VALUES[group.kind.task]],
+    }
+
+
+def _group(record: Record, task: str, title: str, dataset: str, lang: str) -> Group | None:
+    folder, measure = RunFolder(record.path), VALUES[task]
+    variants = _variants(record, task, dataset)
+    systems: list[System] = []
+    before: list[Column] = []
+    after: list[list[Column]] = []
+    for system in record.ranked_systems:
+        original = _column(folder, task, dataset, system.name, "original", measure)
+        if original:
+            systems.append(system)
+            before.append(original)
+            after.append([_column(folder, task, dataset, system.name, one, measure) for one in variants])
+    if not systems:
+        return None
+    ids = tuple(before[0])
+    old = np.array([[column.get(item, np.nan) for item in ids] for column in before])
+    new = np.array([[_mean([column.get(item) for column in runs]) for item in ids] for runs in after])
+    words = WORDS[measure]
+    measures = (
+        Measure(("change", ""), f"change of {words}, mean over runs"),
+        Measure(("original", ""), f"{words}, original"),
+        Measure(("paraphrased", ""), f"{words}, mean over runs"),
+    )
+    kind = Kind("reworded", task, title, NOUNS[task], measures)
+    return Group(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    """The mean of the runs that kept the item."""
+    known = [value for value in values if value is not None and value == value]
+    return sum(known) / len(known) if known else float("nan")
+
+
+def _variants(record: Record, task: str, dataset: str) -> list[str]:
+    cells = (cell for cell in record.cells if (cell.task, cell.dataset) == (task, dataset))
+    return list(dict.fromkeys(cell.variant for cell in cells if cell.variant.startswith(PARAPHRASE)))
+
+
+def _column(folder: RunFolder, task: str, dataset: str, system: str, variant: str, measure: str) -> Column:
+    """The value of every item; empty where the cell kept none."""
+    import polars as pl
+
+    path = folder.items_path(task, dataset, system, variant=variant)
+    if not path.exists():
+        return {}
+    frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
+    found = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
+    often = Counter(item for item, _, _ in found)
+    return {
+        item if often[item] == 1 else item + BETWEEN + lang: float("nan") if value is None else value
+        for item, lang, value in found
+    }
+
+
+def _text(source: Source, field: str, item: str) -> str:
+    """The text of an item; of a query in several wordings the first."""
+    name = item.partition(BETWEEN)[0]
+    return source.judged.text(field, name) or source.judged.text(field, f"{name}:0") or ""
+
+
+def _wordings(record: Record, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The title of every run of every source, with the wording of each text."""
+    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    for source in sources:
+        title = f"{source['name']}, " if len(sources) > 1 else ""
+        for seed in source.get("seeds", {}).get(dataset, ()):
+            known = _kept(str(record.path), source["name"], dataset, seed)
+            if known:
+                yield f"{title}{seed}", known
+
+
+@lru_cache(maxsize=64)
+def _kept(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
+    """The wording of every text of a run; empty where the set cannot be read."""
+    from pathlib import Path
+
+    try:
+        rows = ParaphraseSet.open(Path(path)).rows(source, dataset, seed)
+    except EmbassayError:
+        return {}
+    return {row.text: row.wording for row in rows if row.usable}
+
+
+def _wording(source: Source, known: Mapping[str, str], text: str) -> int:
+    """The number of the excerpt; -1 where there is no wording."""
+    wording = known.get(text)
+    return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
+
+
+def _gold(source: Source) -> list[float | None]:
+    """The gold score of every item; empty where the task has none."""
+    group = source.group
+    found: dict[str, Any] = _column(
+        source.folder, group.kind.task, group.dataset, group.systems[0].name, "original", "gold"
+    )
+    return [found.get(item) for item in source.ids] if found else []

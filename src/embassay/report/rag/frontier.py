@@ -1,0 +1,374 @@
+"""The frontier of a sweep: which stacks people see, as a table on a terminal, and as a plot of time against quality.
+
+Coordinates are percent across and pixels down, so that text keeps its size. The same places are given to the script,
+which chooses again when a reader gives other limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from embassay.document.marks import Scale, scale_of
+from embassay.document.terminal import Column, folded, notes_below, render_table
+from embassay.protocols import numbers
+from embassay.protocols.rag.sweep.findings.record import Asked, Findings, Part, StackFacts
+from embassay.protocols.rag.sweep.findings.verdict import ms, percent, usd
+from embassay.protocols.rag.tradeoffs import ROUNDING
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A row of the frontier: the stack that stands for it, and those that equal it in all three."""
+
+    stack: str
+    equal: tuple[str, ...] = ()
+
+
+def shown_frontier(part: Part, asked: Asked) -> tuple[Spot, ...]:
+    """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
+    off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
+    queries never reach."""
+    chosen = part.recommendation.stack
+    ids = dict.fromkeys([*part.frontiers[0].stacks, *([chosen] if chosen else [])])
+    groups: list[list[StackFacts]] = []
+    for one in sorted((part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)):
+        same = next((group for group in groups if _equal(group[0], one, asked)), None)
+        if same is None:
+            groups.append([one])
+        else:
+            same.append(one)
+    spots = []
+    for group in groups:
+        first, *others = sorted(group, key=lambda one: (one.id != chosen, one.axes["k"], one.id))
+        spots.append(Spot(first.id, tuple(one.id for one in others)))
+    return tuple(spots)
+
+
+def _equal(one: StackFacts, other: StackFacts, asked: Asked) -> bool:
+    pairs = (
+        (one.cost, other.cost),
+        (one.latency, other.latency),
+        (one.value(asked.measure) or 0.0, other.value(asked.measure) or 0.0),
+    )
+    return all(abs(a - b) <= ROUNDING for a, b in pairs)
+
+
+Cells = list["str | Text"]
+RECOMMENDED = (
+    "* is the recommended stack. No stack on the frontier is beaten on price, time and quality at once."
+)
+FEW = 12
+"""So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
+
+
+def render_sweep(
+    findings: Findings, run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True
+) -> Text:
+    """A sweep as text: verdict, frontier, notes and paths, within `width` columns unless `wide`."""
+    from rich.text import Text
+
+    part = findings.parts[0]
+    parts = [Text("\n").join(folded(part.verdict, width, unicode, "bold"))]
+    parts.append(Text("\n").join(folded(" ".join(part.lede), width, unicode)))
+    spots = shown_frontier(part, findings.asked)
+    shown = _shown(part, [one.stack for one in spots], wide)
+    rows = [_table_row(part, findings, id, place) for place, id in shown]
+    parts.append(render_table(_columns(findings), rows, width=width, wide=wide, unicode=unicode))
+    hidden = len(spots) - len(shown)
+    equal = sum(len(one.equal) for one in spots)
+    signs = [RECOMMENDED] if part.recommendation.stack else []
+    notes = _notes(findings, hidden, equal, wide)
+    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=signs)
+    report = run / "report.html"
+    parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {run / 'tables'}"))
+    return Text("\n\n").join(parts)
+
+
+def _columns(findings: Findings) -> list[Column]:
+    right = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
+    return [Column("Frontier, fastest first"), *(Column(title, right=True) for title in right)]
+
+
+def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
+    """The stacks with their places: all, or the best of them, which wait longest, and the recommended one."""
+    placed = list(enumerate(order, start=1))
+    if wide or len(placed) <= FEW:
+        return placed
+    best = {id for _, id in placed[-FEW:]} | {part.recommendation.stack}
+    return [one for one in placed if one[1] in best]
+
+
+def _table_row(part: Part, findings: Findings, id: str, place: int) -> Cells:
+    from rich.text import Text
+
+    one, chosen = part.stack(id), id == part.recommendation.stack
+    total, mark = one.time("total"), "*" if chosen else ""
+    times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
+    cells = (
+        f"{place}{mark} {id}", _quality(one, findings.asked.measure), times[0], usd(one.cost), times[1],
+        _reached(one, findings.asked.measure),
+    )  # fmt: skip
+    return [Text(cell, style="bold" if chosen else "") for cell in cells]
+
+
+def _quality(one: StackFacts, measure: str) -> str:
+    found = one.measured(measure)
+    if found is None or found.value.value is None:
+        return "n/a"
+    value = found.value
+    if value.low is None or value.high is None:
+        return numbers.score(value.value or 0.0)
+    return f"{numbers.score(value.value or 0.0)} {numbers.interval(value.low, value.high)}"
+
+
+def _reached(one: StackFacts, measure: str) -> str:
+    found = one.measured(measure)
+    share = found.reached.value if found is not None and found.reached is not None else None
+    return "n/a" if share is None else percent(share)
+
+
+def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
+    part = findings.parts[0]
+    if hidden:
+        yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
+    if equal:
+        more = numbers.counted(equal, "more stack")
+        yield f"{more} on the frontier: of the same price, time and quality as one of these."
+    yield from (one.text for one in part.recommendation.alternatives if one.text)
+    for other in findings.parts[1:]:
+        found = other.recommendation
+        share = "" if found.share is None else f", in {numbers.percent(found.share)} of the resamples"
+        yield f"On {other.dataset} alone: {other.verdict}{share}."
+    yield from part.notes
+    tested = [one for one in part.guidance if one.status != "not tested"]
+    if wide:
+        yield from (f"{one.line}: {one.text}" for one in tested)
+    elif tested:
+        states = ("holds", "does not hold", "open", "not tested")
+        counts = {state: sum(one.status == state for one in part.guidance) for state in states}
+        words = ", ".join(f"{state} {n}" for state, n in counts.items() if n)
+        yield f"The source's advice, {len(part.guidance)} lines: {words}."
+    asked = findings.asked
+    how = f"{numbers.count(asked.resamples)} resamples, seed {asked.seed}"
+    yield f"Intervals: percentile bootstrap over queries, {how}."
+
+
+HEIGHT, TOP = 280, 20
+LEFT, WIDE = 7.0, 90.0
+"""Percent of the figure: where the plot begins, and how wide it is."""
+PIXELS = 7.0
+"""Pixels of a percent across, about: to see which numbers would stand on each other."""
+NEAR, CLEAR = 15.0, 17.0
+"""Pixels between the middles of two numbers, and of a number and the ring."""
+MOVES = ((0, -9), (0, 20), (12, 5), (-12, 5))
+"""Where a number may stand beside its point: pixels across and down."""
+
+
+RINGED = ((0, -14), (0, 25), (17, 5), (-17, 5))
+"""The same where that would be in the ring of the recommended one."""
+
+
+@dataclass(frozen=True)
+class LogScale:
+    """A logarithmic scale of times, from a round number to a round number."""
+
+    low: float
+    high: float
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """1, 2 and 5 times powers of ten within; powers of ten alone where that is many."""
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
+        every = [step * 10.0**power for power in powers for step in steps]
+        return tuple(one for one in every if self.low * 0.999 <= one <= self.high * 1.001)
+
+    def across(self, value: float) -> float:
+        """Percent of the figure; what lies outside stops at the edge."""
+        share = math.log(max(value, 1e-9) / self.low) / math.log(self.high / self.low)
+        return LEFT + WIDE * min(1.0, max(0.0, share))
+
+
+def log_scale(values: Iterable[float]) -> LogScale:
+    """From the next 1, 2 or 5 below the values to the next above."""
+    pool = [one for one in values if one > 0] or [1.0]
+    low, high = min(pool) * 0.97, max(pool) * 1.03
+    every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
+    first = max(one for one in every if one <= low) if low >= every[0] else every[0]
+    last = min(one for one in every if one >= high)
+    return LogScale(first, last if last > first else first * 10)
+
+
+@dataclass(frozen=True)
+class FrontierPlot:
+    """The drawing, what it says, and what the script needs: of each stack (as ties are decided) its id, price, time,
+    quality, place, number among the points and prompt; the scale."""
+
+    svg: Markup
+    summary: str
+    rows: tuple[tuple[str, float, float, float, float, float, int, float], ...]
+    scale: tuple[float, float, float, float]
+
+
+def frontier_plot(part: Part, asked: Asked, order: Sequence[str]) -> FrontierPlot:
+    """The plot of a part; `order` are the stacks of its table, numbered from 1."""
+    known = [one for one in part.stacks if one.value(asked.measure) is not None]
+    shown = [one for one in known if one.id in order]
+    x = log_scale([end for one in known for end in (one.latency, _p95(one))])
+    y = scale_of([_q(one, asked) for one in known] + [end for one in shown for end in _ends(one, asked)])
+    ties = sorted(known, key=lambda one: (one.tie_tokens, one.cost, one.latency, one.id))
+    # What is on a frontier is drawn last, over the rings.
+    drawn = sorted(ties, key=lambda one: ("latency" in one.on, part.frontiers[0].name in one.on))
+    parts = [
+        _limits(part, asked, x), _grid(x, y, asked), _steps(part, asked, x, y), _whiskers(shown, asked, x, y),
+        *(_point(one, part, asked, x, y) for one in drawn), _numbers(part, asked, order, x, y),
+        _pick(part, asked, x, y),
+    ]  # fmt: skip
+    rows = tuple((*_plot_row(one, asked, x, y), drawn.index(one), one.tie_tokens) for one in ties)
+    svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
+    return FrontierPlot(svg, _summary(part, asked, order), rows, (x.low, x.high, LEFT, WIDE))
+
+
+def _plot_row(
+    one: StackFacts, asked: Asked, x: LogScale, y: Scale
+) -> tuple[str, float, float, float, float, float]:
+    quality = _q(one, asked)
+    return (
+        one.id,
+        round(one.cost, 6),
+        round(one.latency, 4),
+        round(quality, 9),
+        _at(one, x),
+        _down(y, quality),
+    )
+
+
+def _q(one: StackFacts, asked: Asked) -> float:
+    return one.value(asked.measure) or 0.0
+
+
+def _p95(one: StackFacts) -> float:
+    total = one.time("total")
+    return one.latency if total is None else max(total.p95, one.latency)
+
+
+def _ends(one: StackFacts, asked: Asked) -> list[float]:
+    found = one.measured(asked.measure)
+    ends = () if found is None else (found.value.low, found.value.high)
+    return [end for end in ends if end is not None]
+
+
+def _at(one: StackFacts, x: LogScale) -> float:
+    return round(x.across(one.latency), 2)
+
+
+def _down(y: Scale, value: float) -> float:
+    return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
+
+
+def _grid(x: LogScale, y: Scale, asked: Asked) -> str:
+    right, bottom = LEFT + WIDE, TOP + HEIGHT
+    rows = "".join(
+        f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
+        f'<text x="{LEFT - 1:g}%" y="{_down(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        for tick in y.ticks
+    )
+    columns = "".join(
+        f'<text x="{x.across(tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
+        for tick in x.ticks
+    )
+    name = f"p{asked.percentile:g} of a query, ms (log)"
+    return (
+        f'{rows}{columns}<text x="{LEFT + WIDE / 2:g}%" y="{bottom + 40}" text-anchor="middle">{name}</text>'
+        f'<text x="0" y="11">{escape(asked.measure)}</text>'
+    )
+
+
+def _limits(part: Part, asked: Asked, x: LogScale) -> str:
+    """The times over the limit as ground, and what is within jitter of the recommended point."""
+    right, found = LEFT + WIDE, part.recommendation
+    start = right if asked.sla_ms is None else x.across(asked.sla_ms)
+    shade = f'<rect class="shade" x="{start:.2f}%" width="{right - start:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
+    if not found.stack:
+        return shade
+    middle = part.stack(found.stack).latency
+    low, high = (x.across(middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
+    band = f'<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
+    return band + shade
+
+
+def _steps(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
+    """The frontier by time: level until the next point, then up."""
+    frontier = part.frontier("latency")
+    stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
+    spots = [(_at(one, x), _down(y, _q(one, asked))) for one in stacks]
+    if not spots:
+        return ""
+    lines = [(*a, b[0], a[1]) for a, b in pairwise(spots)] + [(b[0], a[1], *b) for a, b in pairwise(spots)]
+    lines.append((*spots[-1], LEFT + WIDE, spots[-1][1]))
+    return "".join(f'<line class="s1" x1="{a}%" y1="{b}" x2="{c}%" y2="{d}"/>' for a, b, c, d in lines)
+
+
+def _whiskers(shown: Sequence[StackFacts], asked: Asked, x: LogScale, y: Scale) -> str:
+    """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
+    parts = []
+    for one in shown:
+        at, down = _at(one, x), _down(y, _q(one, asked))
+        parts.append(f'<line class="o" x1="{at}%" x2="{x.across(_p95(one)):.2f}%" y1="{down}" y2="{down}"/>')
+        if ends := _ends(one, asked):
+            low, high = (_down(y, end) for end in ends)
+            parts.append(f'<line class="o" x1="{at}%" x2="{at}%" y1="{low}" y2="{high}"/>')
+    return "".join(parts)
+
+
+def _point(one: StackFacts, part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
+    """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
+    on = "e" if "latency" in one.on else "w" if part.frontiers[0].name in one.on else "ring"
+    over = " over" if (asked.budget is not None and one.cost > asked.budget) else ""
+    title = f"{one.id}: {numbers.score(_q(one, asked))}, {ms(one.latency)}, {usd(one.cost)}"
+    place = f'cx="{_at(one, x)}%" cy="{_down(y, _q(one, asked))}" r="{4 if on == "ring" else 5}"'
+    return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
+
+
+def _numbers(part: Part, asked: Asked, order: Sequence[str], x: LogScale, y: Scale) -> str:
+    """The place in the table beside each point of it; where there is no room the title alone tells it."""
+    spots = [(_at(one, x), _down(y, _q(one, asked))) for one in (part.stack(id) for id in order)]
+    picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
+    ring = (_at(picked, x) * PIXELS, _down(y, _q(picked, asked)))
+    taken: list[tuple[float, float]] = []
+    parts = []
+    for place, (across, down) in enumerate(spots, start=1):
+        for right, under in (*MOVES, *RINGED):
+            spot = (across * PIXELS + right, down + under - 5)
+            if math.dist(spot, ring) >= CLEAR and all(math.dist(spot, one) >= NEAR for one in taken):
+                taken.append(spot)
+                place_at = f'x="{across}%" dx="{right}" y="{down + under:g}"'
+                parts.append(f'<text class="name" {place_at} text-anchor="middle">{place}</text>')
+                break
+    return "".join(parts)
+
+
+def _pick(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
+    """A ring around the recommended point, or the nearest where none keeps the limits."""
+    one = part.stack(part.recommendation.stack or part.recommendation.nearest)
+    return f'<circle class="pick" cx="{_at(one, x)}%" cy="{_down(y, _q(one, asked))}" r="10"/>'
+
+
+def _summary(part: Part, asked: Asked, order: Sequence[str]) -> str:
+    first, last = part.stack(order[0]), part.stack(order[-1])
+    dominated = len(part.stacks) - len(part.frontiers[0].stacks)
+    return (
+        f"{numbers.counted(len(order), 'stack')} on the frontier, from {ms(first.latency)} with {asked.measure} "
+        f"{numbers.score(_q(first, asked))} to {ms(last.latency)} with {numbers.score(_q(last, asked))}; "
+        f"{dominated} more are dominated."
+    )

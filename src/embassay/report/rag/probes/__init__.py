@@ -1,1 +1,0 @@
-"""The pages of the two probes, and what they print."""

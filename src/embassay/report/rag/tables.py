@@ -1,0 +1,326 @@
+"""The tables of a scoring: on a terminal, and every measure of every run, how alike runs are, what constants change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from embassay.document.tables import Entry, Line, Matrix, entry, step_of
+from embassay.document.terminal import Column, folded, notes_below, render_table
+from embassay.protocols import numbers
+from embassay.protocols.rag.scoring.conclusions import NEXT
+from embassay.protocols.rag.scoring.score import MeasureFacts, Pair, Score, SensitivityCell, Value
+from embassay.report.record import Record
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.text import Text
+
+SIDE_BY_SIDE = 3
+"""So many runs stand side by side; more stand one below the other."""
+_PAIRS = 6
+DEFAULT_CELL = "* is the default cell; change and tau are against it."
+PERCENT = numbers.Unit(100.0, 1, 1)
+
+
+def render_score(score: Score, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
+    """A scoring as text: verdict, table, notes, within `width` columns unless `wide`."""
+    from rich.text import Text
+
+    parts = [Text("\n").join(folded(score.verdict, width, unicode, "bold"))]
+    parts += [Text("\n").join(folded(" ".join(score.lede), width, unicode))] if score.lede else []
+    for columns, rows in (_main(score), *_sensitivity(score)):
+        parts.append(render_table(columns, rows, width=width, wide=wide, unicode=unicode))
+    signs = [DEFAULT_CELL] if any(cell.default for cell in score.sensitivity) else []
+    parts += notes_below(_remarks(score, wide), width=width, wide=wide, unicode=unicode, signs=signs)
+    return Text("\n\n").join(parts)
+
+
+def per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
+    """Every value as a line of run, query, measure, value and reason between tabs, under a header."""
+    yield "run\tquery_id\tmeasure\tvalue\treason"
+    for run, query, measure, value, reason in frame.iter_rows():
+        yield f"{run}\t{query}\t{measure}\t{'n/a' if value is None else repr(value)}\t{reason}"
+
+
+def value_text(value: Value | None) -> str:
+    """A value with its interval; `n/a` where it is undefined."""
+    if value is None:
+        return numbers.NONE
+    if value.value is None:
+        return "n/a"
+    unit = unit_of(value.measure)
+    sign = "%" if unit is PERCENT else ""
+    text = f"{unit.text(value.value)}{sign}"
+    if value.low is None or value.high is None:
+        return text
+    return f"{text} {unit.interval(value.low, value.high)}{sign}"
+
+
+def unit_of(measure: str) -> numbers.Unit:
+    """%PROC is a percentage, all others are scores."""
+    return PERCENT if measure.startswith("%") else numbers.SCORE
+
+
+Table = tuple[list[Column], list[list["str | Text"]]]
+
+
+def _main(score: Score) -> Table:
+    if len(score.runs) == 1:
+        return _by_cutoff(score)
+    return _side_by_side(score) if len(score.runs) <= SIDE_BY_SIDE else _board(score)
+
+
+def _by_cutoff(score: Score) -> Table:
+    """One run: a row per measure, a column per cutoff."""
+    [run] = score.runs
+    cutoffs = list(dict.fromkeys(one.cutoff for one in score.measures))
+    names = {(one.base, one.cutoff): one for one in score.measures}
+    titles = [
+        ("whole list" if k is None else f"@{k}") + (", 95%" if i == 0 else "") for i, k in enumerate(cutoffs)
+    ]
+    columns = [Column("Measure"), *(Column(title, right=True) for title in titles)]
+    rows: list[list[str | Text]] = []
+    for base in dict.fromkeys(one.base for one in score.measures):
+        found = [names.get((base, k)) for k in cutoffs]
+        label = next(_label(one, base) for one in found if one)
+        rows.append([label, *(value_text(score.value(run.name, one.name) if one else None) for one in found)])
+    return columns, rows
+
+
+def _side_by_side(score: Score) -> Table:
+    """A few runs: a row per measure, a column per run; who may be first is bold."""
+    from rich.text import Text
+
+    columns = [Column("Measure")]
+    columns += [
+        Column(run.name + (", 95%" if i == 0 else ""), right=True) for i, run in enumerate(score.runs)
+    ]
+    rows: list[list[str | Text]] = []
+    for measure in score.measures:
+        first = _first(score, measure.name)
+        cells = [
+            Text(value_text(score.value(run.name, measure.name)), style="bold" if run.name in first else "")
+            for run in score.runs
+        ]
+        rows.append([_label(measure, measure.name), *cells])
+    return columns, rows
+
+
+def _board(score: Score) -> Table:
+    """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
+    comparison = score.comparison(score.headline)
+    ranked = list(comparison.runs) if comparison else []
+    order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
+    others = [one for one in score.measures if one.name != score.headline]
+    columns = [Column("Rank"), Column("Run"), Column(f"{score.headline}, 95%", right=True)]
+    columns += [Column(_label(one, one.name), right=True) for one in others]
+    ranks = (
+        dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
+        if comparison
+        else {}
+    )
+    rows: list[list[str | Text]] = []
+    for name in order:
+        rank = numbers.rank(*ranks[name]) if name in ranks else numbers.NONE
+        values = [_bare(score.value(name, one.name)) for one in others]
+        rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
+    return columns, rows
+
+
+def _bare(value: Value | None) -> str:
+    if value is None or value.value is None:
+        return value_text(value)
+    unit = unit_of(value.measure)
+    return unit.text(value.value) + ("%" if unit is PERCENT else "")
+
+
+def _label(measure: MeasureFacts, name: str) -> str:
+    """The measure with a mark where lower is better."""
+    return f"{name} (lower)" if measure.direction == "lower" else name
+
+
+def _first(score: Score, measure: str) -> set[str]:
+    """Who may be first; nobody where all may."""
+    comparison = score.comparison(measure)
+    if comparison is None:
+        return set()
+    found = {run for run, low in zip(comparison.runs, comparison.rank_low, strict=False) if low == 1}
+    return found if len(found) < len(score.runs) else set()
+
+
+def _sensitivity(score: Score) -> Iterable[Table]:
+    if not score.sensitivity:
+        return
+    names = [run.name for run in score.runs]
+    columns = [
+        Column("K", right=True),
+        Column("alpha", right=True),
+        Column("cap4", right=True),
+        Column("cap3", right=True),
+    ]
+    columns += [Column(name, right=True) for name in names]
+    columns += [Column("change", right=True), Column("tau", right=True), Column("order")]
+    rows: list[list[str | Text]] = []
+    for cell in score.sensitivity:
+        values = [cell.values[name] for name in names]
+        rows.append([
+            f"{cell.cutoff}{'*' if cell.default else ''}", f"{cell.alpha:g}", f"{cell.cap4:g}", f"{cell.cap3:g}",
+            *("n/a" if value is None else numbers.score(value) for value in values),
+            "n/a" if cell.largest_change is None else numbers.score(cell.largest_change),
+            "n/a" if cell.tau is None else numbers.score(cell.tau, 2), " > ".join(cell.order),
+        ])  # fmt: skip
+    yield columns, rows
+
+
+def _remarks(score: Score, wide: bool) -> Iterator[str]:
+    told = " ".join(score.lede)
+    headline = next(one for one in score.measures if one.name == score.headline)
+    for reading in score.readings:
+        near = wide or len(score.runs) == 1 or headline.cutoff in (None, reading.cutoff)
+        if near and reading.text not in told:
+            advice = NEXT.get(reading.finding, "")
+            yield reading.text.removesuffix(advice).rstrip() if advice and advice in told else reading.text
+            told += advice
+    comparison = score.comparison(score.headline)
+    pairs = comparison.pairs if comparison else ()
+    for pair in pairs[: None if wide else _PAIRS]:
+        if not (pairs.index(pair) == 0 and score.lede):
+            yield _pair(score, pair)
+    if len(pairs) > _PAIRS and not wide:
+        yield f"{numbers.counted(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
+    yield from _likeness(score, wide)
+    yield from _guidance(score)
+    yield from (note.text for note in score.notes)
+    how = f"{score.settings.resamples:,} resamples, seed {score.settings.seed}"
+    yield f"Intervals: percentile bootstrap over queries, {how}. Ties: {score.settings.ties}."
+
+
+def _pair(score: Score, pair: Pair) -> str:
+    unit = unit_of(score.headline)
+    ends = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
+    gap = f"{unit.text(abs(pair.difference))} ({unit.interval(*ends)}), p {numbers.p_value(pair.p_adjusted)} (Holm)"
+    if not pair.better:
+        return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
+    other = pair.b if pair.better == pair.a else pair.a
+    return f"{pair.better} beats {other} on {score.headline} by {gap}."
+
+
+def _likeness(score: Score, wide: bool) -> Iterator[str]:
+    cutoffs = sorted({one.cutoff for one in score.likeness})[: None if wide else 1]
+    few = [one for one in score.likeness if one.cutoff in cutoffs]
+    for one in few if wide else few[:_PAIRS]:
+        shared = f"{numbers.score(one.overlap)} ({numbers.interval(one.overlap_low, one.overlap_high)})"
+        tau = "tau n/a" if one.tau is None else f"tau of the common ones {numbers.score(one.tau)}"
+        yield f"{one.a} and {one.b}: overlap@{one.cutoff} {shared}, {tau}."
+
+
+def _guidance(score: Score) -> Iterator[str]:
+    tested = [one for one in score.guidance if one.status != "not tested"]
+    yield from (f"{one.text}" for one in tested)
+    untested = [one.knob for one in score.guidance if one.status == "not tested"]
+    if untested:
+        yield f"Not tested on this data: {', '.join(untested)}."
+
+
+TASK = "score"
+STEADY = 0.01
+"""A change of a run's value under this is drawn lightest."""
+
+
+def every_measure(record: Record, score: Score) -> Matrix:
+    """A row per measure, a column per run; bold: who may be first, where not all may."""
+    runs = [one.name for one in score.runs]
+    return Matrix(
+        "measures", "Every measure", "Measure", tuple(runs),
+        tuple(_measure(record, score, one, runs) for one in score.measures), digits=3,
+    )  # fmt: skip
+
+
+def label_of(measure: MeasureFacts) -> str:
+    """The measure as the user spelled it, and that lower is better where it is."""
+    return f"{measure.name} (lower is better)" if measure.direction == "lower" else measure.name
+
+
+def _measure(record: Record, score: Score, measure: MeasureFacts, runs: Sequence[str]) -> Line:
+    bold, unit = first_of(score, measure.name), unit_of(measure.name)
+    found = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
+    return Line(label_of(measure), tuple(entry(row, unit, bold=run in bold) for run, row in found))
+
+
+def first_of(score: Score, measure: str) -> frozenset[str]:
+    """The runs that may be first by a measure; none where all may."""
+    comparison = score.comparison(measure)
+    if comparison is None:
+        return frozenset()
+    ranks = zip(comparison.runs, comparison.rank_low, strict=False)
+    found = frozenset(run for run, low in ranks if low == 1)
+    return found if len(found) < len(score.runs) else frozenset()
+
+
+def likeness(score: Score) -> Matrix | None:
+    """A row per pair of runs: overlap and tau of their first K; None for one run."""
+    cutoffs = list(dict.fromkeys(one.cutoff for one in score.likeness))
+    found = {(one.a, one.b, one.cutoff): one for one in score.likeness}
+    columns = [title for k in cutoffs for title in (f"Overlap@{k}", f"τ-b of the common@{k}")]
+    lines = []
+    for a, b in dict.fromkeys((one.a, one.b) for one in score.likeness):
+        cells: list[Entry] = []
+        for k in cutoffs:
+            one = found.get((a, b, k))
+            if one is None:
+                cells += [Entry("n/a", why="not computed")] * 2
+                continue
+            cells += [
+                _figure(one.overlap, one.overlap_low, one.overlap_high),
+                _figure(one.tau, one.tau_low, one.tau_high, why="fewer than two common documents"),
+            ]
+        lines.append(Line(f"{a}, {b}", tuple(cells)))
+    return (
+        Matrix("alike", "How alike two runs are", "Runs", tuple(columns), tuple(lines), is_heat=True)
+        if lines
+        else None
+    )
+
+
+def _figure(value: float | None, low: float | None, high: float | None, why: str = "") -> Entry:
+    if value is None:
+        return Entry("n/a", why=why)
+    ends = (low, high) if low is not None and high is not None else ()
+    exact = ",".join(f"{one:.6g}" for one in (value, *ends))
+    return Entry(
+        numbers.score(value),
+        numbers.interval(*ends) if ends else "no interval",
+        exact,
+        step_of(max(0.0, value)),
+    )
+
+
+def grids(score: Score) -> tuple[Matrix, ...]:
+    """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
+    and the largest change of a run's value."""
+    cutoffs = list(dict.fromkeys(one.cutoff for one in score.sensitivity))
+    return tuple(_grid(k, [one for one in score.sensitivity if one.cutoff == k]) for k in cutoffs)
+
+
+def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Matrix:
+    caps = list(dict.fromkeys((one.cap4, one.cap3) for one in cells))
+    found = {(one.alpha, one.cap4, one.cap3): one for one in cells}
+    lines = (
+        Line(f"α = {alpha:g}", tuple(_cell(found.get((alpha, *cap))) for cap in caps))
+        for alpha in dict.fromkeys(one.alpha for one in cells)
+    )
+    titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
+    return Matrix(
+        f"grid-{cutoff}", f"RA-nWG@{cutoff}", "Rarity", titles, tuple(lines), is_heat=True, is_sorted=True
+    )
+
+
+def _cell(one: SensitivityCell | None) -> Entry:
+    if one is None or one.largest_change is None:
+        return Entry("n/a", why="not defined at this setting")
+    tau = "" if one.tau is None else f"τ {numbers.score(one.tau, 2)}"
+    moved = "default" if one.default else f"moves {numbers.score(one.largest_change)}"
+    step = 1 if one.largest_change < STEADY else min(5, 1 + step_of(one.largest_change / (10 * STEADY)))
+    exact = f"{one.largest_change if one.tau is None else one.tau:.6g}"
+    return Entry(tau or moved, moved if tau else "", exact, step, bold=one.default)

@@ -1,0 +1,261 @@
+"""The runs of one report: found under folders, read once, numbered and named together, with what cards ask of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embassay.errors import DataError
+from embassay.limits import bounded_walk, read_bounded
+from embassay.report.board import PLACES, Board, Row, labels, make_board, run_names
+from embassay.report.record import KINDS, Record, System, read_record
+
+if TYPE_CHECKING:
+    from embassay.protocols.hume.summary.record import Summary
+    from embassay.protocols.rag.scoring.score import Score
+    from embassay.protocols.rag.sweep.findings.record import Findings
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Left:
+    """A folder that a report leaves out, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The runs, and the folders beside them that cannot be read."""
+
+    records: tuple[Record, ...]
+    left: tuple[Left, ...] = ()
+
+
+def find_records(paths: Sequence[Path]) -> Found:
+    """The runs that `paths` are, or that lie anywhere in them, each once.
+
+    A damaged run fails where it was named itself; found in a folder of runs it is left out and told of, if there are
+    others. DataError where a path holds no run.
+    """
+    records: dict[Path, Record] = {}
+    left: dict[Path, Left] = {}
+    for path in paths:
+        for folder, one in _runs_of(path):
+            if isinstance(one, Record):
+                records.setdefault(folder.resolve(), one)
+            else:
+                left.setdefault(folder.resolve(), Left(folder, one.what))
+    return Found(tuple(records.values()), tuple(left.values()))
+
+
+def run_folders(folder: Path) -> Iterator[Path]:
+    """Every run in a folder, at any depth, in the order of their names. What lies inside a run belongs to it."""
+    for path, names, files in bounded_walk(folder):
+        if MANIFEST in files and _is_run(Path(path) / MANIFEST):
+            names.clear()
+            yield Path(path)
+        names[:] = sorted(name for name in names if not name.startswith("."))
+
+
+def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
+    """The run that a path is, or all in it: each with its record or why there is none."""
+    if (path / MANIFEST).exists() or not path.is_dir():
+        return [(path, read_record(path))]
+    found: list[tuple[Path, Record | DataError]] = []
+    for folder in run_folders(path):
+        try:
+            found.append((folder, read_record(folder)))
+        except DataError as error:
+            found.append((folder, error))
+    if any(isinstance(one, Record) for _, one in found):
+        return found
+    raise next((one for _, one in found if isinstance(one, DataError)), _nothing(path))
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a manifest is one of a run, or too damaged to say; sets of paraphrases have manifests too."""
+    try:
+        manifest = json.loads(read_bounded(path).decode("utf-8"))
+    except (DataError, OSError, ValueError, RecursionError):
+        return True
+    return isinstance(manifest, dict) and "schema" in manifest and "protocol" in manifest
+
+
+def _nothing(path: Path) -> DataError:
+    return DataError(
+        "there is no run here", path=path, expected="the folder of a run, or one that holds runs",
+        mend="Name the folder that a run command wrote with --out.",
+    )  # fmt: skip
+
+
+TITLES = {
+    "sage": "SAGE", "pteb": "PTEB", "original": "PTEB, original texts", "judge": "Judges",
+    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "score": "RAG",
+    "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a report.
+
+    `mark` ends the ids of its parts where every run has such a part; the first has none. `called` tells it from the
+    other runs of its kind, of which it is the one at `place`, from 1. `left`: folders that the report leaves out, told
+    by its first run.
+    """
+
+    record: Record
+    board: Board
+    mark: str = ""
+    called: str = ""
+    place: int = 1
+    left: tuple[Left, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What its protocol or command is called, with the run's own name where there are others of its kind."""
+        title = TITLES.get(self.record.kind, self.record.kind)
+        return f"{title} ({self.called})" if self.called else title
+
+    @property
+    def slug(self) -> str:
+        """The address of its page: the kind, with a number from the second run of a kind on."""
+        return self.record.kind + self.ending
+
+    @property
+    def ending(self) -> str:
+        """What ends the ids of its page."""
+        return "" if self.place == 1 else f"-{self.place}"
+
+
+def read_runs(paths: Sequence[Path]) -> tuple[Run, ...]:
+    """The runs that the paths are or hold, in the order of a report, each once: of two folders with the same results
+    the later one is left out, and told of. DataError for a path without a run.
+    """
+    found = find_records(paths)
+    kept: list[Record] = []
+    left = list(found.left)
+    for record in sorted(found.records, key=_place):
+        twin = next((one for one in kept if _same(one, record)), None)
+        if twin is None:
+            kept.append(record)
+        else:
+            left.append(Left(record.path, f"it holds the same results as {twin.path}"))
+    runs = gathered(kept)
+    return (replace(runs[0], left=tuple(left)), *runs[1:])
+
+
+def gathered(records: Sequence[Record]) -> tuple[Run, ...]:
+    """The records with their boards. A system has the same number and label in all of them."""
+    numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
+    called = _called(records)
+    made: list[Run] = []
+    for i, record in enumerate(records):
+        systems = tuple(replace(one, index=numbered[one.name]) for one in record.systems)
+        shared = record if len(records) == 1 else replace(record, systems=systems)
+        before = sum(run.record.kind == record.kind for run in made)
+        run = Run(shared, make_board(shared), called=called[i], place=before + 1)
+        made.append(replace(run, mark=f"-{run.slug}" if made else ""))
+    return tuple(made)
+
+
+def _called(records: Sequence[Record]) -> list[str]:
+    """What each run is called among those of its kind; nothing where it is the only one."""
+    called = [""] * len(records)
+    for kind in {record.kind for record in records}:
+        places = [i for i, record in enumerate(records) if record.kind == kind]
+        if len(places) > 1:
+            names = run_names(kind, [records[i].path for i in places])
+            for i, name in zip(places, names, strict=True):
+                called[i] = name
+    return called
+
+
+def _same(first: Record, second: Record) -> bool:
+    """Whether two folders hold the results of one run: something is finished, and all of it is equal."""
+    return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
+
+
+def systems_of(runs: Sequence[Run]) -> tuple[tuple[System, str], ...]:
+    """Every system of the report by its number, with its label."""
+    found = {system.index: system for run in reversed(runs) for system in run.record.systems}
+    label = labels([found[index].name for index in sorted(found)])
+    return tuple((found[index], label[found[index].name]) for index in sorted(found))
+
+
+def rows_of(runs: Sequence[Run]) -> tuple[Row, ...]:
+    """The board rows of every system, in the order of the boards, each system once."""
+    found: dict[str, Row] = {}
+    for run in runs:
+        for row in run.board.rows:
+            found.setdefault(row.system.name, row)
+    return tuple(sorted(found.values(), key=lambda row: not row.system.ranked))
+
+
+def _names(records: Iterable[Record]) -> list[str]:
+    return [system.name for record in records for system in record.systems]
+
+
+def _place(record: Record) -> tuple[bool, int, str, str]:
+    """Runs that have finished something first, then by kind, then by folder."""
+    known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
+    return not _has_results(record), known, record.kind, str(record.path.absolute())
+
+
+def _has_results(record: Record) -> bool:
+    """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
+    if record.kind not in PLACES:
+        return bool(record.rows)
+    ranked = {system.name for system in record.ranked_systems}
+    return any(not key[1] and key[4] in ranked and row.value is not None for key, row in record.rows.items())
+
+
+SCORE, SUMMARY, FINDINGS = "score.json", "summary.json", "sweep.json"
+
+
+def summary_of(run: Run) -> Summary | None:
+    """The record of a HUME run; None for another run, or where it is not written yet."""
+    path = run.record.path / SUMMARY
+    return _summary(run.record.path, *_state(path)) if run.record.kind == "hume" and path.is_file() else None
+
+
+def score_of(run: Run) -> Score | None:
+    """The record of a scoring; None for another run, or where it is not written yet."""
+    path = run.record.path / SCORE
+    return _score(path, *_state(path)) if run.record.kind == "score" and path.is_file() else None
+
+
+def sweep_of(run: Run) -> Findings | None:
+    """The record of a sweep; None for another run, or where it is not written yet."""
+    path = run.record.path / FINDINGS
+    if run.record.kind != "sweep" or not path.is_file():
+        return None
+    from embassay.protocols.rag.sweep.findings.record import read_findings
+
+    return read_findings(path)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_mtime_ns, state.st_size
+
+
+@lru_cache(maxsize=4)
+def _summary(folder: Path, _written: int, _size: int) -> Summary:
+    from embassay.protocols.hume.summary.record import read_summary
+
+    return read_summary(folder)
+
+
+@lru_cache(maxsize=4)
+def _score(path: Path, _written: int, _size: int) -> Score:
+    from embassay.protocols.rag.scoring.score import read_score
+
+    return read_score(path)

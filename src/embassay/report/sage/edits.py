@@ -1,0 +1,303 @@
+"""Items of SAGE: their texts, what people said, edits made again, clusters, and the two rankings of every query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embassay.errors import EmbassayError
+from embassay.parquet import read_parquet
+from embassay.protocols.sage.context import Context
+from embassay.protocols.sage.edits import EDITS, edited, shortened
+from embassay.protocols.sage.options import SageOptions
+from embassay.records import Documents
+from embassay.report.items.groups import (
+    LENGTHS,
+    REPLACED,
+    SHORT,
+    SIZES,
+    SPANS,
+    Excerpts,
+    Group,
+    Judged,
+    Part,
+    Source,
+)
+from embassay.report.record import Record, System
+from embassay.report.sage.similarity import expected, is_linear
+from embassay.runs.folder import RunFolder
+
+MOST = 200
+"""Items of a group whose edited texts go into the page: the first so many of those kept."""
+WINDOW = 100
+BEFORE = 20
+NEEDLE = 90
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Edits of a group's items: `reason` says why there are none, `needle` how inserted texts begin."""
+
+    by_edit: dict[str, list[Any]]
+    needle: str = ""
+    reason: str = ""
+
+
+def changes(record: Record, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]) -> Changes:
+    """For each edit and item a window of the edited text (robustness) or the span that changed."""
+    try:
+        return _made(_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST])))
+    except EmbassayError as error:
+        return Changes({}, reason=f"Edited texts cannot be shown: {error}")
+
+
+def _made(context: Context, task: str, documents: Documents) -> Changes:
+    if task == "robustness":
+        made = {edit: [window(text, new) for text, new in _pairs(edit, documents, context)] for edit in EDITS}
+        return Changes(made)
+    documents = shortened(documents, context)
+    spans: dict[str, list[Any]] = {}
+    needle = ""
+    for edit, kind, _, _ in SPANS:
+        found = [(span(text, new), new) for text, new in _pairs(edit, documents, context)]
+        spans[edit] = [place for place, _ in found]
+        if kind == "insertion":
+            inserted = (new[place[0] : place[0] + place[2]] for place, new in found)
+            needle = max((needle, *inserted), key=len)
+    return Changes(spans, needle[:NEEDLE])
+
+
+def window(text: str, new: str) -> list[Any]:
+    """Where a window on the first change begins, the original's part of it and the edited one; [] if
+    unchanged.
+
+    >>> window("the cat is here", "the cat is not here")
+    [0, 'the cat is not here']
+    """
+    if text == new:
+        return []
+    start = max(0, _shared(text, new) - BEFORE)
+    start = text.rfind(" ", 0, start) + 1
+    return [start, new[start : start + WINDOW]]
+
+
+def span(text: str, new: str) -> list[int]:
+    """Where two texts begin to differ, how many characters went and how many came.
+
+    >>> span("one two three", "one three"), span("one three", "one two three")
+    ([5, 4, 0], [5, 0, 4])
+    """
+    start = _shared(text, new)
+    end = min(_shared(text[::-1], new[::-1]), min(len(text), len(new)) - start)
+    return [start, len(text) - start - end, len(new) - start - end]
+
+
+def _pairs(edit: str, documents: Documents, context: Context) -> list[tuple[str, str]]:
+    return list(zip(documents.texts, edited(edit, documents, context), strict=True))
+
+
+def _shared(a: str, b: str) -> int:
+    """The length of the common beginning."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[:middle] == b[:middle] else (low, middle - 1)
+    return low
+
+
+def _context(record: Record, dataset: str) -> Context:
+    from embassay.text import open_tokenizer
+
+    arguments = record.arguments
+    options = SageOptions(**(arguments.get("options") or {}))
+    tokenizer = open_tokenizer(arguments.get("tokenizer", "cl100k"))
+    return Context(dataset, tokenizer, arguments.get("seed", 1337), options)
+
+
+VERSIONS = ("original", "augmented")
+EDIT_NUMBERS = {"": 0, **{edit: i for i, edit in enumerate(REPLACED, start=1)}}
+
+
+class Corpus:
+    """Documents that occur in a ranking, by number: their ids and excerpts."""
+
+    def __init__(self, excerpts: Excerpts, judged: Judged) -> None:
+        self.ids: list[str] = []
+        self.texts: list[int] = []
+        self._excerpts, self._judged = excerpts, judged
+        self._places: dict[str, int] = {}
+
+    def number(self, identifier: str) -> int:
+        """The document's number; a new one is added."""
+        if identifier not in self._places:
+            self._places[identifier] = len(self.ids)
+            self.ids.append(identifier)
+            text = self._judged.text("document", identifier) or ""
+            self.texts.append(self._excerpts.add(text, LENGTHS["document"]))
+        return self._places[identifier]
+
+
+def rankings(
+    folder: RunFolder, group: Group, queries: Sequence[str], corpus: Corpus
+) -> tuple[list[list[Any]], list[dict[int, float]]]:
+    """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
+    one]`,
+    and per query the gains of the relevant documents that any system found."""
+    found = [_ranked(folder, group, system) for system in group.systems]
+    gains: list[dict[int, float]] = []
+    made = []
+    for query in queries:
+        gain: dict[int, float] = {}
+        made.append([_one(ranked.get(query, {}), corpus, gain) for ranked in found])
+        gains.append(gain)
+    return made, gains
+
+
+Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
+
+
+def _ranked(folder: RunFolder, group: Group, system: System) -> Entries:
+    """Entries (document, edit, gain) by query and version, best first."""
+    path = folder.items_path(group.kind.task, group.dataset, system.name, ".rankings")
+    if not path.exists():
+        return {}
+    frame = read_parquet(path).sort("rank", maintain_order=True)
+    found: Entries = {}
+    for query, version, doc, edit, gain in frame.select(
+        "query_id", "version", "doc_id", "edit", "gain"
+    ).iter_rows():
+        found.setdefault(query, {}).setdefault(version, []).append((doc, edit, gain or 0.0))
+    return found
+
+
+def _one(
+    versions: dict[str, list[tuple[str, str, float]]], corpus: Corpus, gain: dict[int, float]
+) -> list[list[int]]:
+    lists: list[list[int]] = []
+    for version in VERSIONS:
+        flat: list[int] = []
+        for doc, edit, value in versions.get(version, ()):
+            number = corpus.number(doc)
+            flat += [number] if version == "original" else [number, EDIT_NUMBERS.get(edit, 0)]
+            if value > 0 and not edit:
+                gain[number] = value
+        lists.append(flat)
+    return lists
+
+
+MOST_MEMBERS, FEW_MEMBERS = 200, 20
+"""Texts of one clustering set that go into the page of one run, and of several."""
+
+
+def comparisons(source: Source) -> Part:
+    """The source, both summaries and the one people chose."""
+    return {
+        "fields": {name: source.texts(name) for name in ("source", "first", "second")},
+        "choice": _choices(source.group, source.ids),
+    }
+
+
+def ratings(source: Source) -> Part:
+    """The source, the summary and its ratings by axis."""
+    return {
+        "fields": {name: source.texts(name) for name in ("source", "summary")},
+        "ratings": _human(source),
+    }
+
+
+def robustness(source: Source) -> Part:
+    """The text, its summary and a window of each edited version."""
+    fields = {name: source.texts(name) for name in ("text", "summary")}
+    return {"fields": fields, **_changes(source)}
+
+
+def sensitivity(source: Source) -> Part:
+    """The text, the span that each variant inserts or removes, and the similarity expected of it."""
+    linear = is_linear(source.record)
+    sizes = {size: round(expected(float(size), linear=linear), 4) for kind in SIZES.values() for size in kind}
+    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes(source)}
+
+
+def clustering(source: Source) -> Part:
+    """The members of each set by label: text, label, and the cluster each system put it in."""
+    members: dict[str, list[str]] = {item: [] for item in source.ids}
+    for text in source.judged.items("text"):
+        name = source.judged.text("set", text) or ""
+        if name in members:
+            members[name].append(text)
+    clusters = [_clusters(source, system.name) for system in source.group.systems]
+    return {"fields": {}, "sets": [_set(source, members[item], clusters) for item in source.ids]}
+
+
+def retrieval(source: Source) -> Part:
+    """The query, the documents that occur, and the two rankings of every system."""
+    corpus = Corpus(source.excerpts, source.judged)
+    ranked, gains = rankings(source.folder, source.group, source.ids, corpus)
+    return {
+        "fields": {"query": source.texts("query")},
+        "rankings": ranked,
+        "gains": gains,
+        "documents": corpus.ids,
+        "documentTexts": corpus.texts,
+    }
+
+
+def _changes(source: Source) -> Part:
+    group = source.group
+    texts = [source.judged.text("text", item) or "" for item in source.ids]
+    made = changes(source.record, group.kind.task, group.dataset, source.ids, texts)
+    return {"changes": made.by_edit, "needle": made.needle, "changesReason": made.reason}
+
+
+def _choices(group: Group, ids: Sequence[str]) -> list[int | None]:
+    """What people chose (0 or 1), read off a system's prediction and whether it was right."""
+    keys = [measure.key for measure in group.measures]
+    wanted = (("correct", ""), ("similarity", "first"), ("similarity", "second"))
+    if any(key not in keys for key in wanted):
+        return [None] * len(ids)
+    correct, first, second = (group.values[keys.index(key), 0] for key in wanted)
+    place = {item: i for i, item in enumerate(group.ids)}
+    predicted = {item: int(round(first[place[item]], 6) <= round(second[place[item]], 6)) for item in ids}
+    return [{1.0: predicted[item], 0.0: 1 - predicted[item]}.get(float(correct[place[item]])) for item in ids]
+
+
+def _human(source: Source) -> dict[str, list[float | None]]:
+    """The human ratings by axis; they stand in every system's file."""
+    import polars as pl
+
+    group = source.group
+    path = source.folder.items_path(group.kind.task, group.dataset, group.systems[0].name)
+    frame = read_parquet(path).filter(pl.col("variant") == "human")
+    axes: dict[str, dict[str, float | None]] = {}
+    for item, axis, value in frame.select("item_id", "measure", "value").iter_rows():
+        axes.setdefault(axis, {})[item] = value
+    return {axis: [values.get(item) for item in source.ids] for axis, values in axes.items()}
+
+
+def _clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
+    """The cluster of each text by set."""
+    import polars as pl
+
+    path = source.folder.items_path(source.group.kind.task, source.group.dataset, system)
+    frame = read_parquet(path).filter(pl.col("measure") == "cluster")
+    found: dict[str, dict[str, int]] = {}
+    for item, name, value in frame.select("item_id", "variant", "value").drop_nulls().iter_rows():
+        found.setdefault(name, {})[item] = int(value)
+    return found
+
+
+def _set(source: Source, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]) -> Part:
+    """The first texts of one set, by label."""
+    label = {text: source.judged.text("label", text) or "" for text in members}
+    name = source.judged.text("set", members[0]) if members else ""
+    shown = sorted(members, key=lambda text: label[text])[
+        : FEW_MEMBERS if source.excerpts.is_short else MOST_MEMBERS
+    ]
+    return {
+        "total": len(members),
+        "ids": shown,
+        "texts": [source.excerpts.add(source.judged.text("text", text) or "", SHORT) for text in shown],
+        "labels": [label[text] for text in shown],
+        "clusters": [[of.get(name or "", {}).get(text) for text in shown] for of in clusters],
+    }

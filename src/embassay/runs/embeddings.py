@@ -1,0 +1,478 @@
+"""Embeddings on disk, shared by all runs and processes of a user: one SQLite file.
+
+Vectors are raw little-endian float32 with a checksum that is verified on every read; a damaged row is
+dropped and its texts are encoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Encoder, Role
+from embassay.errors import ModelError, TextRefused
+from embassay.runs.memory import Footprint, check
+from embassay.runs.store import Store, cache_folder, seal
+
+__all__ = ["CacheInfo", "EmbeddingCache", "cache_folder"]
+
+_CHUNKS = """
+CREATE TABLE IF NOT EXISTS chunks (
+    key BLOB NOT NULL UNIQUE,
+    encoder TEXT NOT NULL,
+    texts INTEGER NOT NULL,
+    dim INTEGER NOT NULL,
+    checksum BLOB NOT NULL,
+    vectors BLOB NOT NULL
+)
+"""
+_CUTS = "CREATE TABLE IF NOT EXISTS cuts (key BLOB PRIMARY KEY, texts INTEGER NOT NULL) WITHOUT ROWID"
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What a cache holds: `bytes` on disk, `entries` (chunks), and the texts of each encoder identity."""
+
+    path: Path
+    bytes: int
+    entries: int
+    encoders: Mapping[str, int]
+
+
+class EmbeddingCache(Store):
+    """Chunks of vectors by key. Safe to share between threads, and between processes that open it each."""
+
+    title = "embedding cache"
+    file = "embeddings.sqlite"
+    tables = (_CHUNKS, _CUTS)
+    main = "chunks"
+    owner = "encoder"
+
+    def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+        """The vectors kept under `key`, shape `shape`; None when there are none, or damaged ones."""
+        row = self._first("SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key)
+        if row is None:
+            return None
+        texts, dim, checksum, content = row
+        if (texts, dim) != shape or checksum != seal(key, content) or len(content) != 4 * texts * dim:
+            self.drop(key)
+            return None
+        return np.frombuffer(content, dtype="<f4").reshape(shape)
+
+    def holds(self, key: bytes) -> bool:
+        """Whether there are vectors under `key`, unread: damage shows when they are read."""
+        return self._first("SELECT 1 FROM chunks WHERE key = ?", key) is not None
+
+    def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
+        """Keep `vectors`, (n, dim), under `key`; a key that is already there keeps what it has."""
+        content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
+        self._change(
+            "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+            key, encoder, *vectors.shape, seal(key, content), content,
+        )  # fmt: skip
+
+    def read_cut(self, key: bytes) -> int | None:
+        """How many texts of the chunk `key` were cut at the encoder's limit; None when that is not known."""
+        row = self._first("SELECT texts FROM cuts WHERE key = ?", key)
+        return None if row is None else int(row[0])
+
+    def write_cut(self, key: bytes, texts: int) -> None:
+        """Keep how many texts of the chunk `key` were cut."""
+        self._change("INSERT OR IGNORE INTO cuts VALUES (?, ?)", key, texts)
+
+    def info(self) -> CacheInfo:
+        """What the cache holds now; zeros where it cannot be read."""
+        rows = self._all("SELECT encoder, COUNT(*), SUM(texts) FROM chunks GROUP BY encoder ORDER BY encoder")
+        return CacheInfo(
+            path=self.path,
+            bytes=self._size(),
+            entries=sum(entries for _, entries, _ in rows),
+            encoders={encoder: texts for encoder, _, texts in rows},
+        )
+
+    def _sweep(self) -> None:
+        self._change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
+
+
+_CHUNK_SIZE = 64
+_HOPELESS = 8
+"""So many texts refused and none taken: it is the server, and not the texts."""
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass
+class Counts:
+    """What happened so far: distinct texts of each call that were encoded, taken from the cache, and (of
+    both) cut at the encoder's limit; seconds spent in the encoder."""
+
+    encoded: int = 0
+    cached: int = 0
+    truncated: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an encoder did on another machine, to be counted here."""
+
+    counts: Counts
+    failures: Mapping[str, str]
+
+
+_CLOSE = 0.01
+"""Of a vector's length: other batches and threads change the last bits, half precision some more."""
+
+
+class Conduct:
+    """What an encoder's vectors say against it: all equal, all zero, others at each call, others in another batch."""
+
+    def __init__(self) -> None:
+        self._texts = 0
+        self._first: Vectors | None = None
+        self._equal = True
+        self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
+
+    def saw(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
+        some = vectors[[i for i, text in enumerate(texts) if text.strip()]]
+        self._texts += len(some)
+        if len(some) and self._first is None:
+            self._first = some[0].copy()
+        self._equal = self._equal and (self._first is None or bool((some == self._first).all()))
+
+    def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
+        """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
+        if self._made is None or len(self._made[0]) == 1:
+            self._made = texts, role, vectors
+
+    def warnings(self, encoder: Encoder) -> tuple[str, ...]:
+        """In words; asks `encoder` for one chunk again, and for the first half of it alone, unless that costs money."""
+        found = []
+        if self._texts > 1 and self._equal and self._first is not None:
+            what = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
+            found.append(f"{encoder.name}: all {self._texts:,} texts have {what}; its scores say nothing")
+        if self._made is not None and not hasattr(encoder, "price"):
+            found += self._repeated(encoder, *self._made)
+            self._made = None
+        return tuple(found)
+
+    @staticmethod
+    def _repeated(
+        encoder: Encoder, texts: Sequence[str], role: Role | None, before: Vectors
+    ) -> Iterator[str]:
+        if _differing(before, encoder.encode(texts, role=role)):
+            yield (
+                f"{encoder.name}: the same {len(texts)} texts got other vectors when they were encoded again; its "
+                "scores cannot be repeated"
+            )
+            return
+        half = len(texts) // 2
+        if half and _differing(before[:half], encoder.encode(texts[:half], role=role)):
+            yield (
+                f"{encoder.name}: {half} texts got other vectors without the {len(texts) - half} that were encoded "
+                "with them; its scores depend on what is encoded together"
+            )
+
+
+def _differing(before: Vectors, after: Vectors) -> bool:
+    apart = np.linalg.norm(before - after, axis=1)
+    return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
+
+
+class CachedEncoder:
+    """`encoder` behind `cache`.
+
+    The encoder may have attributes beside its contract: `chunk_size`, texts per chunk (64 without it);
+    `uses_roles`, False where a role makes no difference to its vectors, so that they are kept only once; and
+    `encode_chunks` of a RemoteEncoder, which then gets all chunks that are missing at once; so does `encode_together`,
+    of the same vectors as `encode`, where `joins_chunks` is True. Each chunk is kept
+    the moment it is there, so an error or a budget that ends a call loses nothing that was paid for.
+
+    `progress` is called with the number of distinct texts of each chunk as it is done, `kept` with that of each chunk
+    that was made, once the cache has it. `failures`
+    are the texts that could not be encoded, with the reason: asked for once, never kept, so a later run asks again.
+
+    It pickles as its encoder and its cache's path. A copy tells nobody what it does; its `account` says it afterwards,
+    for `accept` of the original.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        cache: EmbeddingCache,
+        *,
+        progress: Callable[[int], None] | None = None,
+        kept: Callable[[int], None] | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.cache = cache
+        self.progress = progress
+        self.kept = kept
+        self.counts = Counts()
+        self.failures: dict[str, str] = {}
+        self.conduct = Conduct()
+        self._fetched: set[bytes] = set()
+        self._away = False
+        self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
+        self.uses_roles: bool = getattr(encoder, "uses_roles", True)
+
+    def __getstate__(self) -> tuple[Encoder, EmbeddingCache]:
+        return self.encoder, self.cache
+
+    def __setstate__(self, state: tuple[Encoder, EmbeddingCache]) -> None:
+        CachedEncoder.__init__(self, *state)
+        self._away = True
+
+    def account(self) -> Account | None:
+        """What a copy has counted since it was last asked; None of the original, which has counted it."""
+        if not self._away:
+            return None
+        counts, self.counts = self.counts, Counts()
+        return Account(counts, dict(self.failures))
+
+    def accept(self, account: Account) -> None:
+        """Count what a copy did, and tell of it."""
+        done, mine = account.counts, self.counts
+        mine.encoded += done.encoded
+        mine.cached += done.cached
+        mine.truncated += done.truncated
+        mine.seconds += done.seconds
+        self.failures.update(account.failures)
+        if self.kept is not None and done.encoded:
+            self.kept(done.encoded)
+        self._advance(done.encoded + done.cached)
+
+    @property
+    def name(self) -> str:
+        """The encoder's name."""
+        return self.encoder.name
+
+    @property
+    def identity(self) -> str:
+        """The encoder's identity."""
+        return self.encoder.identity
+
+    @property
+    def dim(self) -> int:
+        """The encoder's dimensions."""
+        return self.encoder.dim
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The encoder's limit."""
+        return self.encoder.max_tokens
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
+        """Embeddings, (n, dim) float32; equal texts have equal vectors, a text among `failures` has NaN.
+
+        ModelError when the encoder fails, or gives another shape or values that are not finite, BudgetExceeded
+        when a limit is reached, UsageError where the vectors would break a promise of memory; finished chunks are kept.
+        """
+        role = role if self.uses_roles else None
+        distinct, chunks = self._chunks(texts)
+        # As they are made, and in the order of the texts.
+        size = 4 * (len(distinct) + len(texts)) * self.dim
+        check(Footprint({f"the vectors of {len(texts):,} texts": size}))
+        vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
+        for position, found in self._vectors(chunks, role):
+            start = position * self.chunk_size
+            vectors[start : start + len(found)] = found
+        row = {text: position for position, text in enumerate(distinct)}
+        return vectors.take([row[text] for text in texts], axis=0)
+
+    def prefetch(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
+        """Make what is missing for several calls of `encode` at once, and keep it: where a call alone has too few
+        chunks to keep a server busy, all together have enough. The calls then find it. What is refused is left to
+        them. Errors are those of `encode`."""
+        waiting: dict[Role | None, dict[bytes, Sequence[str]]] = {}
+        for texts, role in calls:
+            role = role if self.uses_roles else None
+            waiting.setdefault(role, {}).update(self.missing(texts, role=role))
+        for role, chunks in waiting.items():
+            keys, asked = list(chunks), list(chunks.values())
+            for position, found in self._timed(self._asked(asked, role)):
+                if not isinstance(found, TextRefused):
+                    self._kept(keys[position], asked[position], found, role)
+                    self._fetched.add(keys[position])
+
+    def missing(
+        self, texts: Sequence[str], *, role: Role | None = None
+    ) -> Iterator[tuple[bytes, Sequence[str]]]:
+        """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
+        role = role if self.uses_roles else None
+        for chunk in self._chunks(texts)[1]:
+            key = chunk_key(self.identity, role, chunk)
+            if not self.cache.holds(key):
+                yield key, chunk
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """The encoder's count."""
+        return self.encoder.count_truncated(texts)
+
+    def _chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
+        """The distinct texts in content order, and the chunks they are cut into."""
+        distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
+        return distinct, _Lazy(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
+
+    def _vectors(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Vectors]]:
+        """The vectors of every chunk by its position: first what is kept, then what is made, as it comes."""
+        waiting, refused = [], []
+        for position, chunk in enumerate(chunks):
+            key = chunk_key(self.identity, role, chunk)
+            kept = self.cache.read(key, (len(chunk), self.dim))
+            if kept is not None:
+                self._found(key, chunk)
+                self.conduct.saw(chunk, kept)
+                yield position, kept
+            elif (known := next((text for text in chunk if text in self.failures), None)) is not None:
+                refused.append((position, TextRefused(self.failures[known])))
+            else:
+                waiting.append((position, key))
+        asked = _Lazy(lambda place: chunks[waiting[place][0]], len(waiting))
+        for place, found in self._timed(self._asked(asked, role)):
+            position, key = waiting[place]
+            if isinstance(found, TextRefused):
+                refused.append((position, found))
+            else:
+                yield position, self._kept(key, chunks[position], found, role)
+        yield from self._halved(chunks, refused, role)
+
+    def _asked(
+        self, chunks: Sequence[Sequence[str]], role: Role | None
+    ) -> Iterator[tuple[int, Vectors | TextRefused]]:
+        """What the encoder says to each chunk: many at once where it can."""
+        many = getattr(self.encoder, "encode_chunks", None)
+        if many is not None and len(chunks):
+            yield from many(chunks, role=role)
+            return
+        if getattr(self.encoder, "joins_chunks", False):
+            together: Any = self.encoder
+            yield from together.encode_together(chunks, role=role)
+            return
+        for position, chunk in enumerate(chunks):
+            try:
+                yield position, self.encoder.encode(chunk, role=role)
+            except TextRefused as refusal:
+                yield position, refusal
+
+    def _halved(
+        self,
+        chunks: Sequence[Sequence[str]],
+        refused: Sequence[tuple[int, TextRefused]],
+        role: Role | None,
+    ) -> Iterator[tuple[int, Vectors]]:
+        """Refused chunks, their halves asked for together; a text that is refused alone has failed."""
+        parted = []
+        for position, refusal in refused:
+            chunk = chunks[position]
+            if len(chunk) == 1:
+                self._failed(chunk[0], refusal)
+                self._advance(1)
+                yield position, np.full((1, self.dim), np.nan, dtype=np.float32)
+            else:
+                parted.append((position, (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])))
+        while parted:
+            # Until a text was taken one chunk is tried, lest a server that refuses all is asked for each alone.
+            some = parted if self.counts.encoded + self.counts.cached else parted[:1]
+            parted = parted[len(some) :]
+            found = dict(self._vectors([half for _, halves in some for half in halves], role))
+            for place, (position, _) in enumerate(some):
+                yield position, np.concatenate((found[2 * place], found[2 * place + 1]))
+
+    def _failed(self, text: str, refusal: TextRefused) -> None:
+        self.failures[text] = refusal.message
+        if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
+            raise ModelError(f"No text is taken: {refusal.message}")
+
+    def _timed(
+        self, steps: Iterator[tuple[int, Vectors | TextRefused]]
+    ) -> Iterator[tuple[int, Vectors | TextRefused]]:
+        started = perf_counter()
+        for step in steps:
+            self.counts.seconds += perf_counter() - started
+            yield step
+            started = perf_counter()
+
+    def _found(self, key: bytes, texts: Sequence[str]) -> None:
+        """Count a chunk that the cache had, unless it was made for this call beforehand, and counted then."""
+        if key in self._fetched:
+            self._fetched.remove(key)
+            return
+        self.counts.cached += len(texts)
+        self.counts.truncated += self._cut(key, texts)
+        self._advance(len(texts))
+
+    def _advance(self, texts: int) -> None:
+        if self.progress is not None:
+            self.progress(texts)
+
+    def _kept(self, key: bytes, texts: Sequence[str], found: Vectors, role: Role | None) -> Vectors:
+        vectors = self._checked(found, len(texts))
+        self.conduct.saw(texts, vectors)
+        self.conduct.made(texts, role, vectors)
+        self.cache.write(key, self.identity, vectors)
+        self.counts.encoded += len(texts)
+        if self.kept is not None:
+            self.kept(len(texts))
+        self.counts.truncated += self._cut(key, texts)
+        self._advance(len(texts))
+        return vectors
+
+    def _cut(self, key: bytes, texts: Sequence[str]) -> int:
+        """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
+        if self.max_tokens is None:
+            return 0
+        cut = self.cache.read_cut(key)
+        if cut is None:
+            cut = self.encoder.count_truncated(texts)
+            self.cache.write_cut(key, cut)
+        return cut
+
+    def _checked(self, vectors: Vectors, n: int) -> Vectors:
+        if vectors.shape != (n, self.dim):
+            raise ModelError(
+                f"The encoder {self.name!r} gave an array of shape {vectors.shape} for {n} texts, "
+                f"expected ({n}, {self.dim})."
+            )
+        if vectors.dtype.kind not in "fiu":
+            raise ModelError(
+                f"The encoder {self.name!r} gave numbers of the type {vectors.dtype}, expected float32."
+            )
+        if not np.isfinite(vectors).all():
+            bad = int(np.argmin(np.isfinite(vectors).all(axis=1)))
+            raise ModelError(
+                f"The encoder {self.name!r} gave values that are not finite (text {bad} of {n})."
+            )
+        return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+class _Lazy(Sequence[Sequence[str]]):
+    """`n` chunks, each cut when it is asked for."""
+
+    def __init__(self, cut: Callable[[int], Sequence[str]], n: int) -> None:
+        self._cut, self._n = cut, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: int) -> Sequence[str]:  # type: ignore[override]
+        if not 0 <= index < self._n:
+            raise IndexError(index)
+        return self._cut(index)
+
+
+def chunk_key(identity: str, role: Role | None, texts: Sequence[str]) -> bytes:
+    """32 bytes that name a chunk: a hash of the encoder, the role and the texts, every length included."""
+    parts = [part.encode("utf-8", "surrogatepass") for part in (identity, role or "", *texts)]
+    lengths = np.fromiter(map(len, parts), dtype="<u8", count=len(parts))
+    digest = hashlib.blake2b(lengths.tobytes(), digest_size=32)
+    digest.update(b"".join(parts))
+    return digest.digest()

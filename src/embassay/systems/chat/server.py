@@ -1,0 +1,271 @@
+"""What all chat models behind a server share: paced calls, thinking taken off, JSON asked for, checked and repaired."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from embassay.contracts import Completion, Message, Sampling, Usage
+from embassay.errors import TextRefused, Unanswered, Why
+from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
+from embassay.systems.remote.tokens import believed, count_tokens, likely_tokens, most_tokens
+
+_OPEN = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_CLOSE_ONLY = re.compile(r"\A(?:(?!<think).)*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
+
+
+def without_thinking(text: str) -> str:
+    """`text` without the thinking before the answer, stripped; "" where the thinking never ends.
+
+    Blocks in tags at the beginning are taken off, and what comes before a closing tag that was never opened
+    (some servers put the opening tag into the prompt). Tags within the answer are left alone.
+
+    >>> without_thinking("<think>Two words?</think> A paraphrase.")
+    'A paraphrase.'
+    """
+    while opened := _OPEN.match(text):
+        closed = re.search(f"</{opened[1]}>", text, re.IGNORECASE)
+        text = text[closed.end() :] if closed else ""
+    return _CLOSE_ONLY.sub("", text, count=1).strip()
+
+
+_DECODER = json.JSONDecoder()
+_LONGEST = 500
+_TRIED = 200
+"""Brackets at which JSON may begin: each is read to where it breaks, and an answer of brackets has no end of them."""
+
+
+class NeverFits(TextRefused):
+    """What a model answered does not fit the schema, not even when asked for once more: its failure, no server's."""
+
+
+class Unfit(ValueError):
+    """An answer that is not JSON, or not of the shape that was asked for; says what is wrong, for the model too."""
+
+
+def json_schema(schema: Any) -> dict[str, Any]:
+    """The JSON schema of a pydantic model, its objects closed to fields that it does not name."""
+    closed: dict[str, Any] = _closed(schema.model_json_schema())
+    return closed
+
+
+def is_strict(schema: Mapping[str, Any]) -> bool:
+    """Whether servers can hold a model to it to the letter: every object names its fields and needs them all."""
+    parts = [schema, *schema.get("$defs", {}).values(), *schema.get("properties", {}).values()]
+    objects = [part for part in parts if part.get("type") == "object"]
+    return all(
+        part.get("properties") and set(part.get("required", ())) == set(part["properties"])
+        for part in objects
+    )
+
+
+def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+    """The messages with the schema told in words, for a server that takes none."""
+    told = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema)
+    if messages and messages[0].role == "system":
+        return [Message("system", f"{messages[0].content}\n\n{told}"), *messages[1:]]
+    return [Message("system", told), *messages]
+
+
+def found_json(text: str) -> str:
+    """The JSON in an answer, as it stands there: a fence or words around it are left out. Unfit without any.
+
+    >>> found_json('Here: ```json {"a": 1}``` as you asked')
+    '{"a": 1}'
+    """
+    starts = (i for i, sign in enumerate(text) if sign in "{[")
+    for start in islice(starts, _TRIED):
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        return text[start:end]
+    raise Unfit("there is no JSON in it, or it is not whole")
+
+
+def checked(text: str, schema: Any) -> Any:
+    """The object that `text` (JSON) describes, checked by the pydantic model `schema`; Unfit, with what is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(part) for part in one['loc']) or 'the whole'}: {one['msg']}"
+            for one in error.errors(include_url=False, include_input=False)
+        )
+        raise Unfit(wrong[:_LONGEST]) from None
+
+
+def asking_again(messages: Sequence[Message], answer: str, wrong: Unfit) -> list[Message]:
+    """The conversation that asks for the answer once more, with what was wrong."""
+    ask = f"That answer cannot be used: {wrong}. Give the whole corrected JSON, and nothing else."
+    return [*messages, Message("assistant", answer or "(empty)"), Message("user", ask)]
+
+
+def _closed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if closed.get("type") == "object" and "properties" in closed:
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+_USUAL_ANSWER = 1024
+"""Tokens put aside for an answer that nothing limits."""
+_PER_MESSAGE = 8
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answered: `text` as it came, `model` as it names itself, why it stopped (`stop`, `length`,
+    `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field
+    for them."""
+
+    text: str
+    model: str
+    finish: str
+    refusal: str = ""
+    thought: bool = False
+    """Whether there was any text before its thinking was taken off."""
+
+
+class ServedChat(ABC):
+    """A chat model whose subclass only asks the server: `request` sends messages and reads the reply.
+
+    An answer that was cut (`length`), filtered, refused, empty, or that does not fit the schema even when asked
+    for once more, is a TextRefused with the reason (Unanswered, or NeverFits for the schema): the failure of this
+    call, not of the model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        identity: str,
+        model: str,
+        *,
+        price: Price | None,
+        ledger: Ledger | None,
+        limits: Limits,
+    ) -> None:
+        self.name, self.identity, self.model = name, identity, model
+        self.rpm, self.tpm = limits.rpm, limits.tpm
+        self.price = price
+        self._calls = Calls(model, ledger, limits)
+
+    @abstractmethod
+    async def request(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands;
+        the usage it gives need not say dollars."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        schema: Any = None,
+    ) -> Completion:
+        """One answer; with `schema`, a pydantic model class, its `text` is the JSON and `parsed` the object.
+
+        ModelError, with the reason, when the call fails for good (TextRefused for reasons of its own).
+        """
+        shape = json_schema(schema) if schema is not None else None
+        first = await self._asked(messages, sampling, shape)
+        if schema is None:
+            return _completion(first, first.value.text, None)
+        try:
+            return _fitting(first, schema)
+        except Unfit as wrong:
+            again = asking_again(messages, first.value.text, wrong)
+        second = await self._asked(again, sampling, shape)
+        second = Answer(second.value, _both(first.usage, second.usage))
+        try:
+            return _fitting(second, schema)
+        except Unfit as wrong:
+            raise NeverFits(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
+
+    async def _asked(
+        self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
+    ) -> Answer[Reply]:
+        """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
+        tokens = sum(count_tokens([m.content for m in messages], None)) + _PER_MESSAGE * len(messages)
+        most = sampling.max_tokens or _USUAL_ANSWER
+
+        async def send() -> Answer[Reply]:
+            answer = await self.request(messages, sampling, shape)
+            answer = replace(answer, usage=_believed(answer, [one.content for one in messages]))
+            usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
+            said = answer.value.text.strip()
+            reply = replace(answer.value, text=without_thinking(said), thought=bool(said))
+            # With a seed, the server would say nothing once more.
+            if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
+                raise Malformed("an empty answer", of_texts=True)
+            return replace(answer, value=reply, usage=replace(answer.usage, requests=1, usd=usd))
+
+        answer = await self._calls.ask(
+            send, tokens=tokens + most, usd=self._usd(tokens, most), read_usd=self._usd(tokens, 0)
+        )
+        self._check(answer.value)
+        return answer
+
+    def _usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        return None if self.price is None else self.price.usd(input_tokens, output_tokens)
+
+    def _check(self, reply: Reply) -> None:
+        if reply.refusal:
+            raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
+        if reply.finish == "length":
+            raise Unanswered(f"{self.model}: the answer was cut at its longest (max_tokens).", "cut")
+        if reply.finish == "content_filter":
+            raise Unanswered(
+                f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
+            )
+        if reply.finish == "context":
+            raise TextRefused(f"{self.model}: the messages fill its context (num_ctx), so they were cut.")
+        if not reply.text:
+            why: Why = "thinking" if reply.thought else "empty"
+            what = "nothing but thinking" if reply.thought else "an empty answer"
+            raise Unanswered(f"{self.model}: {what} (finish: {reply.finish}).", why)
+
+
+def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
+    text = found_json(answer.value.text)
+    return _completion(answer, text, checked(text, schema))
+
+
+_LONGEST_ANSWER = 10_000_000
+
+
+def _believed(answer: Answer[Reply], sent: Sequence[str]) -> Usage:
+    """The usage, its tokens our own count where the server's cannot be."""
+    said, text = answer.usage, [answer.value.text]
+    return replace(
+        said,
+        input_tokens=believed(said.input_tokens, most_tokens(sent), likely_tokens(sent)),
+        output_tokens=believed(said.output_tokens, _LONGEST_ANSWER, likely_tokens(text)),
+    )
+
+
+def _completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
+    return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)
+
+
+def _both(a: Usage, b: Usage) -> Usage:
+    usd = None if a.usd is None or b.usd is None else a.usd + b.usd
+    return Usage(
+        a.input_tokens + b.input_tokens,
+        a.output_tokens + b.output_tokens,
+        a.requests + b.requests,
+        usd,
+        a.seconds + b.seconds,
+    )

@@ -1,0 +1,356 @@
+"""An ONNX model's graph and folder: loaded, or made from the weights of a plain BERT model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import ModelError, UsageError
+from embassay.systems.encoders.onnx_backends import Asked, Computed, Unusable, load_graph
+from embassay.systems.weights import first_line
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+VERSION = 1
+"""Raised whenever the graph could give other bits; part of an encoder's identity."""
+
+_FUSED = "com.microsoft"
+_EPSILON = 1e-12
+
+
+def bert_graph(weights: Weights, heads: int) -> bytes:
+    """The model as serialised ONNX: `input_ids` (batch, length) int32 to `hidden` (batch, length, dim).
+
+    There is no attention mask and no token type: every text of a batch fills the whole length, so that its
+    hidden states do not depend on the texts beside it. The fused operators are those of onnxruntime; GELU
+    is the exact one (erf). `weights` has the tensor names of transformers' BertModel.
+    """
+    graph = _Graph(weights)
+    hidden = graph.embeddings()
+    layers = sum(name.endswith("attention.self.query.weight") for name in weights)
+    for layer in range(layers):
+        hidden = graph.layer(f"encoder.layer.{layer}.", hidden, heads)
+    return graph.serialised(hidden)
+
+
+class _Graph:
+    """Nodes and constants collected so far; every method adds some and gives the name of its output."""
+
+    def __init__(self, weights: Weights) -> None:
+        from onnx import helper, numpy_helper
+
+        self._weights = weights
+        self._helper = helper
+        self._to_tensor = numpy_helper.from_array
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def embeddings(self) -> str:
+        words = self._weights["embeddings.word_embeddings.weight"]
+        # Every token has type 0, so its embedding joins the positions'.
+        positions = (
+            self._weights["embeddings.position_embeddings.weight"]
+            + self._weights["embeddings.token_type_embeddings.weight"][0]
+        )
+        inputs = [
+            "input_ids", "", self._constant("words", words), self._constant("positions", positions), "",
+            *self._norm("embeddings.LayerNorm."),
+        ]  # fmt: skip
+        self._node("EmbedLayerNormalization", inputs, ["embedded", "mask_index"], epsilon=_EPSILON)
+        return "embedded"
+
+    def layer(self, prefix: str, hidden: str, heads: int) -> str:
+        parts = [f"{prefix}attention.self.{part}." for part in ("query", "key", "value")]
+        kernel = np.concatenate([self._weights[part + "weight"] for part in parts]).T
+        bias = np.concatenate([self._weights[part + "bias"] for part in parts])
+        inputs = [hidden, self._constant(prefix + "qkv", kernel), self._constant(prefix + "qkv_bias", bias)]
+        attended = self._node("Attention", inputs, [prefix + "attended"], num_heads=heads)
+        hidden = self._project_and_add(prefix + "attention.output.", attended, hidden)
+        wide = self._matmul(prefix + "intermediate.dense.", hidden)
+        bias_name = self._stored(prefix + "intermediate.dense.bias")
+        wide = self._node("BiasGelu", [wide, bias_name], [prefix + "gelu"])
+        return self._project_and_add(prefix + "output.", wide, hidden)
+
+    def serialised(self, output: str) -> bytes:
+        from onnx import TensorProto
+
+        value = self._helper.make_tensor_value_info
+        dim = len(self._weights["embeddings.LayerNorm.bias"])
+        self._node("Identity", [output], ["hidden"], domain="")
+        graph = self._helper.make_graph(
+            self._nodes,
+            "bert",
+            [value("input_ids", TensorProto.INT32, ["batch", "length"])],
+            [value("hidden", TensorProto.FLOAT, ["batch", "length", dim])],
+            self._constants,
+        )
+        opsets = [self._helper.make_opsetid("", 17), self._helper.make_opsetid(_FUSED, 1)]
+        model = self._helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        return bytes(model.SerializeToString())
+
+    def _project_and_add(self, prefix: str, wide: str, residual: str) -> str:
+        inputs = [
+            self._matmul(prefix + "dense.", wide), residual, *self._norm(prefix + "LayerNorm."),
+            self._stored(prefix + "dense.bias"),
+        ]  # fmt: skip
+        return self._node("SkipLayerNormalization", inputs, [prefix + "out"], epsilon=_EPSILON)
+
+    def _matmul(self, prefix: str, name: str) -> str:
+        kernel = self._constant(prefix + "kernel", self._weights[prefix + "weight"].T)
+        return self._node("MatMul", [name, kernel], [prefix + "product"], domain="")
+
+    def _norm(self, prefix: str) -> list[str]:
+        return [self._stored(prefix + "weight"), self._stored(prefix + "bias")]
+
+    def _stored(self, name: str) -> str:
+        return self._constant(name, self._weights[name])
+
+    def _constant(self, name: str, array: NDArray[np.float32]) -> str:
+        self._constants.append(self._to_tensor(np.ascontiguousarray(array, dtype=np.float32), name))
+        return name
+
+    def _node(
+        self, operator: str, inputs: list[str], outputs: list[str], *, domain: str = _FUSED, **attributes: Any
+    ) -> str:
+        self._nodes.append(self._helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
+        return outputs[0]
+
+
+Pooling = Literal["mean", "cls", "last", "max"]
+
+_GRAPHS = ("model.onnx", "onnx/model.onnx")
+_KNOWN_MODULES = {"Transformer", "Pooling", "Normalize"}
+_POOLING_KEYS: Mapping[str, Pooling] = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_max_tokens": "max",
+}
+_POOLING_NAMES: Mapping[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "last", "max": "max"}
+_NO_LIMIT = 10**9
+"""transformers writes a number near 1e30 for a tokenizer without a limit."""
+
+
+@dataclass(frozen=True)
+class OnnxFolder:
+    """A model's folder, in the layout of sentence-transformers or of an export by optimum. Its methods raise
+    ModelError, naming the file, for what is missing or cannot be read."""
+
+    path: Path
+
+    def graph(self, file: str | None = None) -> Path | None:
+        """The ONNX file: `file`, else model.onnx here or in onnx/; None where there is none."""
+        names = _GRAPHS if file is None else (file,)
+        return next((self.path / name for name in names if (self.path / name).is_file()), None)
+
+    def tokenizer(self) -> Path:
+        """tokenizer.json."""
+        path = self.path / "tokenizer.json"
+        if not path.is_file():
+            raise ModelError(
+                f"{path} is missing, so texts cannot be cut into tokens.",
+                mend="Save it with transformers: AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER).",
+            )
+        return path
+
+    def pooling(self) -> Pooling | None:
+        """How token vectors become one, as 1_Pooling/config.json has it; None where it is not said."""
+        name = self._module("Pooling", "1_Pooling") + "/config.json"
+        config = self.read(name)
+        if not config:
+            return None
+        mode = config.get("pooling_mode")
+        chosen = [mode] if mode is not None else [key for key, on in config.items() if on is True]
+        modes = [key for key in chosen if key.startswith("pooling_mode") or mode is not None]
+        known = {**_POOLING_KEYS, **_POOLING_NAMES}
+        if config.get("include_prompt") is False:
+            modes.append("include_prompt false")
+        if len(modes) != 1 or modes[0] not in known:
+            raise ModelError(
+                f"{self.path / name} asks for {' with '.join(modes) or 'no pooling'}, which is not among "
+                f"{', '.join(_POOLING_NAMES)}.",
+                mend="Use st:./folder, which needs torch.",
+            )
+        return known[modes[0]]
+
+    def normalizes(self) -> bool:
+        """Whether modules.json has a module that brings vectors to length 1."""
+        return any(kind == "Normalize" for kind, _ in self.modules())
+
+    def modules(self) -> list[tuple[str, str]]:
+        """Kind and folder of each module of modules.json; none where there is no such file."""
+        listed = self.read("modules.json", list)
+        modules = [(str(one.get("type", "")).rpartition(".")[2], str(one.get("path", ""))) for one in listed]
+        other = [kind for kind, _ in modules if kind not in _KNOWN_MODULES]
+        if other:
+            raise ModelError(
+                f"{self.path / 'modules.json'} has a module that onnx: does not know: {', '.join(other)}.",
+                mend="Use st:./folder, which needs torch.",
+            )
+        return modules
+
+    def max_tokens(self) -> int | None:
+        """The limit in tokens: that of sentence_bert_config.json, else of tokenizer_config.json, if any."""
+        for name, key in (
+            ("sentence_bert_config.json", "max_seq_length"),
+            ("tokenizer_config.json", "model_max_length"),
+        ):
+            limit = self.read(name).get(key)
+            if isinstance(limit, int) and limit < _NO_LIMIT:
+                return limit
+        return None
+
+    def lower_case(self) -> bool:
+        """Whether sentence_bert_config.json wants texts in lower case."""
+        return bool(self.read("sentence_bert_config.json").get("do_lower_case"))
+
+    def prompts(self) -> tuple[dict[str, str | None], str | None]:
+        """The prompts of config_sentence_transformers.json by name, and the name of the default one."""
+        config = self.read("config_sentence_transformers.json")
+        return dict(config.get("prompts") or {}), config.get("default_prompt_name")
+
+    def read(self, name: str, kind: type = dict) -> Any:
+        """A JSON file as `kind`; an empty one where there is no such file."""
+        path = self.path / name
+        if not path.is_file():
+            return kind()
+        try:
+            found = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ModelError(f"{path} cannot be read: {error}.") from error
+        if not isinstance(found, kind):
+            raise ModelError(f"{path} should hold {kind.__name__}, found {type(found).__name__}.")
+        return found
+
+    def _module(self, kind: str, usual: str) -> str:
+        return next((path for found, path in self.modules() if found == kind), usual)
+
+
+def open_folder(target: str) -> OnnxFolder:
+    """The folder `target`; UsageError where none is named, ModelError where there is none."""
+    path = Path(target).expanduser()
+    if not target:
+        raise UsageError("onnx needs a folder.", mend="Write onnx:./folder.")
+    if not path.is_dir():
+        raise ModelError(
+            f"There is no folder {target}.",
+            mend="onnx: takes a folder with model.onnx and tokenizer.json; for a model of the hub use st:ORG/MODEL.",
+        )
+    return OnnxFolder(path)
+
+
+_EXPORT = "Export it: optimum-cli export onnx --model MODEL --task feature-extraction FOLDER."
+_PLAIN_BERT = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+}
+"""What `bert_graph` can build; a key that is left out has transformers' default, which is this."""
+
+
+class OnnxGraph:
+    """An ONNX model, and how its inputs are made from tokens.
+
+    `gives_sentences` says whether its output is one vector per text; otherwise it is one per token. ModelError
+    when it wants or gives what is not known here.
+    """
+
+    _inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+
+    def __init__(self, graph: Computed, origin: Path) -> None:
+        self.origin = origin
+        self.version = graph.version
+        self._graph = graph
+        unknown = set(graph.inputs) - set(self._inputs)
+        if unknown:
+            raise ModelError(
+                f"{origin} asks for inputs that are not known: {', '.join(sorted(unknown))}.",
+                mend="Export it for feature extraction: optimum-cli export onnx --task feature-extraction.",
+            )
+        self._output = self._chosen(graph.outputs)
+
+    def __call__(self, encodings: Sequence[Encoding]) -> NDArray[Any]:
+        """The output for texts with equally many tokens: (n, length, dim) or (n, dim)."""
+        ids = np.array([one.ids for one in encodings], dtype=np.int64)
+        made = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.array([one.type_ids for one in encodings], dtype=np.int64),
+            "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
+        }
+        wanted = {name: made[name].astype(kind) for name, kind in self._graph.inputs.items()}
+        try:
+            return self._graph(self._output, wanted)
+        except Exception as error:  # the errors of onnxruntime and OpenVINO have no public root
+            reason = first_line(error)
+            raise ModelError(f"{self.origin} failed on texts of {ids.shape[1]} tokens: {reason}") from error
+
+    def _chosen(self, ranks: Mapping[str, int]) -> str:
+        """The sentence vectors if the graph has them, else the first output of one vector per token."""
+        sentences = [
+            name
+            for name, rank in ranks.items()
+            if rank == 2 and (name == "sentence_embedding" or len(ranks) == 1)
+        ]
+        tokens = [name for name, rank in ranks.items() if rank == 3]
+        self.gives_sentences = bool(sentences)
+        if not sentences and not tokens:
+            raise ModelError(
+                f"{self.origin} gives neither token nor sentence vectors, but {', '.join(ranks)}."
+            )
+        return (sentences or tokens)[0]
+
+
+def open_graph(folder: OnnxFolder, asked: Asked, file: str | None = None) -> OnnxGraph:
+    """The folder's graph: `file`, else model.onnx, else one made from model.safetensors; computed as `asked`.
+    ModelError where none of them is there or can be used."""
+    path = folder.graph(file)
+    if path is not None:
+        return _loaded(path, path, asked)
+    if file is not None:
+        raise ModelError(f"{folder.path / file} is missing.")
+    weights, config = folder.path / "model.safetensors", folder.read("config.json")
+    if not weights.is_file():
+        raise ModelError(f"{folder.path / 'model.onnx'} is missing, in onnx/ too.", mend=_EXPORT)
+    other = [
+        f"{key} {config.get(key)}" for key, value in _PLAIN_BERT.items() if config.get(key, value) != value
+    ]
+    if other or "model_type" not in config:
+        raise ModelError(
+            f"{folder.path} has no model.onnx, and a graph can be made from safetensors for plain BERT only, "
+            f"not for {', '.join(other) or 'an unknown model'}.",
+            mend=_EXPORT,
+        )
+    return _loaded(_bert(weights, int(config["num_attention_heads"]), asked), weights, asked)
+
+
+def _bert(path: Path, heads: int, asked: Asked) -> bytes:
+    from safetensors.numpy import load_file
+
+    weights = load_file(path)
+    prefix = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
+    try:
+        return bert_graph({name.removeprefix(prefix): value for name, value in weights.items()}, heads)
+    except KeyError as error:
+        raise ModelError(f"{path} has no tensor {error}, so it is not a plain BERT model.") from error
+    except ImportError as error:
+        raise ModelError(
+            f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
+        ) from error
+
+
+def _loaded(model: Path | bytes, origin: Path, asked: Asked) -> OnnxGraph:
+    try:
+        return OnnxGraph(load_graph(model, asked), origin)
+    except Unusable as error:
+        raise ModelError(f"{origin} {error}") from error

@@ -1,0 +1,236 @@
+"""What encoders behind a server share: requests of bounded size, many at once, checked answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role, Tokenizer, Usage
+from embassay.errors import TextRefused, UsageError
+from embassay.systems.models import known_model
+from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price, as_finished, wait_for
+from embassay.systems.remote.tokens import believed, count_tokens, cut, likely_tokens, most_tokens, too_long
+from embassay.systems.remote.vendors import Connection, Server, Vendor
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model behind a server, as its vendor or the user describes it.
+
+    `name` is the canonical spec, `identity` everything its vectors depend on, `model` its name in the ledger
+    (`openai:text-embedding-3-small`); `dim` None until a call tells; `max_tokens` what it reads of a text. A
+    request holds at most `texts` texts and `tokens` tokens; `chunk_size` texts are a chunk (of the cache, and
+    of `encode_chunks`). `tokenizer` is the model's own, where it is at hand. `prompts` go before texts of
+    their role.
+    """
+
+    name: str
+    identity: str
+    model: str
+    dim: int | None = None
+    max_tokens: int | None = None
+    chunk_size: int = 128
+    texts: int = 2048
+    tokens: int = 250_000
+    price: Price | None = None
+    tokenizer: Tokenizer | None = None
+    prompts: Mapping[Role | None, str] = field(default_factory=dict)
+
+
+class ServedEncoder(ABC):
+    """An encoder whose subclass only asks the server: `request` sends texts and reads their vectors.
+
+    An empty text is not sent; its vector is zero, which cosine gives no similarity to anything. Where the
+    model's tokenizer is at hand, longer texts are cut at `max_tokens`; elsewhere the server may refuse them
+    (TextRefused), and says so.
+    """
+
+    uses_roles = False
+
+    def __init__(self, served: ServedModel, ledger: Ledger | None, limits: Limits) -> None:
+        self.served = served
+        self.name, self.identity, self.model = served.name, served.identity, served.model
+        self.max_tokens, self.chunk_size = served.max_tokens, served.chunk_size
+        self.tokenizer = served.tokenizer
+        self.price = served.price.usd_per_million_input if served.price else None
+        self.rpm, self.tpm = limits.rpm, limits.tpm
+        self._calls = Calls(served.model, ledger, limits)
+        self._dim = served.dim
+
+    @abstractmethod
+    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
+        """One request: the vectors of the texts, (n, dim), and the usage. Raises what `classify` understands."""
+
+    @property
+    def dim(self) -> int:
+        """Dimensions; where neither table nor parameter says, one text is encoded to find out."""
+        if self._dim is None:
+            self._dim = wait_for(lambda: self._asked(["dimensions"], None)).shape[1]
+        return self._dim
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
+        """Embeddings, (n, dim) float32. ModelError when a call fails for good, TextRefused when it does for
+        its texts, BudgetExceeded when the money is used up."""
+        starts = range(0, len(texts), self.chunk_size)
+        chunks = [texts[start : start + self.chunk_size] for start in starts]
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for position, found in self.encode_chunks(chunks, role=role):
+            if isinstance(found, TextRefused):
+                raise found
+            vectors[starts[position] : starts[position] + len(found)] = found
+        return vectors
+
+    def encode_chunks(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, Vectors | TextRefused]]:
+        """Each chunk by its position, as soon as it is there; one that is refused for its texts as TextRefused.
+
+        Other errors are raised after what was in flight has been yielded.
+        """
+        dim = self.dim
+        jobs = (partial(self._chunk, chunk, role, dim) for chunk in chunks)
+        # A few more than may be in flight, so that the server never waits for us.
+        yield from as_finished(jobs, at_once=self._calls.limits.concurrency + 2)
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts are cut at `max_tokens`; 0 where the model's tokenizer is not at hand, because
+        then none is cut."""
+        if self.max_tokens is None or self.tokenizer is None:
+            return 0
+        return len(too_long(texts, self.max_tokens, self.tokenizer))
+
+    async def _chunk(self, texts: Sequence[str], role: Role | None, dim: int) -> Vectors | TextRefused:
+        filled = [i for i, text in enumerate(texts) if text]
+        sent = self._prepared([texts[i] for i in filled], role)
+        try:
+            parts = [await self._asked(part, role) for part in self._requests(sent)]
+        except TextRefused as refusal:
+            return refusal
+        vectors = np.zeros((len(texts), dim), dtype=np.float32)
+        if parts:
+            vectors[filled] = np.concatenate(parts)
+        return vectors
+
+    def _prepared(self, texts: list[str], role: Role | None) -> list[str]:
+        """The texts as they are sent: after their prompt, and cut."""
+        prompt = self.served.prompts.get(role, "")
+        texts = [prompt + text for text in texts]
+        if self.max_tokens is not None and self.tokenizer is not None:
+            for i in too_long(texts, self.max_tokens, self.tokenizer):
+                texts[i] = cut(texts[i], self.max_tokens, self.tokenizer)
+        return texts
+
+    def _requests(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """The texts in requests that the server's bounds allow."""
+        starts, tokens = [0], 0
+        for i, count in enumerate(count_tokens(texts, self.tokenizer)):
+            if i > starts[-1] and (
+                tokens + count > self.served.tokens or i - starts[-1] >= self.served.texts
+            ):
+                starts.append(i)
+                tokens = 0
+            tokens += count
+        yield from (texts[start:end] for start, end in pairwise([*starts, len(texts)]) if end > start)
+
+    async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
+        tokens = sum(count_tokens(texts, self.tokenizer))
+        price = self.served.price
+
+        async def send() -> Answer[Vectors]:
+            answer = await self.request(texts, role)
+            return Answer(self._checked(answer.value, len(texts)), answer.usage)
+
+        return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+
+    def _checked(self, vectors: Vectors, n: int) -> Vectors:
+        """The vectors; Malformed when there are not n, or not of the model's dimensions, or not finite."""
+        if vectors.ndim != 2 or len(vectors) != n or vectors.shape[1] == 0:
+            raise Malformed(f"{len(vectors)} vectors for {n} texts" if vectors.ndim == 2 else "no vectors")
+        if self._dim is not None and vectors.shape[1] != self._dim:
+            raise Malformed(f"vectors of {vectors.shape[1]} dimensions, expected {self._dim}")
+        if not np.isfinite(vectors).all():
+            raise Malformed("vectors with values that are not finite", of_texts=True)
+        return vectors
+
+
+_ROLES: tuple[Role | None, ...] = ("query", "document", None)
+
+
+class PostedEncoder(ServedEncoder):
+    """An encoder whose subclass says where to post (`path`), what (`payload`), and what the answer means (`read`).
+
+    `most_texts` and `most_tokens` are what the vendor takes in one request. `facts` are what the vectors depend
+    on beside model, server, dimensions and prompts.
+    """
+
+    path: str
+    most_texts: int
+    # Counted in bytes, as the models' tokenizers are not at hand: in any script fewer than 120,000 tokens.
+    most_tokens: int = 300_000
+
+    def __init__(
+        self,
+        vendor: Vendor,
+        target: str,
+        server: Server,
+        ledger: Ledger | None,
+        *,
+        name: str = "",
+        dimensions: int | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not target:
+            raise UsageError(
+                f"The system {vendor.spec!r} needs the name of a model.", mend=f"Write {vendor.spec}:MODEL."
+            )
+        # What follows a colon is Ollama's tag: a size or quantization of the same model.
+        known = known_model(target) or known_model(target.partition(":")[0])
+        prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
+        self.connection = Connection.of(vendor, server)
+        self.target, self.dimensions = target, dimensions
+        parts = [vendor.spec, target, server.known_as(self.connection.address), f"dimensions={dimensions}"]
+        parts += [f"{key}={value}" for key, value in (facts or {}).items()]
+        parts += [f"{role or 'text'}={prompt!r}" for role, prompt in prompts.items()]
+        served = ServedModel(
+            name=name or f"{vendor.spec}:{target}",
+            identity=":".join(parts),
+            model=f"{vendor.spec}:{target}",
+            dim=dimensions or (known.dims if known else None),
+            chunk_size=self.most_texts,
+            texts=self.most_texts,
+            tokens=self.most_tokens,
+            price=Price.of(target, 0.0 if server.price is None and not vendor.keys else server.price),
+            prompts=prompts,
+        )
+        super().__init__(served, ledger, server.limits)
+        self.uses_roles = self.uses_roles or bool(prompts)
+
+    @abstractmethod
+    def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
+        """The body of a request for the vectors of `texts`."""
+
+    @abstractmethod
+    def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
+        """The vectors in the order of the texts, and the tokens that the server counted. LookupError, TypeError or
+        ValueError where the answer holds none."""
+
+    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
+        """One POST; its tokens as the server counted them, or about as many as they were."""
+        answer = await self.connection.post(self.path, self.payload(texts, role))
+        try:
+            rows, counted = self.read(answer)
+            vectors = np.array(rows, dtype=np.float32)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise Malformed("the answer holds no vectors") from None
+        tokens = believed(counted, most_tokens(texts), likely_tokens(texts))
+        price = self.served.price
+        return Answer(vectors, Usage(tokens, 0, 1, price.usd(tokens) if price else None))

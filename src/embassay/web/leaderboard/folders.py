@@ -1,0 +1,393 @@
+"""The run folders under a folder, as a leaderboard sees them: what ran, what it scored, which belong on one board."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from embassay.errors import DataError
+from embassay.limits import FILES, bounded_lines, read_bounded
+from embassay.protocols import numbers
+from embassay.records import Result
+from embassay.report.record import KINDS, kind_of
+from embassay.runs.folder import RunFolder
+
+MANIFEST, RESULTS, HEADLINES, REPORT = "manifest.json", "results.jsonl", "headlines.parquet", "report.html"
+_CELLS = "cells"
+_DEPTH = 12
+Stamp = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with a manifest. `name` is relative to the folder served, with `/`; `stamp` are time (ns) and size of
+    what a board is made of, (0, 0) where it is not there; `touched` is the newest of these times, in seconds."""
+
+    name: str
+    path: Path
+    stamp: Stamp
+    touched: float
+    has_report: bool
+
+
+def find_folders(root: Path) -> Iterator[Folder]:
+    """All run folders below `root`, itself included, in the order of their names. Links are not followed: what they
+    lead to may lie elsewhere. A folder that cannot be listed is passed over; nothing is looked for inside a run."""
+    yield from _under(root, root, _DEPTH)
+
+
+def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
+    try:
+        with os.scandir(folder) as entries:
+            known = {entry.name: entry for entry in islice(entries, FILES.most) if not entry.is_symlink()}
+    except OSError:
+        return
+    manifest = known.get(MANIFEST)
+    if manifest is not None and manifest.is_file() and _is_run(manifest.path, *_stamp(manifest)):
+        yield _folder(root, folder, known)
+        return
+    below = [name for name, one in known.items() if one.is_dir(follow_symlinks=False)]
+    for name in sorted(below) if depth else ():
+        if not name.startswith("."):
+            yield from _under(root, folder / name, depth - 1)
+
+
+@lru_cache(maxsize=20_000)
+def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed file is another question
+    """Whether a manifest is one of a run, or too damaged to say: other things have manifests too."""
+    try:
+        manifest = json.loads(read_bounded(Path(path)))
+    except (DataError, OSError, ValueError, RecursionError):
+        return True
+    return isinstance(manifest, dict) and "protocol" in manifest
+
+
+def _folder(root: Path, folder: Path, known: dict[str, os.DirEntry[str]]) -> Folder:
+    stamp = tuple(_stamp(known.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
+    name = folder.relative_to(root).as_posix()
+    return Folder(
+        root.name if name == "." else name,
+        folder,
+        stamp,
+        max(at for at, _ in stamp) / 1e9,
+        stamp[-1] != (0, 0),
+    )
+
+
+def _stamp(entry: os.DirEntry[str] | None) -> tuple[int, int]:
+    """Time and size; a folder's size says nothing, its time changes with every file that is added."""
+    try:
+        found = entry.stat(follow_symlinks=False) if entry is not None else None
+    except OSError:
+        found = None
+    if found is None:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size if stat.S_ISREG(found.st_mode) else 1
+
+
+Place = tuple[str, str, str]
+"""Task, dataset (empty: over all) and measure."""
+Score = tuple[float | None, float | None, float | None, int, str]
+"""Value, low, high, n, reason."""
+_KEPT = ("status", "updated", "created", "embassay", "protocol", "arguments", "systems", "datasets")
+_KNOWN = frozenset(KINDS)
+_SMALL = 4096
+"""A failed cell's record has no replicates, so it is small; a done one's need not be read."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A cell of the run: `done`, `failed` or `not run`."""
+
+    task: str
+    dataset: str
+    system: str
+    status: str
+    reason: str = ""
+    seconds: float | None = None
+    texts: int = 0
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run. `manifest` has only what boards need, for thousands are held. `scores` are the rows without variant and
+    subset, by place and system, in the order of the file."""
+
+    folder: Folder
+    manifest: Mapping[str, Any]
+    kind: str
+    scores: Mapping[Place, Mapping[str, Score]]
+    work: tuple[Work, ...]
+    langs: Mapping[str, str] = field(default_factory=dict)
+    stacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of a sweep: what each stack costs and takes."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """By the name shown, the name in the files, where these differ."""
+    scripts: str = ""
+    """`All` or `Some` where annotators of a study are scripts."""
+
+    def name_of(self, system: str) -> str:
+        """What the run's files call a system."""
+        return self.written.get(system, system)
+
+    @property
+    def name(self) -> str:
+        """Its folder, relative."""
+        return self.folder.name
+
+    @property
+    def running(self) -> bool:
+        """Whether it says so itself."""
+        return self.manifest.get("status") == "running"
+
+    @property
+    def updated(self) -> str:
+        """When the manifest was last written, in ISO form."""
+        return str(self.manifest.get("updated") or self.manifest.get("created") or "")
+
+    @cached_property
+    def work_of(self) -> Mapping[str, tuple[Work, ...]]:
+        """The cells by system."""
+        found: dict[str, list[Work]] = {}
+        for one in self.work:
+            found.setdefault(one.system, []).append(one)
+        return {name: tuple(own) for name, own in found.items()}
+
+    @cached_property
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the manifest says of each system."""
+        return {shown_name(str(one["name"])): one for one in self.manifest.get("systems") or ()}
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Everybody who has a value or is to have one; of a sweep the stacks, not what they are made of."""
+        scored = dict.fromkeys(name for own in self.scores.values() for name in own)
+        if self.kind == "sweep":
+            return tuple(scored)
+        return tuple(scored | dict.fromkeys(one.system for one in self.work))
+
+
+def read_run(folder: Folder) -> RunData:
+    """Read a run. DataError for one that cannot be read, in words that name no place on this machine."""
+    run = RunFolder(folder.path)
+    try:
+        manifest = run.read_manifest()
+        if manifest is None:
+            raise DataError("it has no manifest any more")
+        if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
+            raise DataError("its manifest names no protocol")
+        kind = kind_of(manifest)
+        if kind not in _KNOWN:
+            raise DataError(f"this version of Embassay knows no runs of {kind[:40]!r}")
+        scores, langs = _scores(run.results, manifest.get("status") == "running")
+        work = tuple(_work(run, manifest))
+        kept = {name: manifest[name] for name in _KEPT if name in manifest}
+        names = [str(one["name"]) for one in manifest.get("systems") or ()]
+        written = {shown_name(name): name for name in names if shown_name(name) != name}
+        return RunData(
+            folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written,
+            _scripts(manifest.get("study")),
+        )  # fmt: skip
+    except DataError as error:
+        raise DataError(_without_place(error, folder)) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"its files do not fit together ({type(error).__name__})") from None
+
+
+def _scripts(study: Any) -> str:
+    """How many of a study's annotators are scripts, in a word."""
+    if not isinstance(study, dict) or not study.get("simulated"):
+        return ""
+    return "All" if set(study.get("annotators") or ()) <= set(study["simulated"]) else "Some"
+
+
+def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
+    scores: dict[Place, dict[str, Score]] = {}
+    langs: dict[str, str] = {}
+    for row in _rows(path, growing):
+        if not row.variant and not row.subset:
+            own = scores.setdefault((row.task, row.dataset, row.measure), {})
+            own[shown_name(row.system)] = _score(row)
+            if row.dataset and row.lang:
+                langs[row.dataset] = row.lang
+    return scores, langs
+
+
+def _score(row: Result) -> Score:
+    """The row's figures; what is not finite is no value."""
+    value, low, high = (None if one is None or not math.isfinite(one) else one for one in _figures(row))
+    reason = row.reason or ("" if value is not None or row.value is None else f"written as {row.value}")
+    return value, low, high, row.n, without_paths(reason)
+
+
+def _figures(row: Result) -> tuple[float | None, ...]:
+    return row.value, row.ci_low, row.ci_high
+
+
+def _rows(path: Path, growing: bool) -> Iterator[Result]:
+    """The rows; of a run that goes on the last line may be half written."""
+    if path.is_symlink() or not path.is_file():
+        return
+    with path.open("rb") as stream:
+        for number, line in enumerate(bounded_lines(stream, path), start=1):
+            try:
+                yield _row(line)
+            except (ValueError, TypeError) as error:
+                if growing and not line.endswith(b"\n"):
+                    return
+                raise DataError(f"results.jsonl, line {number}, is not a result") from error
+
+
+def _row(line: bytes) -> Result:
+    row = Result(**json.loads(line))
+    texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
+    numbers = *_figures(row), row.n
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is none")
+    "".join(texts).encode()  # ValueError for half of a surrogate pair
+    if not all(number is None or isinstance(number, int | float) for number in numbers) or row.n is None:
+        raise TypeError("a number is none")
+    return row
+
+
+def _work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
+    """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
+    ended = run.path / "cells"
+    live = manifest.get("status") == "running" and ended.is_dir()
+    for one in manifest.get("cells") or ():
+        status, reason = str(one["status"]), str(one.get("reason") or "")
+        if live and status == "not run":
+            status, reason = _ended(ended / f"{one['key']}.json", ended)
+        counts = one.get("counts") or {}
+        yield Work(
+            str(one["task"]), str(one["dataset"]), shown_name(str(one["system"])), status, without_paths(reason),
+            one.get("seconds"),
+            int(counts.get("texts_encoded") or 0),
+        )  # fmt: skip
+
+
+def _ended(path: Path, within: Path) -> tuple[str, str]:
+    if path.parent != within or not path.is_file():
+        return "not run", ""
+    if path.stat().st_size > _SMALL:
+        return "done", ""
+    record = json.loads(path.read_text("utf-8"))
+    return str(record["status"]), str(record.get("reason") or "")
+
+
+def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found = path / "sweep.json"
+    if manifest.get("kind") != "sweep" or found.is_symlink() or not found.is_file():
+        return {}
+    parts = json.loads(read_bounded(found)).get("parts") or ()
+    return {shown_name(str(one["id"])): one for part in parts for one in part.get("stacks") or ()}
+
+
+def _without_place(error: DataError, folder: Folder) -> str:
+    """What is wrong, without the path that DataError puts into its message."""
+    said = f"{error.what}, found {error.found}" if error.found else error.what
+    return without_paths(said.replace(str(folder.path), folder.name))
+
+
+# A stroke that begins a path (not one within a name, a relative path or an address), and folders after it.
+_PATH = re.compile(r"(?<![\w/.…~-])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"()]+[/\\])+(?=[^\s/\\'\"])")
+_MARK = 4
+
+
+def without_paths(text: str) -> str:
+    """The text with the folders of absolute paths left out.
+
+    >>> without_paths("No such file: '/srv/ann/models/e5/config.json'"), without_paths("st:org/model")
+    ("No such file: '…/config.json'", 'st:org/model')
+    """
+    return _PATH.sub("…/", text)
+
+
+def shown_name(system: str) -> str:
+    """A system's name as it is shown. One with an absolute path gets a mark of it, for another folder's model of the
+    same name is another system.
+
+    >>> shown_name("st:org/model"), shown_name("openai:m?base_url=http://localhost:8000/v1")
+    ('st:org/model', 'openai:m?base_url=http://localhost:8000/v1')
+    >>> shown_name("st:/srv/ann/models/e5")
+    'st:…/e5 [f45a]'
+    """
+    short = without_paths(system)
+    if short == system:
+        return system
+    return f"{short} [{hashlib.sha256(system.encode('utf-8', 'replace')).hexdigest()[:_MARK]}]"
+
+
+BOARD_KINDS = {
+    "sage": "SAGE", "pteb": "PTEB", "score": "RAG", "sweep": "RAG sweep", "names": "Names probe",
+    "noise": "Noise probe", "hume": "HUME", "mteb": "MTEB",
+}  # fmt: skip
+"""What makes a board, in the order of their titles; other runs (golden sets, judges of paraphrases) compare no systems.
+"""
+_WHO = frozenset(
+    {"systems", "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost"}
+)
+"""Arguments that say which systems take part: these may differ between runs of a board."""
+_WHERE = frozenset(
+    {"datasets", "mapping", "qrels", "pools", "answers", "study", "results", "llm_scores", "baseline"}
+)
+"""Arguments that say where the data are: what they are is told by their fingerprints."""
+_ONLY_MORE = frozenset({"measures", "cutoffs"})
+"""Arguments that add columns and change none."""
+_SHOWN = 3
+_DIGITS = 8
+
+
+def version_of(run: RunData) -> str:
+    """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
+    `protocols.compare.pairing` asks for is part of it."""
+    data = sorted(
+        (str(one["name"]), str(one.get("fingerprint"))) for one in run.manifest.get("datasets") or ()
+    )
+    asked = {
+        name: value for name, value in (run.manifest.get("arguments") or {}).items() if _tells(name, value)
+    }
+    plain = json.dumps([run.kind, data, asked], sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
+def history_of(run: RunData) -> tuple[str, ...]:
+    """What stays the same over the versions of a board: its kind and the names of its datasets."""
+    return (run.kind, *sorted(str(one["name"]) for one in run.manifest.get("datasets") or ()))
+
+
+def title_of(run: RunData) -> str:
+    """A board's title.
+
+    >>> titled("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
+    'SAGE on scifact, sumpubmed, sts-b and 2 more'
+    """
+    return titled(run.kind, [str(one["name"]) for one in run.manifest.get("datasets") or ()])
+
+
+def titled(kind: str, datasets: list[str]) -> str:
+    """The same from the names of its datasets."""
+    shown = datasets[:_SHOWN]
+    more = len(datasets) - len(shown)
+    names = ", ".join(shown) + (f" and {numbers.count(more)} more" if more else "")
+    return f"{BOARD_KINDS[kind]} on {names}" if names else BOARD_KINDS[kind]
+
+
+def language_of(run: RunData, dataset: Mapping[str, Any]) -> str:
+    """The language of a dataset: the manifest's, or that of the rows."""
+    return str(dataset.get("lang") or run.langs.get(str(dataset["name"]), ""))
+
+
+def _tells(name: str, value: Any) -> bool:
+    # `runs` is a list of files for RAG, and the number of paraphrases for PTEB and the probes.
+    return name not in _WHO | _WHERE | _ONLY_MORE and not (name == "runs" and isinstance(value, list))

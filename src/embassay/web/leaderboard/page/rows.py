@@ -1,0 +1,129 @@
+"""A board as its table shows it: columns with their scales, rows in groups; and the lines of one system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embassay.document.marks import Scale, scale_of
+from embassay.protocols import numbers
+from embassay.web.leaderboard.contract import Board, Card, Column, Elsewhere, Stand, SystemRow
+
+MOST_ROWS = 300
+MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
+UNRANKED = "Not ranked"
+REFERENCES = "References, not ranked"
+UNVALUED = "No value"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The column of the score, the others of the overview, each with its scale; groups as title and rows."""
+
+    lead: Column | None
+    lead_scale: Scale
+    tasks: tuple[tuple[Column, Scale], ...]
+    groups: tuple[tuple[str, tuple[SystemRow, ...]], ...]
+    kinds: tuple[str, ...]
+    has_ranks: bool
+    of: dict[str, int]
+    more: int
+
+    @property
+    def width(self) -> int:
+        """Columns of the table."""
+        return 3 + len(self.tasks) + 2 * self.has_ranks
+
+
+def drawn(board: Board) -> Drawn:
+    """What the page of a board shows before anything is chosen."""
+    lead = next((one for one in board.columns if one.key == board.lead), None)
+    others = [one for one in board.columns if one.overview and one is not lead]
+    ranks = board.ranks.get(board.lead, ())
+    groups = _groups(board, lead)
+    return Drawn(
+        lead,
+        _scale(board, lead),
+        tuple((one, _scale(board, one)) for one in others),
+        groups,
+        tuple(dict.fromkeys(one.kind for one in board.systems)),
+        any(one is not None for one in ranks),
+        {
+            group: sum(one.group == group and ranks[one.index] is not None for one in board.systems)
+            for group in {one.group for one in board.systems}
+        }
+        if ranks
+        else {},
+        max(0, len(board.systems) - MOST_ROWS),
+    )
+
+
+def _scale(board: Board, column: Column | None) -> Scale:
+    """The scale of a column: its values and ends of intervals, pooled. Chance and the like would leave the others in a
+    corner: where a reference lies outside it is not drawn."""
+    if column is None:
+        return scale_of(())
+    cells = board.cells.get(column.key, ())
+    contenders = [cells[one.index] for one in board.systems if cells and one.kind != "reference"]
+    pool = [end for cell in contenders or cells for end in cell[:3] if end is not None]
+    return scale_of(pool, factor=column.factor)
+
+
+def ends(one: Scale) -> tuple[str, ...]:
+    """The labels at the ends of a scale."""
+    return one.label(one.low), one.label(one.high)
+
+
+def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
+    rows: Sequence[list[SystemRow]] = ([], [], [], [])
+    for one in board.systems[:MOST_ROWS]:
+        rows[_place(board, one)].append(one)
+    is_overall = lead is not None and lead.task == "overall"
+    missing = MISSING if is_overall else UNVALUED
+    if any(_value(board, one) is not None for one in rows[2]):
+        missing = UNRANKED
+    titles = ("", APART, missing, REFERENCES)
+    return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
+
+
+def _place(board: Board, system: SystemRow) -> int:
+    ranks = board.ranks.get(board.lead, ())
+    has_ranks = any(one is not None for one in ranks)
+    if system.kind == "reference":
+        return 3
+    if _value(board, system) is None or (has_ranks and ranks[system.index] is None):
+        return 2
+    return 1 if has_ranks and system.group == "classical" else 0
+
+
+def _value(board: Board, system: SystemRow) -> float | None:
+    cells = board.cells.get(board.lead, ())
+    return cells[system.index].value if cells else None
+
+
+MOST = 300
+
+
+@dataclass(frozen=True)
+class Standing:
+    """`overview` and `details` (by dataset) of a card; `more` counts the details that are not drawn."""
+
+    overview: tuple[Stand, ...]
+    details: tuple[Stand, ...]
+    more: int
+    missing: tuple[Stand, ...]
+
+
+def standing(card: Card) -> Standing:
+    """What the card shows."""
+    overview = tuple(one for one in card.stands if one.column.overview)
+    rest = tuple(one for one in card.stands if not one.column.overview)
+    missing = tuple(one for one in card.stands if one.cell.value is None and one.cell.state != "none")
+    return Standing(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
+
+
+def place(stand: Stand | Elsewhere) -> str:
+    """Rank and number of those ranked, as `1–2 of 14`."""
+    if stand.rank is None:
+        return numbers.NONE
+    return f"{numbers.rank(*stand.rank)} of {numbers.count(stand.of)}"

@@ -1,0 +1,354 @@
+"""A board before its ranks: the runs of one version joined, its columns in the order of a reader, its cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from importlib import import_module
+from typing import Any
+
+from embassay.protocols import numbers
+from embassay.protocols.compare import higher_is_better
+from embassay.protocols.numbers import POINTS, unit_of
+from embassay.protocols.standings import CLASSICAL, OVERALL, REFERENCE
+from embassay.report.board import PLACES
+from embassay.web.leaderboard.contract import Cell, Column, State
+from embassay.web.leaderboard.folders import Place, RunData, Score, Work, language_of, version_of
+from embassay.web.leaderboard.ranking import At, Replicates
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A system and the run that speaks for it; `others` are further runs that have it, newest first. `finished`: the
+    run has ended for it and no cell of it is missing."""
+
+    name: str
+    run: RunData
+    others: tuple[RunData, ...]
+    finished: bool
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What the manifest says of it; empty for people, and stacks of a sweep."""
+        return self.run.described.get(self.name, {})
+
+    @property
+    def work(self) -> tuple[Work, ...]:
+        """Its cells."""
+        return self.run.work_of.get(self.name, ())
+
+    def score(self, place: Place) -> Score | None:
+        """Its row at a place, None where there is none."""
+        return self.run.scores.get(place, {}).get(self.name)
+
+
+def entrants(runs: Sequence[RunData]) -> tuple[Entrant, ...]:
+    """Every system of the runs, once. The newest run in which it is finished counts, else the newest."""
+    newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
+    having: dict[str, list[RunData]] = {}
+    for run in newest:
+        for name in run.systems:
+            having.setdefault(name, []).append(run)
+    return tuple(_entrant(name, own) for name, own in having.items())
+
+
+def _entrant(name: str, runs: Sequence[RunData]) -> Entrant:
+    done = [run for run in runs if _finished(run, name)]
+    chosen = done[0] if done else runs[0]
+    return Entrant(name, chosen, tuple(run for run in runs if run is not chosen), bool(done))
+
+
+def _finished(run: RunData, name: str) -> bool:
+    return not run.running and all(one.status == "done" for one in run.work_of.get(name, ()))
+
+
+MOST_SHOWN = 9
+"""Columns of the overview: more do not fit a page, and every system's cell of each is sent."""
+_DERIVED = ("PROC ", "%PROC ", "PROC@", "%PROC@")
+"""Measures of RAG that say another one over again, as a share of what could be reached."""
+_COMMANDS = ("score", "sweep", "names", "noise")
+_PARTIAL = "mean_of_present"
+
+
+def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
+    """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
+    shown first."""
+    places = [place for place in _places(runs) if place[2] != _PARTIAL]
+    keys = _keys(kind, places)
+    langs = {
+        str(one["name"]): language_of(run, one)
+        for run in reversed(runs)
+        for one in run.manifest.get("datasets") or ()
+    }
+    only = len({dataset for _, dataset, _ in places if dataset}) == 1
+    made = [_column(kind, place, keys[place], langs, alone=only) for place in places]
+    shown = {one.key for one in _overview(kind, made, _with_interval(runs))}
+    ordered = sorted(made, key=lambda one: (one.key not in shown, one.task != OVERALL))
+    return tuple(replace(one, overview=one.key in shown) for one in ordered)
+
+
+def place_of(column: Column) -> Place:
+    """Where the values of a column are."""
+    return column.task, column.dataset, column.measure
+
+
+@lru_cache(maxsize=8)
+def task_names(kind: str) -> Mapping[str, tuple[str, str]]:
+    """By task, in their order: what a column is called, and the task's headline measure; empty where no list is."""
+    if kind not in PLACES:
+        return {}
+    return {one.name: (one.short, one.headline) for one in import_module(PLACES[kind]).TASKS}
+
+
+def _places(runs: Sequence[RunData]) -> list[Place]:
+    """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
+    on that until the run ends; its column is there from the beginning."""
+    found = dict.fromkeys(place for run in runs for place in run.scores)
+    for run in runs:
+        names = task_names(run.kind)
+        tasks = dict.fromkeys(one.task for one in run.work if one.task in names)
+        found |= dict.fromkeys((task, "", names[task][1]) for task in tasks)
+        if len(tasks) == len(names) > 0:
+            found[OVERALL, "", OVERALL] = None
+    order = {
+        task: place for place, task in enumerate([OVERALL, *(n for r in runs for n in task_names(r.kind))])
+    }
+    return sorted(found, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
+
+
+def _keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
+    """Short addresses: the measure is named only where it is not the task's headline and others are at its place."""
+    headlines = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
+    shared = Counter((task, dataset) for task, dataset, _ in places)
+
+    def named(place: Place) -> bool:
+        task, dataset, measure = place
+        return headlines.get(task) != measure and (task in headlines or shared[task, dataset] > 1)
+
+    return {
+        place: "/".join(part for part in (*place[:2], place[2] if named(place) else "") if part)
+        for place in places
+    }
+
+
+def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
+    return frozenset(
+        place
+        for run in runs
+        for place, own in run.scores.items()
+        if any(low is not None for _, low, *_ in own.values())
+    )
+
+
+def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> Sequence[Column]:
+    """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
+    names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
+    over = [one for one in columns if not one.dataset and names.get(one.task, one.measure) == one.measure]
+    first: dict[str, Column] = {}
+    for one in over:
+        first.setdefault(one.task, one)
+    lost = [one for one in columns if (one.task, one.dataset, one.measure) == (OVERALL, "", "delta")]
+    chosen = [*first.values(), *(lost if kind == "pteb" else ())]
+    if any(one.task != OVERALL for one in chosen):
+        return chosen[:MOST_SHOWN]
+    rest = [one for one in columns if one.dataset and not one.measure.startswith(_DERIVED)]
+    certain = [one for one in rest if place_of(one) in sure]
+    return [*chosen, *(certain or rest)][:MOST_SHOWN]
+
+
+def _column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> Column:
+    task, dataset, measure = place
+    unit = unit_of(kind)
+    return Column(
+        key, _title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
+        "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=10_000)
+def _more_is_better(measure: str) -> bool:
+    """Kept, since a name that no registry knows is first looked for among its neighbours."""
+    return higher_is_better(measure)
+
+
+def _title(kind: str, place: Place, key: str, alone: bool) -> str:
+    """Task, dataset and measure, without what goes without saying: the headline measure, and, of a command with one
+    task and measures of many names, the task and its only dataset."""
+    task, dataset, measure = place
+    if task == OVERALL and not dataset:
+        return {OVERALL: "Overall", "delta": "Change"}.get(measure, f"Overall · {measure}")
+    if kind in _COMMANDS:
+        return " · ".join((measure, *([dataset] if dataset and not alone else ())))
+    short, headline = task_names(kind).get(task, (_words(task), ""))
+    named = key.endswith(f"/{measure}") and measure != headline
+    return " · ".join((short, *([dataset] if dataset else ()), *([measure] if named else ())))
+
+
+def _words(task: str) -> str:
+    return task.upper() if task == "sts" else task.replace("_", " ").capitalize()
+
+
+def cell_of(entrant: Entrant, column: Column) -> Cell:
+    """The cell of a system in a column."""
+    place = place_of(column)
+    score = entrant.score(place) or _on_its_only_dataset(entrant, place)
+    if score is not None:
+        value, low, high, n, reason = score
+        if value is not None:
+            return Cell(value, low, high, n, "done", "")
+        if not _waiting(_behind(entrant, place)) and not _failed(_behind(entrant, place)):
+            return Cell(None, None, None, n, "undefined", reason or "no value was recorded")
+    return _missing(entrant, _behind(entrant, place), place)
+
+
+def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
+    """While a run goes on, a task of one dataset has its value there: a mean of one."""
+    task, dataset, measure = place
+    if dataset or task == OVERALL or not entrant.run.running:
+        return None
+    only = {one.dataset for one in entrant.work if one.task == task}
+    return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
+
+
+def _behind(entrant: Entrant, place: Place) -> Sequence[Work]:
+    """The cells of the run that the value is made of."""
+    task, dataset, _ = place
+    return [
+        one
+        for one in entrant.work
+        if (task == OVERALL or one.task == task) and (not dataset or one.dataset == dataset)
+    ]
+
+
+def _waiting(work: Sequence[Work]) -> list[Work]:
+    return [one for one in work if one.status == "not run"]
+
+
+def _failed(work: Sequence[Work]) -> list[Work]:
+    return [one for one in work if one.status == "failed"]
+
+
+def _missing(entrant: Entrant, work: Sequence[Work], place: Place) -> Cell:
+    """Why there is no value: a failed cell first, then one not done, then that there is nothing to be."""
+    failed, waiting = _failed(work), _waiting(work)
+    if failed:
+        where = f"{failed[0].task}, {failed[0].dataset}: " if len(work) > 1 else ""
+        return _none("failed", where + (failed[0].reason or "no reason was recorded"))
+    if waiting:
+        done = f"{numbers.count(len(work) - len(waiting))} of {numbers.counted(len(work), 'cell')}"
+        if entrant.run.running:
+            return _none("running", done)
+        return _none("partial" if len(waiting) < len(work) else "not run", done)
+    if work and entrant.run.running:
+        return _none("running", "its cells are done; the mean is made when the run ends")
+    if work and place[0] == OVERALL:
+        return _none("undefined", "no mean over all tasks")
+    return _none("none", "not part of its run")
+
+
+def _none(state: State, reason: str) -> Cell:
+    return Cell(None, None, None, 0, state, reason)
+
+
+PEOPLE = "people"
+_ORDER = {"": 0, CLASSICAL: 1, PEOPLE: 2, REFERENCE: 4}
+_INCOMPLETE = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """A system in its place: its group, its cells in the overview columns (by key), whether it is complete."""
+
+    entrant: Entrant
+    group: str
+    kind: str
+    cells: Mapping[str, Cell]
+    complete: bool
+
+    @property
+    def name(self) -> str:
+        """Whose it is."""
+        return self.entrant.name
+
+
+@dataclass(frozen=True)
+class Joined:
+    """All runs of one version; `runs` are newest first."""
+
+    id: str
+    kind: str
+    version: str
+    runs: tuple[RunData, ...]
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, those of the overview first."""
+        return columns_of(self.kind, self.runs)
+
+    @cached_property
+    def overview(self) -> tuple[Column, ...]:
+        """The columns shown first."""
+        return tuple(one for one in self.columns if one.overview)
+
+    @cached_property
+    def entrants(self) -> tuple[Entrant, ...]:
+        """Every system once."""
+        return entrants(self.runs)
+
+    @cached_property
+    def lead(self) -> Column | None:
+        """The column that orders the board: overall where a system has it, else the first that any has; None without
+        columns."""
+        valued = (
+            column
+            for column in self.overview
+            if any(cell_of(one, column).value is not None for one in self.entrants)
+        )
+        return next(valued, self.overview[0] if self.overview else None)
+
+    def standings(self, replicates: Replicates, columns: Sequence[Column]) -> At:
+        """Standings at some columns, each system's from the run that speaks for it."""
+        places = frozenset(place_of(one) for one in columns)
+        speaking: dict[str, set[str]] = {}
+        for one in self.entrants:
+            speaking.setdefault(one.run.name, set()).add(one.name)
+        return {
+            (place, system): standing
+            for run in self.runs
+            if run.name in speaking
+            for (place, system), standing in replicates.at(run, places).items()
+            if system in speaking[run.name]
+        }
+
+    def members(self, standings: At) -> tuple[Member, ...]:
+        """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
+        references."""
+        groups = {system: one.group for (_, system), one in standings.items()}
+        found = [self._member(one, groups.get(one.name)) for one in self.entrants]
+        return tuple(sorted(found, key=self._order))
+
+    def _member(self, entrant: Entrant, group: str | None) -> Member:
+        cells = {column.key: cell_of(entrant, column) for column in self.overview}
+        kind = str(entrant.described.get("kind") or ("person" if self.kind == "hume" else "stack"))
+        if kind == "reference":
+            group = REFERENCE
+        elif kind == "person":
+            group = PEOPLE
+        leads = self.lead is not None and cells[self.lead.key].value is not None
+        whole = all(one.state in ("done", "undefined", "none") for one in cells.values())
+        return Member(entrant, group or "", kind, cells, leads and whole)
+
+    def _order(self, one: Member) -> tuple[int, bool, float, str]:
+        value = one.cells[self.lead.key].value if self.lead is not None else None
+        place = _ORDER[one.group] if one.complete or one.group == REFERENCE else _INCOMPLETE
+        sign = 1.0 if self.lead is not None and self.lead.higher_is_better else -1.0
+        return place, value is None, -sign * (value or 0.0), one.name
+
+
+def joined(runs: Sequence[RunData]) -> Joined:
+    """The runs of one version as one board."""
+    newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
+    version, kind = version_of(newest[0]), newest[0].kind
+    return Joined(f"{kind}-{version}", kind, version, tuple(newest))
