@@ -25,8 +25,8 @@ ROOT_MODULES = {
         "compiled",
         "limits",
         "parquet",
+        "machine",
     ),
-    *("machine"),
 }
 PARTS = {"measures", "stats", "text", "search", "data", "runs"}
 BELOW_PROTOCOLS = ROOT_MODULES | PARTS | {"systems"}

@@ -105,7 +105,7 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     >>> rng = np.random.default_rng(0)
     >>> three = [[Stratum(3, rng.normal(0, 0.2, 200)), Stratum(40, rng.normal(0, 0.5, 200))] for _ in range(3)]
     >>> round(freedom_of_difference(*three[:2]).df), round(shared_freedom(three).df)
-    (9, 25)
+    (7, 19)
     """
     many = len(strata)
     if many < 3 or len({_layout(one) for one in strata}) != 1:
