@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset
 from embassay.data.rows import collecting
-from embassay.data.stream import Picked, TextColumn, shelf
-from embassay.data.stream import corpus as gathering
+from embassay.data.stream import Picked, TextColumn, corpus, shelf
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, Loaded, RetrievalSet
 
@@ -45,7 +44,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From the call on, corpora of more than 100 characters are large."""
-    return lambda: monkeypatch.setattr(gathering, "IN_MEMORY", 100)
+    return lambda: monkeypatch.setattr(corpus, "IN_MEMORY", 100)
 
 
 def jsonl(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -133,7 +132,7 @@ def _outcome(folder: Path, most: int) -> tuple[str, list[str]]:
     faults: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EMBASSAY_CACHE", str(folder))
-        patch.setattr(gathering, "IN_MEMORY", most)
+        patch.setattr(corpus, "IN_MEMORY", most)
         dataset = open_dataset(str(folder / "t.jsonl"))
         with collecting(lambda error: faults.append(str(error))):
             dataset.load("documents")
@@ -224,8 +223,8 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
 
 PROGRAM = """
 import sys
-from embassay.data.stream import gathering
-gathering.IN_MEMORY = 100
+from embassay.data.stream import corpus
+corpus.IN_MEMORY = 100
 from embassay.data import open_dataset
 if len(sys.argv) > 2:
     # Slow enough to be met in the middle.
