@@ -27,17 +27,16 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.protocols.estimates import Estimate, combine, estimate
-from embassay.protocols.groups import words
-from embassay.protocols.sage.context import Context
+from embassay.protocols.kernel.comparisons import write_standings
+from embassay.protocols.kernel.estimates import Estimate, combine, estimate, words
+from embassay.protocols.sage.conclusions import standings, summarise
+from embassay.protocols.sage.edits import Context
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.plan import Plan
 from embassay.protocols.sage.preference import choice_figures
 from embassay.protocols.sage.retrieval import retention
-from embassay.protocols.sage.summary import standings, summarise
 from embassay.protocols.sage.tasks import TASK_NAMES
 from embassay.protocols.sage.work import task as task_called
-from embassay.protocols.standings import write_standings
 from embassay.records import Comparisons, Result, TaskOutcome
 from embassay.runs.cells import Cell, CellRecord, finished
 from embassay.runs.folder import RunFolder

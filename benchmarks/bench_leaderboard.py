@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.comparisons import Headline
-from embassay.protocols.standings import OVERALL, Standing, write_standings
+from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, write_standings
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 

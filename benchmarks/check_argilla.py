@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.check_label_studio import made, same
 
-from embassay.protocols.hume.exchange.exporting import export
+from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.folder import write_annotations
 
 THERE = """

@@ -229,7 +229,7 @@ def _started(kind: Any, head: dict[str, Any]) -> Any:
 
 
 def _silent() -> type:
-    from embassay.protocols.session import Silent
+    from embassay.protocols.kernel.session import Silent
 
     return Silent
 

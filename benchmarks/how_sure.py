@@ -21,22 +21,21 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from embassay.protocols.compare import RunValues, Side, contrast
-from embassay.protocols.compare.items import ItemValues
-from embassay.protocols.comparisons import Headline, mean_component
-from embassay.protocols.estimates import combine, estimate
+from embassay.protocols.compare.values import ItemValues
 from embassay.protocols.gate import judged_against
-from embassay.protocols.pteb.context import Context
+from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
+from embassay.protocols.kernel.estimates import combine, estimate
 from embassay.protocols.pteb.options import PtebOptions
 from embassay.protocols.pteb.summary.layout import RunSource
 from embassay.protocols.pteb.summary.levels import Level, on_dataset
 from embassay.protocols.pteb.summary.runs import Runs
 from embassay.protocols.pteb.tasks.pair_classification import average_precision
 from embassay.protocols.pteb.tasks.resampling import correlated
+from embassay.protocols.pteb.tasks.task import Context
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.values import Quantity
 from embassay.protocols.rag.scoring.values import value_interval as rag_interval
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
-from embassay.protocols.standings import OVERALL, Standing
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,

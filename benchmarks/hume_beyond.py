@@ -1,4 +1,4 @@
-"""How often the intervals of `embassay.protocols.hume.beyond` hold, and how often a planted difference is found.
+"""How often the intervals of `embassay.protocols.hume.inference` hold, and how often a planted difference is found.
 
     python benchmarks/hume_beyond.py agreement|paired|ceiling|clustering|power [--studies 400] [--resamples 1000]
 
@@ -16,21 +16,24 @@ from typing import Any
 import numpy as np
 
 from embassay.measures import v_measure
-from embassay.protocols.hume.beyond.agreement_interval import agreement_intervals
-from embassay.protocols.hume.beyond.ceiling import human_ceiling
-from embassay.protocols.hume.beyond.components import components
-from embassay.protocols.hume.beyond.correlations import correlations
-from embassay.protocols.hume.beyond.drawn_groups import drawn_v_measure, indicators
-from embassay.protocols.hume.beyond.paired import compare_with_people
-from embassay.protocols.hume.beyond.people import People, numbers, people_rows
-from embassay.protocols.hume.beyond.power import (
+from embassay.protocols.hume.inference.ceiling import human_ceiling
+from embassay.protocols.hume.inference.coefficients import agreement_intervals
+from embassay.protocols.hume.inference.differences import compare_with_people, components, correlations
+from embassay.protocols.hume.inference.layouts import People, numbers, people_rows
+from embassay.protocols.hume.inference.power import (
     annotators_by_correlation,
     annotators_by_variance,
     needed,
     reach_of,
 )
-from embassay.protocols.hume.beyond.resampling import Draws, Resampled, resampled
-from embassay.protocols.hume.scoring.marked import marked_ap
+from embassay.protocols.hume.inference.resampling import (
+    Draws,
+    Resampled,
+    drawn_v_measure,
+    indicators,
+    resampled,
+)
+from embassay.protocols.hume.scoring.measures import marked_ap
 from embassay.protocols.hume.scoring.people import Aggregation
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator

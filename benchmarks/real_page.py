@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.protocols import numbers
 from embassay.protocols.compare import Entrant, fields, read_values
-from embassay.protocols.standings import OVERALL
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
 from embassay.report.runs import Run, read_runs
 from embassay.report.verdict import plain

@@ -28,7 +28,7 @@ from scaling_costs import edited
 from scaling_runs import sage, whole
 from scaling_workloads import Corpus
 
-from embassay.protocols.request import DatasetRequest
+from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
 from embassay.protocols.sage.work import load
 from embassay.text import open_tokenizer

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.comparisons import Headline
-from embassay.protocols.standings import OVERALL, RANKED, REFERENCE, Standing, write_standings
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    RANKED,
+    REFERENCE,
+    Headline,
+    Standing,
+    write_standings,
+)
 from embassay.randomness import generator
 from embassay.records import Component, Result, Score
 from embassay.runs.cells import Cell, CellRecord, failed

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.comparisons import Headline
-from embassay.protocols.standings import OVERALL, RANKED, Standing, write_standings
+from embassay.protocols.kernel.comparisons import OVERALL, RANKED, Headline, Standing, write_standings
 from embassay.randomness import generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, write_columns

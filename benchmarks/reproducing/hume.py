@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from embassay.protocols.hume.published.evaluations import Evaluation
-from embassay.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
-from embassay.protocols.hume.published.llm_tables import family_table, same_difficulty
-from embassay.protocols.hume.published.matrix import HUMAN, Matrix, score_matrix
-from embassay.protocols.hume.published.mteb_results import read_results
-from embassay.protocols.hume.published.pair_summary import pair_summaries
-from embassay.protocols.hume.published.standing import places, standings, win_rates
+from embassay.protocols.hume.published.language_models import (
+    LlmScores,
+    family_table,
+    read_llm_scores,
+    same_difficulty,
+)
+from embassay.protocols.hume.published.pairs import pair_summaries
+from embassay.protocols.hume.published.result_files import Evaluation, read_results
+from embassay.protocols.hume.published.standings import (
+    HUMAN,
+    Matrix,
+    places,
+    score_matrix,
+    standings,
+    win_rates,
+)
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     dataset_table,
@@ -19,7 +28,7 @@ from embassay.protocols.hume.published.tables import (
     main_table,
     pair_table,
 )
-from embassay.protocols.tables import ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable
 from reproducing.figures import Figure, figure, rows
 
 IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")

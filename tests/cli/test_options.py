@@ -65,7 +65,7 @@ def test_knobs_are_none_until_they_are_given():
     from typing import Literal
 
     from embassay.cli.options import knobs
-    from embassay.protocols.options import option
+    from embassay.protocols.kernel.request import option
 
     @dataclass(frozen=True)
     class Knobs:

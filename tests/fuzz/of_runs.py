@@ -316,7 +316,7 @@ def small_records(content: bytes, folder: Path) -> object:
 def llm_rows(content: bytes, folder: Path) -> object:
     """What a language model answered to a study, kept in its folder."""
     from embassay.protocols.hume.folder import read_study
-    from embassay.protocols.hume.llms.answer_file import AnswerFile
+    from embassay.protocols.hume.llms.answers import AnswerFile
 
     for name, known in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -327,7 +327,7 @@ def llm_rows(content: bytes, folder: Path) -> object:
 
 
 def llm_scores(content: bytes, folder: Path) -> object:
-    from embassay.protocols.hume.published.llm_scores import read_llm_scores
+    from embassay.protocols.hume.published.language_models import read_llm_scores
 
     path = folder / "scores.csv"
     path.write_bytes(content)
@@ -336,7 +336,7 @@ def llm_scores(content: bytes, folder: Path) -> object:
 
 def paraphrase_set(content: bytes, folder: Path) -> object:
     """The manifest of a set, and what it says lies beside it."""
-    from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 
     for name, known in _set_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

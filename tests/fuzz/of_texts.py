@@ -68,7 +68,7 @@ def similarities(content: bytes, folder: Path) -> object:
 
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
-    from embassay.protocols.pteb.paraphrasing.gate import judged
+    from embassay.protocols.pteb.paraphrasing.llm import judged
     from embassay.protocols.rag.judges.chat import OrderAnswer
     from embassay.protocols.rag.rewriters import llm as rewriting
     from embassay.systems.chat.server import Unfit, checked, found_json, without_thinking

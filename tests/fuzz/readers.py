@@ -69,20 +69,20 @@ def sweep(content: bytes, folder: Path) -> object:
 
 
 def sampling(content: bytes, folder: Path) -> object:
-    from embassay.protocols.hume.sampling.config import read_config
+    from embassay.protocols.hume.sampling.options import read_config
 
     return read_config(_file(content, folder, "study.yaml"))
 
 
 def mteb(content: bytes, folder: Path) -> object:
-    from embassay.protocols.hume.published.mteb_results import read_results
+    from embassay.protocols.hume.published.result_files import read_results
 
     return read_results(_file(content, folder, "results.json"))
 
 
 def annotations(form: str | None, suffix: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from embassay.protocols.hume.exchange.importing import import_files
+        from embassay.protocols.hume.exchange.intake import import_files
 
         study = _study(folder / "study")
         return import_files(study, [_file(content, folder, f"answers{suffix}")], form=form)  # type: ignore[arg-type]
@@ -108,9 +108,9 @@ def _study(folder: Path) -> Path:
 
 def exported(form: str) -> bytes:
     """Answers to one task of the study as another tool has them."""
-    from embassay.protocols.hume.exchange.exporting import export
+    from embassay.protocols.hume.exchange.export import export
     from embassay.protocols.hume.folder import read_study, write_annotations
-    from embassay.protocols.hume.simulated import simulated_rows
+    from embassay.protocols.hume.simulation import simulated_rows
 
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder) / "study")
@@ -175,7 +175,7 @@ def parquet() -> bytes:
 
 
 def headlines(content: bytes, folder: Path) -> object:
-    from embassay.protocols.standings import FILE, read_standings
+    from embassay.protocols.kernel.comparisons import FILE, read_standings
 
     _file(content, folder, FILE)
     return read_standings(folder)
@@ -212,7 +212,7 @@ def measure(content: bytes, folder: Path) -> object:
 def small_texts(content: bytes, folder: Path) -> object:
     """`--map`, `--grades` and bars of gates."""
     from embassay.data import grade_map, parse_mapping
-    from embassay.protocols.gate.bar import read_bar
+    from embassay.protocols.gate.bars import read_bar
 
     text, made = text_of(content), []
     for read in (parse_mapping, grade_map, read_bar):
@@ -226,8 +226,8 @@ def small_texts(content: bytes, folder: Path) -> object:
 def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
     from embassay.protocols.hume.folder import LabelChoice, Scale
-    from embassay.protocols.hume.llms import reading as annotators
-    from embassay.protocols.pteb.judging.rating import NoRating, rating_of
+    from embassay.protocols.hume.llms import annotator as annotators
+    from embassay.protocols.pteb.judging.ratings import NoRating, rating_of
     from embassay.protocols.rag.judges import prompts as judges
 
     text, names = text_of(content), ["A", "B", "C"]

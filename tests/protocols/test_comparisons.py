@@ -5,8 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.comparisons import Headline, compared, mean_component
-from embassay.protocols.standings import Standing, read_standings, write_standings
+from embassay.protocols.kernel.comparisons import (
+    Headline,
+    Standing,
+    compared,
+    mean_component,
+    read_standings,
+    write_standings,
+)
 from embassay.records import Component
 
 

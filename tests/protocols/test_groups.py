@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.estimates import estimate
-from embassay.protocols.groups import groups_of, named_groups, tied, words
-from embassay.protocols.pteb.context import Context
+from embassay.protocols.kernel.estimates import estimate, groups_of, named_groups, tied, words
 from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks.task import Context
 from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
 from embassay.text import open_tokenizer
 

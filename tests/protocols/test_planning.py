@@ -9,9 +9,9 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import UsageError
-from embassay.protocols.planning import joined_tasks
+from embassay.protocols.kernel.plan import joined_tasks
+from embassay.protocols.kernel.request import Request
 from embassay.protocols.pteb.tasks import TASKS
-from embassay.protocols.request import Request
 
 NAMES = ("sts", "classification", "clustering", "pair_classification")
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.spreadsheets import inert, meant
-from embassay.protocols.tables import Column, ColumnTable, csv_text
+from embassay.protocols.kernel.tables import Column, ColumnTable, csv_text, inert, meant
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 

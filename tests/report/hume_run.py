@@ -10,8 +10,8 @@ from statistics import fmean, median
 from typing import Any
 
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.quality import ADVICE, trust
-from embassay.protocols.hume.published.standing import difficulty, percent_of_human
+from embassay.protocols.hume.published.pairs import ADVICE, trust
+from embassay.protocols.hume.published.standings import difficulty, percent_of_human
 from embassay.protocols.hume.study import Family
 from embassay.protocols.hume.summary.record import (
     Agreement,
@@ -208,7 +208,7 @@ def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[Place, 
 
 
 def _wins(pairs: Sequence[PairRecord]) -> Iterable[Wins]:
-    from embassay.protocols.hume.published.standing import ROUNDING
+    from embassay.protocols.hume.published.standings import ROUNDING
 
     groups: dict[tuple[str, str], list[PairRecord]] = {}
     for one in pairs:

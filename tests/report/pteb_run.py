@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.estimates import interval
+from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
+from embassay.protocols.pteb.summary.conclusions import summarise
 from embassay.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
-from embassay.protocols.pteb.summary.summarise import summarise
 from embassay.records import Component, Result
 from embassay.runs.cells import CellRecord
 from embassay.runs.files import to_json

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols import numbers
 from embassay.protocols.hume.summary.record import read_summary
-from embassay.protocols.numbers import POINTS, SCORE
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.report import write_report
 from embassay.report.cards.card import SystemCard, cards_of
 from embassay.report.cards.findings import Finding
@@ -298,8 +298,7 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
     """Where a task has two datasets, those on which a system beats all others are named with their values."""
     import numpy as np
 
-    from embassay.protocols.comparisons import Headline
-    from embassay.protocols.standings import Standing, write_standings
+    from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
 
     run = make_run(
         datasets=("one", "two"), tasks=("robustness",), systems={"a": "embedding", "b": "classical"}

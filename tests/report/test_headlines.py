@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from embassay.errors import DataError
 from embassay.protocols.hume.summary.record import read_summary
-from embassay.protocols.numbers import POINTS, SCORE
+from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.records import Result
 from embassay.report.board import Value
 from embassay.report.cards.card import cards_of

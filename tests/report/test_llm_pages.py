@@ -260,7 +260,7 @@ def test_every_command_has_a_report_and_a_text(make_step: MakeStep, judged: Path
 
 def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     """Title, rounded cells with a true minus, exact values where the CSV has the same columns, the note."""
-    from embassay.protocols.tables import Column, ColumnTable
+    from embassay.protocols.kernel.tables import Column, ColumnTable
 
     columns = (Column("group", "text"), Column("delta", "signed"), Column("n", decimals=0))
     table = ColumnTable("drop_by_x", "Drop by x", columns, (("a|b", -1.23456, 4), ("c", None, 0)), "A note.")

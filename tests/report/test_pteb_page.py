@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols import numbers
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
 from embassay.report.pteb.conclusions import TASKS, drop_table, pteb_verdict

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from embassay.interchange import import_results
-from embassay.protocols.numbers import SCORE
+from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
 from embassay.report.notes import notes_of

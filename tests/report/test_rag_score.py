@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.score import Score, read_score
 from embassay.report import write_report
 from embassay.report.board import make_board

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embassay.document import plots as plot
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables
 from embassay.report.board import make_board, present

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import item_count, make_board
 from embassay.report.record import Pair, Record, Scope, read_record
 from embassay.report.sage.conclusions import TASKS, sage_verdict

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.contracts import Usage
-from embassay.protocols.manifest import spent
+from embassay.protocols.kernel.outcome import spent
 from embassay.runs.spending import Spending, Spent, in_one_line
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError
-from embassay.protocols.pteb.paraphrasing.gate import judged
+from embassay.protocols.pteb.paraphrasing.llm import judged
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges import prompts as reading
 from embassay.protocols.rag.judges.prompts import grade_messages, order_messages

@@ -16,7 +16,7 @@ from embassay.errors import DataError
 from embassay.interchange import export
 from embassay.interchange.runs import find_runs
 from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.rag.golden.final_lists import read_final_lists
 from embassay.report import write_report
 from embassay.web.leaderboard.answers import Service

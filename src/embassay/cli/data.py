@@ -14,7 +14,7 @@ from embassay.cli.options import Grades, Json, Mapping, Split, Wide, column_map,
 from embassay.cli.terminal import screen, show_table
 from embassay.cli.terminal import show as print_text
 from embassay.errors import DataError, Interrupted, UsageError
-from embassay.protocols.numbers import counted, percent
+from embassay.protocols.kernel.tables import counted, percent
 from embassay.report.terminal import Column, render_table
 
 if TYPE_CHECKING:

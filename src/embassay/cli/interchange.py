@@ -153,7 +153,7 @@ def import_(
 
 
 def _warn(done: Imported) -> None:
-    from embassay.protocols.numbers import counted
+    from embassay.protocols.kernel.tables import counted
 
     for fault in done.faults[:_SHOWN]:
         typer.echo(f"left out: {_said(fault.path, fault.reason)}", err=True)

@@ -10,10 +10,10 @@ from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
 from embassay.cli.terminal import progress_bars
-from embassay.protocols.session import Silent
+from embassay.protocols.kernel.session import Silent
 
 if TYPE_CHECKING:
-    from embassay.protocols.planning import Plan
+    from embassay.protocols.kernel.plan import Plan
     from embassay.runs.cells import Cell, CellRecord
 
 SHOWN = 5

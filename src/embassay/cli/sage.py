@@ -69,7 +69,7 @@ def run(
 def run_sage(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
     """Carry out a request."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.sage.session import carry_out as carry_out_sage
+    from embassay.protocols.sage.protocol import carry_out as carry_out_sage
 
     carry_out(partial(carry_out_sage, request), out, display=display, report=report, **arguments)
 
@@ -77,7 +77,6 @@ def run_sage(request: Request, out: Path, display: Display, *, report: bool = Tr
 def plan_sage(request: Request, display: Display) -> None:
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.sage.cost import forecast
-    from embassay.protocols.sage.plan import make_plan
+    from embassay.protocols.sage.plan import forecast, make_plan
 
     show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)

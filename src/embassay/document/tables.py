@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.contracts import Kind
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 
 STEPS = 5

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -14,9 +14,9 @@ from embassay.interchange.mteb import LeftOut, dataset_language, documents_of_ru
 from embassay.interchange.runs import Run, find_runs
 from embassay.interchange.tables import long_csv, long_parquet, wide_csv, wide_of
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
-from embassay.protocols.mteb.json_text import json_text
-from embassay.protocols.mteb.meta import model_meta
-from embassay.protocols.mteb.originals import originals_of
+from embassay.protocols.mteb.document import json_text
+from embassay.protocols.mteb.protocol import originals_of
+from embassay.protocols.mteb.repository import model_meta
 from embassay.runs.files import slug, write_atomic
 
 Form = Literal["mteb", "csv", "latex", "parquet"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from embassay.interchange.tables import Column, Wide
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit, unit_of
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit, unit_of
 from embassay.records import Result
 
 WIDEST = 4

@@ -11,7 +11,7 @@ from typing import Any
 
 from embassay.errors import DataError
 from embassay.limits import bounded_entries, read_bounded
-from embassay.protocols.standings import OVERALL, read_standings
+from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.records import Result
 from embassay.runs.files import digest
 from embassay.runs.folder import RunFolder

@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from embassay.interchange.runs import APART, Run
-from embassay.protocols.spreadsheets import csv_row, inert
-from embassay.protocols.standings import OVERALL
+from embassay.protocols.kernel.comparisons import OVERALL
+from embassay.protocols.kernel.tables import csv_row, inert
 from embassay.records import Result
 
 if TYPE_CHECKING:

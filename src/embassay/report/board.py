@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from embassay.document.marks import Scale, scale_of
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.records import Result
 from embassay.report.record import APART, FEW, OVERALL, Cell, Record, System
 from embassay.runs.files import tails

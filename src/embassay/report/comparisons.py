@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from embassay.document.terminal import Column, folded, render_table
-from embassay.protocols import numbers
 from embassay.protocols.compare import (
     Across,
     Among,
@@ -18,10 +17,10 @@ from embassay.protocols.compare import (
     higher_is_better,
     leading,
 )
-from embassay.protocols.comparisons import ALPHA
 from embassay.protocols.gate.files import UNPAIRED, value_text, word
 from embassay.protocols.gate.verdict import Verdict, summary
-from embassay.protocols.standings import OVERALL
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from embassay.contracts import Kind
 from embassay.document.marks import Scale, scale_of
 from embassay.document.terminal import GAP, Column, folded, render_table
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit
-from embassay.protocols.standings import read_standings
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import read_standings
+from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 from embassay.report.board import PLACES, Value, ends
 from embassay.report.record import APART, OVERALL, Record, System

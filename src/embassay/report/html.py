@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from embassay.document import marks
 from embassay.document.html import asset, tight
 from embassay.document.marks import SHARES, Scale
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
 from embassay.report.record import APART
 from embassay.report.runs import Run, systems_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import PLACES, Board, Task, labels
 from embassay.report.kinds import WORDINGS, Citation, Wording, citations, defaults_of
 from embassay.report.notes import Note, notes_of

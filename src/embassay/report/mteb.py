@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from embassay.document.tables import Entry, Line, Matrix
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, labels
 from embassay.report.notes import Note, notes_of

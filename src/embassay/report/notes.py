@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import all_tasks, labels, leading_scope
 from embassay.report.record import FEW, OVERALL, Record
 from embassay.report.runs import Run

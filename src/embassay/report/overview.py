@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from embassay.document.marks import Scale, scale_of
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit
 from embassay.report.board import PLACES, Board, Row, Task, ends
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.kinds import SCALES, Scale
 from embassay.report.record import FEW, KINDS
 from embassay.report.runs import TITLES, Run

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.document.terminal import GAP, Column, folded, notes_below, render_table
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 
 if TYPE_CHECKING:
     from rich.text import Text

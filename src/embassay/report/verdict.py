@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from embassay.protocols import numbers
-from embassay.protocols.comparisons import untold
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import untold
+from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import Board, Row
 from embassay.report.record import OVERALL, Record, Scope
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from embassay.protocols.compare import Side, contrast, higher_is_better, one_sided
-from embassay.protocols.comparisons import Headline
-from embassay.protocols.standings import Standing
+from embassay.protocols.kernel.comparisons import Headline, Standing
 from embassay.stats import compare_replicates, randomization_test
 
 RNG = np.random.default_rng(3)

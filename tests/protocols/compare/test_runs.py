@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import compare_systems, fields, pairing, read_values
 from embassay.protocols.compare.many import field_of
-from embassay.protocols.comparisons import Headline, compared
-from embassay.protocols.numbers import SCORE
-from embassay.protocols.standings import REFERENCE, Standing, read_standings, write_standings
+from embassay.protocols.kernel.comparisons import (
+    REFERENCE,
+    Headline,
+    Standing,
+    compared,
+    read_standings,
+    write_standings,
+)
+from embassay.protocols.kernel.tables import SCORE
 from embassay.report.comparisons import verdict
 from embassay.stats import hodges_lehmann, resample_means, wilcoxon
 from written_runs import MEASURE, TASK, write_run
@@ -181,7 +187,7 @@ def test_over_datasets(tmp_path: Path) -> None:
 
 
 def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
-    from embassay.protocols.compare.items import ItemValues
+    from embassay.protocols.compare.values import ItemValues
     from embassay.runs.folder import RunFolder, write_columns
 
     path = RunFolder(tmp_path).items_path("noise", "d", "a")

@@ -25,7 +25,7 @@ from embassay.protocols.hume.folder import (
     write_study,
 )
 from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
-from embassay.protocols.hume.simulated import (
+from embassay.protocols.hume.simulation import (
     KIND,
     check_nobody_answered,
     on_scale,

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.pteb.session import forecast_of
+from embassay.protocols.pteb.protocol import forecast_of
 from embassay.systems.remote import NoCalls, keyless
 
 

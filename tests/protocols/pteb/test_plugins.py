@@ -5,8 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from embassay import registry
-from embassay.protocols.pteb.paraphrasing.controls import Copied
-from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, open_paraphraser
+from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, Copied, open_paraphraser
 from embassay.protocols.pteb.tasks import TASKS
 from embassay.protocols.sage.tasks import TASKS as SAGE_TASKS
 

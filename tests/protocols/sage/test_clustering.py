@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from embassay.protocols.estimates import UNVARIED
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.sage.clustering import evaluate
 from embassay.records import LabelledTexts
 

@@ -6,9 +6,9 @@ import cloudpickle
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.corpora import Corpora
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
 from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.retrieval import Corpora
 from embassay.records import Documents
 from embassay.search import blocks as sharding
 

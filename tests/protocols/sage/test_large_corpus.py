@@ -10,7 +10,7 @@ import pytest
 
 import embassay as eb
 from embassay.data.stream import corpus as gathering
-from embassay.protocols import opening
+from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.sage import work
 from embassay.report.items.groups import Judged
 from embassay.runs.folder import RunFolder

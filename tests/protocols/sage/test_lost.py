@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.estimates import estimate
+from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
 from embassay.protocols.sage.preference import Preferences
 from embassay.records import Comparisons, Documents, LabelledTexts, Ratings, RetrievalSet

@@ -13,9 +13,9 @@ import pytest
 
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.protocols import opening
+from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.sage import Request, make_plan
-from embassay.protocols.sage.cost import forecast
+from embassay.protocols.sage.plan import forecast
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCalls
 from stub import Problem, StubServer

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS
-from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, retention
-from embassay.protocols.sage.retrieved import merged
+from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, merged, retention
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.execution import HERE

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.comparisons import Headline
-from embassay.protocols.planning import PlannedDataset, PlannedTask
+from embassay.protocols.kernel.comparisons import Headline
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
+from embassay.protocols.sage.conclusions import _compared, _task_headline, standings, summarise
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.summary import _compared, _task_headline, standings, summarise
 from embassay.records import Component, Score
 from embassay.runs.cells import CellRecord
 

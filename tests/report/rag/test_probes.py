@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols.numbers import change, score
+from embassay.protocols.kernel.tables import change, score
 from embassay.report import write_report
 from embassay.report.rag.names import PERCENTS, names_page
 from embassay.report.rag.noise import noise_page

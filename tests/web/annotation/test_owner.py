@@ -10,9 +10,9 @@ import pytest
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.answers import Browsers, Exposure, check_independent
-from embassay.protocols.hume.exchange.importing import import_files
-from embassay.protocols.hume.folder import AnnotationRow, collected, read_study
-from embassay.protocols.hume.folder.collected import annotation_of
+from embassay.protocols.hume.exchange.intake import import_files
+from embassay.protocols.hume.folder import AnnotationRow, read_study
+from embassay.protocols.hume.folder.collection import annotation_of, collected
 from embassay.protocols.hume.scoring.agreement import people_agreement
 from embassay.web.annotation.overview import overview
 from hume_small import small_study

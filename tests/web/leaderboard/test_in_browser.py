@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report import write_report
 from embassay.web.leaderboard.folders import shown_name
 from leaderboard_runs import EARLY, Running, write_sage

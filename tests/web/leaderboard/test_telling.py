@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.web.leaderboard.answers import MOST_BYTES, Kept, changes, is_known, pack

@@ -16,8 +16,8 @@ from embassay.cli.options import Json
 from embassay.errors import BudgetExceeded, Interrupted, ModelError
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.llms.request import AnnotateRequest
-    from embassay.protocols.hume.llms.run import Outcome
+    from embassay.protocols.hume.llms.options import AnnotateRequest
+    from embassay.protocols.hume.llms.protocol import Outcome
 
 Study = Annotated[Path, typer.Argument(help="The folder that `embassay hume sample` wrote.")]
 Llms = Annotated[
@@ -57,7 +57,7 @@ def annotate(
     Answers are kept in STUDY/llm the moment they come; the same command resumes, and nothing is asked twice. Labels,
     ratings, and rankings or marks; clustering is left out.
     """
-    from embassay.protocols.hume.llms.request import AnnotateRequest
+    from embassay.protocols.hume.llms.options import AnnotateRequest
 
     request = AnnotateRequest(
         tuple(llm), "binary" if binary else "ranking", runs, seed, tuple(task or ()), limit
@@ -77,8 +77,7 @@ def annotate(
 def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
     from embassay.protocols.hume.folder import read_study
-    from embassay.protocols.hume.llms.cost import forecast
-    from embassay.protocols.hume.llms.plan import plan_work
+    from embassay.protocols.hume.llms.protocol import forecast, plan_work
 
     show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
     _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
@@ -87,7 +86,7 @@ def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, w
 def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
     """The session, with what to type to go on where it is stopped."""
     from embassay.cli.progress import listener
-    from embassay.protocols.hume.llms.run import annotate
+    from embassay.protocols.hume.llms.protocol import annotate
 
     command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
     kept = f"What is answered is kept in {study / 'llm'}."
@@ -161,7 +160,7 @@ def simulate(
     Writes annotations/simulated.jsonl. Every answer is marked as simulated, and every table made of it says so.
     """  # fmt: skip
     from embassay.protocols.hume.folder import read_study, write_annotations
-    from embassay.protocols.hume.simulated import KIND, check_nobody_answered, simulated_rows
+    from embassay.protocols.hume.simulation import KIND, check_nobody_answered, simulated_rows
 
     folder = read_study(study)
     check_nobody_answered(folder)

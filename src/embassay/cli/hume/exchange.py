@@ -11,8 +11,8 @@ import typer
 from embassay.cli import options as given
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.exchange.importing import Imported
-    from embassay.protocols.hume.exchange.incoming import Format as Known
+    from embassay.protocols.hume.exchange.entries import Format as Known
+    from embassay.protocols.hume.exchange.intake import Imported
 
 
 class Format(StrEnum):
@@ -51,7 +51,7 @@ def import_(
     Everything is checked before anything is written: items, values, annotators, answers given twice.
     What was taken is said, and what was left out.
     """
-    from embassay.protocols.hume.exchange.importing import import_files
+    from embassay.protocols.hume.exchange.intake import import_files
 
     chosen = None if form is Format.auto else cast("Known", form.value)
     done = import_files(study, files, form=chosen, annotator=annotator or (), replace=replace)
@@ -125,7 +125,7 @@ def export(
 
     Tasks go without answers unless --answers asks for them: annotators work alone. Gold is in none of it.
     """
-    from embassay.protocols.hume.exchange.exporting import export
+    from embassay.protocols.hume.exchange.export import export
 
     done = export(
         study, form.value, out, tasks=tuple(task or ()), answers=answers, revision=revision, exposed=exposed

@@ -16,7 +16,7 @@ from embassay.cli.options import default_out
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
-    from embassay.protocols.hume.results.request import PublishedRequest, StudyRequest
+    from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 
 
 class Rule(StrEnum):
@@ -151,7 +151,7 @@ def score(
     resumes, and scores anew what people have answered since.
     """
     from embassay.cli.session import Display
-    from embassay.protocols.hume.results.request import PublishedRequest
+    from embassay.protocols.hume.results.options import PublishedRequest
 
     display, place = Display(json, wide), out or default_out("hume")
     if from_mteb:
@@ -177,7 +177,7 @@ def score(
 
 def run_published(request: PublishedRequest, out: Path, display: Display, *, report: bool = True) -> None:
     """Carry out a request for published results."""
-    from embassay.protocols.hume.results.published_run import run_published as carry_out_published
+    from embassay.protocols.hume.published.protocol import run_published as carry_out_published
 
     run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
     _show(run.path, display, report)
@@ -188,7 +188,7 @@ def run_study(
 ) -> None:
     """Carry out a request for a study."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.hume.results.session import carry_out as carry_out_study
+    from embassay.protocols.hume.results.protocol import carry_out as carry_out_study
 
     carry_out(partial(carry_out_study, request), out, display=display, report=report, show=_show, **arguments)
 
@@ -196,8 +196,7 @@ def run_study(
 def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.hume.results.cost import forecast
-    from embassay.protocols.hume.results.plan import make_plan
+    from embassay.protocols.hume.results.plan import forecast, make_plan
 
     show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)
 
@@ -211,7 +210,7 @@ def _show(path: Path, display: Display, report: bool) -> None:
 
 def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:
     from embassay.errors import UsageError
-    from embassay.protocols.hume.results.request import StudyRequest
+    from embassay.protocols.hume.results.options import StudyRequest
 
     if study is None:
         raise UsageError(

@@ -14,7 +14,7 @@ import typer
 from embassay.cli import options as given
 from embassay.cli.options import column_map, settings
 from embassay.errors import UsageError
-from embassay.protocols.options import option
+from embassay.protocols.kernel.request import option
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.folder import Task
@@ -44,7 +44,7 @@ class Drawing:
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
-        from embassay.protocols.hume.sampling.config import read_guidelines
+        from embassay.protocols.hume.sampling.options import read_guidelines
 
         return {
             "labels": labels_of(self.label or (), self.label_name or ()),
@@ -77,7 +77,7 @@ class Asked:
 
     def request(self, name: str, own: Drawing) -> SampleRequest:
         """The request for one study of all datasets. Raises UsageError where there are none."""
-        from embassay.protocols.hume.sampling.config import checked
+        from embassay.protocols.hume.sampling.options import checked
 
         if not self.datasets:
             raise UsageError(
@@ -215,7 +215,7 @@ def sample(
 
 
 def _request(config: Path | None, asked: Asked, own: Drawing, name: str, seed: int | None) -> SampleRequest:
-    from embassay.protocols.hume.sampling.config import read_config
+    from embassay.protocols.hume.sampling.options import read_config
 
     if config is None:
         request = asked.request(name, own)

@@ -10,12 +10,12 @@ import typer
 from embassay.cli import options as given
 from embassay.cli.options import column_map, default_out, settings
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.paraphrasing.generation import Generation
+from embassay.protocols.pteb.paraphrasing.records import Generation
 from embassay.protocols.pteb.selection.options import SelectionOptions
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.judging.request import JudgeRequest
-    from embassay.protocols.pteb.selection.request import SelectionRequest
+    from embassay.protocols.pteb.judging.options import JudgeRequest
+    from embassay.protocols.pteb.selection.options import SelectionRequest
     from embassay.runs.forecast import Forecasts
     from embassay.systems.remote import Ledger
 
@@ -49,8 +49,8 @@ def judge(
 ) -> None:
     """Have language models rate pairs of texts from 0 to 5, and compare with gold scores (step 1; tables 2 and 3)."""
     from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.pteb.judging import run
-    from embassay.protocols.pteb.judging.request import JudgeRequest
+    from embassay.protocols.pteb.judging import protocol as run
+    from embassay.protocols.pteb.judging.options import JudgeRequest
 
     request = JudgeRequest(
         tuple(judge), datasets=tuple(dataset or ("sample",)), mapping=column_map(mapping), split=split, limit=limit,
@@ -64,8 +64,7 @@ def judge(
 
 
 def _forecast_judging(request: JudgeRequest, ledger: Ledger) -> Forecasts:
-    from embassay.protocols.pteb.judging.cost import forecast
-    from embassay.protocols.pteb.judging.plan import make_plan
+    from embassay.protocols.pteb.judging.plan import forecast, make_plan
 
     return forecast(make_plan(request, ledger=ledger))
 
@@ -112,8 +111,8 @@ def paraphrasers(
     The paraphrases are kept: `pteb run -p stored:FOLDER` replays them.
     """
     from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.pteb.selection import run
-    from embassay.protocols.pteb.selection.request import SelectionRequest
+    from embassay.protocols.pteb.selection import protocol as run
+    from embassay.protocols.pteb.selection.options import SelectionRequest
 
     request = SelectionRequest(
         tuple(paraphraser), datasets=tuple(dataset or ("sample",)), mapping=column_map(mapping), split=split,
@@ -134,7 +133,6 @@ def paraphrasers(
 
 
 def _forecast_selection(request: SelectionRequest, ledger: Ledger) -> Forecasts:
-    from embassay.protocols.pteb.selection.cost import forecast
-    from embassay.protocols.pteb.selection.plan import make_plan
+    from embassay.protocols.pteb.selection.plan import forecast, make_plan
 
     return forecast(make_plan(request, ledger=ledger))

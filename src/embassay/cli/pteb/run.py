@@ -11,7 +11,7 @@ import typer
 from embassay.cli import options as given
 from embassay.cli.options import column_map, default_out, settings
 from embassay.protocols.pteb.options import PtebOptions
-from embassay.protocols.pteb.paraphrasing.generation import Generation
+from embassay.protocols.pteb.paraphrasing.records import Generation
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -178,7 +178,7 @@ def prompts(
 def run_pteb(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
     """Carry out a request."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.pteb.session import carry_out as carry_out_pteb
+    from embassay.protocols.pteb.protocol import carry_out as carry_out_pteb
 
     _say_what_is_narrowed(request)
     carry_out(partial(carry_out_pteb, request), out, display=display, report=report, **arguments)
@@ -187,7 +187,7 @@ def run_pteb(request: Request, out: Path, display: Display, *, report: bool = Tr
 def plan_pteb(request: Request, display: Display) -> None:
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.pteb.session import forecast_of
+    from embassay.protocols.pteb.protocol import forecast_of
 
     _say_what_is_narrowed(request)
     show_plan(partial(forecast_of, request), display)

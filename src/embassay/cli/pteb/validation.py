@@ -68,8 +68,8 @@ def sample(
     options: Rules = Rules(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Draw pairs, and write the raters' files, the key, and the rules that are fixed before anybody rates."""
-    from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
-    from embassay.protocols.pteb.validation.sampling import Sample
+    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+    from embassay.protocols.pteb.validation.pairs import Sample
     from embassay.protocols.pteb.validation.study import Drawing, draw_study
 
     named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
@@ -136,7 +136,7 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
     if not judges:
         return
     from embassay.cli.progress import listener
-    from embassay.protocols.pteb.validation.estimating import estimate
+    from embassay.protocols.pteb.validation.estimates import estimate
     from embassay.protocols.pteb.validation.scoring import accounts
 
     heard = listener()
@@ -154,7 +154,7 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
 
 def _show_plan(study: Study, judges: list[str], json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.pteb.validation.estimating import forecast
+    from embassay.protocols.pteb.validation.estimates import forecast
 
     show_plan(lambda _: forecast(study, judges), Display(json, wide))
 
@@ -227,7 +227,7 @@ def _verdict(scored: Scored) -> str:
 
 
 def _cells(one: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
-    from embassay.protocols import numbers
+    from embassay.protocols.kernel import tables as numbers
     from embassay.protocols.pteb.validation.tables import TOTAL, verdict
 
     mean, share = one.mean, one.share

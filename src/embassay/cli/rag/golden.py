@@ -330,7 +330,7 @@ def _is_untouched(found: HumanCheck) -> bool:
 
 
 def _rows(found: HumanCheck) -> Iterator[list[str]]:
-    from embassay.protocols import numbers
+    from embassay.protocols.kernel import tables as numbers
 
     def row(name: str, one: Figure, *, percent: bool = False) -> list[str]:
         if one.value is None:

@@ -1,10 +1,17 @@
 """How sure a difference is: two systems of a run, one system in two runs, or all that a run ranks."""
 
-from embassay.protocols.compare.contrast import ByItem, Contrast, contrast, one_sided
-from embassay.protocols.compare.direction import higher_is_better
+from embassay.protocols.compare.contrast import ByItem, Contrast, contrast, higher_is_better, one_sided
 from embassay.protocols.compare.many import Entrant, Field, fields
-from embassay.protocols.compare.pairing import Pairing, pairing
-from embassay.protocols.compare.pairs import Across, Among, PairOfSystems, adjusted, compare_systems, leading
+from embassay.protocols.compare.pairs import (
+    Across,
+    Among,
+    Pairing,
+    PairOfSystems,
+    adjusted,
+    compare_systems,
+    leading,
+    pairing,
+)
 from embassay.protocols.compare.values import Place, RunValues, Side, read_values
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The difference of two systems at one place, and all that is known of it."""
+"""The difference of two systems at one place, which way is better, and all that is known of it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.compare.items import PerItem
-from embassay.protocols.compare.values import Side
-from embassay.protocols.comparisons import ALPHA
-from embassay.protocols.estimates import DEFINED
+from embassay.protocols.compare.values import PerItem, Side
+from embassay.protocols.kernel.comparisons import ALPHA
+from embassay.protocols.kernel.estimates import DEFINED
 from embassay.stats import (
     Freedom,
     freedom_of_difference,
@@ -178,3 +177,25 @@ def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem
     effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
     swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
     return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.estimate)
+
+
+LOWER = frozenset({"drop"})
+"""Headlines that no registry lists: what noise costs."""
+
+
+def higher_is_better(measure: str) -> bool:
+    """True unless the measure is known to be better when lower, as `Harm@10`.
+
+    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
+    (True, False, False)
+    """
+    from embassay.errors import UsageError
+    from embassay.measures import MEASURES
+
+    if measure in LOWER:
+        return False
+    try:
+        facts = MEASURES.get(MEASURES.parse(measure).name).facts
+    except UsageError:
+        return True
+    return dict(facts).get("direction") != "lower"

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.compare.direction import higher_is_better
+from embassay.protocols.compare.contrast import higher_is_better
 from embassay.protocols.compare.values import Place, RunValues, check_names, wanted
-from embassay.protocols.comparisons import ALPHA
-from embassay.protocols.estimates import DEFINED
-from embassay.protocols.standings import Standing
+from embassay.protocols.kernel.comparisons import ALPHA, Standing
+from embassay.protocols.kernel.estimates import DEFINED
 from embassay.stats import PairTest, best_shares, compare_replicates, freedom_of_difference, rank_ranges
 from embassay.stats.freedom import shared_degrees, shared_freedom
 

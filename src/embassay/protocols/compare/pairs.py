@@ -1,19 +1,19 @@
-"""Two systems over all places of a run, or a system in two runs."""
+"""Two systems over all places of a run, or a system in two runs that asked the same of the same items."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from embassay.errors import UsageError
 from embassay.protocols.compare.contrast import Contrast, contrast, corrected, without_test
 from embassay.protocols.compare.many import most_degrees, pair_tests
-from embassay.protocols.compare.pairing import Pairing, pairing
 from embassay.protocols.compare.values import RunValues, check_names, wanted
-from embassay.protocols.standings import OVERALL
+from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.runs.files import tails
 from embassay.stats import Estimate, Significance, hodges_lehmann, mixed_mean, wilcoxon
 from embassay.stats.ranks import corrected_pairs
@@ -145,3 +145,39 @@ def _across(contrasts: Sequence[Contrast], seed: int) -> Iterable[Across]:
             d = np.array(differences)
             mean = mixed_mean(d, range(len(d)), [0] * len(d))
             yield Across(task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean)
+
+
+_SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
+"""Arguments on which items, their edits and their resamples depend."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """`paired` where replicate b of both runs comes from one resample of the same items; else `reason` says why not."""
+
+    paired: bool
+    reason: str = ""
+
+
+def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
+    """Compare the manifests of two runs.
+
+    >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
+    >>> pairing(run, run).paired, pairing(run, {**run, "arguments": {"seed": 2}}).reason
+    (True, 'seed differs: 1 and 2')
+    """
+    if first.get("protocol") != second.get("protocol"):
+        return Pairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
+    if first.get("resampling") != second.get("resampling"):
+        return Pairing(False, "the runs drew their resamples by other rules, in two releases")
+    ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
+    for name in _SAME:
+        if ours.get(name) != theirs.get(name):
+            return Pairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
+    data = [
+        {one["name"]: one.get("fingerprint") for one in run.get("datasets", ())} for run in (first, second)
+    ]
+    for name in data[0].keys() & data[1].keys():
+        if data[0][name] != data[1][name]:
+            return Pairing(False, f"the data of {name} differ")
+    return Pairing(True)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
-from embassay.protocols.compare.items import ItemValues, PerItem, from_items
-from embassay.protocols.comparisons import known_by_nothing
-from embassay.protocols.standings import OVERALL, REFERENCE, Standing, by_place, read_standings
+from embassay.parquet import read_parquet
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    REFERENCE,
+    Headline,
+    Standing,
+    by_place,
+    known_by_nothing,
+    read_standings,
+)
+from embassay.randomness import generator
+from embassay.records import Result
 from embassay.runs.folder import RunFolder
+from embassay.stats import resample_means
 
 Place = tuple[str, str, str]
 
@@ -137,3 +150,108 @@ def check_names(
                     f"{run.path} has no {noun} {name!r}.",
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(known)}.",
                 )
+
+
+RESAMPLES = 2000
+_NEAR = 1e-9
+_RUN = "@"
+"""`item@run`: the runs of an item are averaged first, for they are no items of their own."""
+PerItem = Mapping[str, float]
+
+
+class ItemValues:
+    """The per-item values of a run's cells; each file is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._run = RunFolder(folder)
+        self._read: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, float]]] = {}
+
+    def of(self, task: str, dataset: str, system: str) -> dict[tuple[str, str], dict[str, float]]:
+        """Values by (variant, measure) and item; over the repeats of a cell the mean."""
+        key = task, dataset, system
+        if key not in self._read:
+            self._read[key] = _measures(self._run.items_path(*key))
+        return self._read[key]
+
+    def behind(self, task: str, dataset: str, system: str, value: float) -> PerItem | None:
+        """The per-item values whose mean is the headline `value`, by item; None where the headline is no such mean.
+
+        Which measure they are is told by their mean, not by name: a headline may be called otherwise than its items.
+        Where a protocol repeats its cells (seeds of PTEB), an item's value is the mean over the repeats.
+        """
+        for own in self.of(task, dataset, system).values():
+            # An item without a value is left out of the headline and of its own mean alike.
+            known = [one for one in own.values() if one == one]
+            if known and abs(float(np.mean(known)) - value) <= _NEAR * max(1.0, abs(value)):
+                return own
+        return None
+
+
+def from_items(items: ItemValues, rows: list[Result], seed: int) -> Iterator[Standing]:
+    """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
+
+    All systems of a dataset are resampled together, over the items that they share.
+    """
+    at: dict[tuple[str, str, str], list[Result]] = {}
+    for row in rows:
+        if row.value is not None and not row.variant and not row.subset and row.dataset:
+            at.setdefault((row.task, row.dataset, row.measure), []).append(row)
+    for (task, dataset, measure), own in at.items():
+        every = {row.system: items.of(task, dataset, row.system).get(("", measure)) for row in own}
+        behind = {system: values for system, values in every.items() if values is not None}
+        replicates = _together(list(behind.values()), seed, task, dataset) if behind else []
+        for row, draws in zip((row for row in own if row.system in behind), replicates, strict=True):
+            headline = Headline(row.system, row.value, row.n, draws, "bootstrap over items", row.reason)
+            yield Standing(task, dataset, measure, headline)
+
+
+def _together(
+    values: list[dict[str, float]], seed: int, task: str, dataset: str
+) -> list[NDArray[np.float64]]:
+    """Replicates of the mean of each, over the items that have a value in all: none for fewer than two."""
+    shared = [item for item in values[0] if all(own.get(item, np.nan) == own.get(item) for own in values)]
+    if len(shared) < 2:
+        return [np.empty(0) for _ in values]
+    columns = np.array([[own[item] for own in values] for item in sorted(shared)])
+    rng = generator(seed, "compare", task, dataset)
+    return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)
+
+
+def _measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
+    if single.is_file():
+        return _averaged([_read(single)])
+    repeats = single.with_suffix("")
+    return _averaged([_read(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"])
+
+
+def _averaged(
+    tables: list[dict[tuple[str, str], dict[str, float]]],
+) -> dict[tuple[str, str], dict[str, float]]:
+    if len(tables) < 2:
+        return tables[0] if tables else {}
+    shared = [key for key in tables[0] if all(key in one for one in tables)]
+    return {
+        key: {item: float(np.mean([one[key].get(item, np.nan) for one in tables])) for item in tables[0][key]}
+        for key in shared
+    }
+
+
+def _read(path: Path) -> dict[tuple[str, str], dict[str, float]]:
+    try:
+        table = read_parquet(path)
+    except (DataError, OSError) as error:
+        found = error.found or error.what if isinstance(error, DataError) else str(error)
+        raise DataError(
+            "The per-item values cannot be read", path=path, found=found[:80],
+            mend="Run the same command again into a new folder.",
+        ) from error  # fmt: skip
+    if not {"item_id", "variant", "measure", "value"} <= set(table.columns):
+        return {}
+    gathered: dict[tuple[str, str], dict[str, list[float]]] = {}
+    rows: Iterator[tuple[Any, ...]] = table.select("item_id", "variant", "measure", "value").iter_rows()
+    for item, variant, measure, value in rows:
+        own = gathered.setdefault((variant or "", measure), {})
+        own.setdefault(item.partition(_RUN)[0], []).append(float("nan") if value is None else value)
+    return {
+        key: {item: float(np.mean(values)) for item, values in own.items()} for key, own in gathered.items()
+    }

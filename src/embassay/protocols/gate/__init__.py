@@ -1,11 +1,10 @@
 """Bars that a run must clear: on scores, on ends of intervals, and against an earlier run."""
 
-from embassay.protocols.gate.bar import Bar, read_bar
-from embassay.protocols.gate.bars import judged_bars
+from embassay.protocols.gate.bars import Bar, read_bar
 from embassay.protocols.gate.files import as_junit, as_markdown
 from embassay.protocols.gate.regression import judged_against
 from embassay.protocols.gate.rows import Rows, read_rows
-from embassay.protocols.gate.verdict import Verdict
+from embassay.protocols.gate.verdict import Verdict, judged_bars
 
 __all__ = [
     "Bar",

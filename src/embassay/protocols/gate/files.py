@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from embassay.protocols import numbers
 from embassay.protocols.gate.verdict import Verdict, summary
+from embassay.protocols.kernel import tables as numbers
 
 
 def value_text(one: Verdict) -> str:

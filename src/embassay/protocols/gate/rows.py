@@ -8,8 +8,8 @@ from pathlib import Path
 
 from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
-from embassay.protocols.gate.bar import KEYS, Bar
-from embassay.protocols.standings import read_standings
+from embassay.protocols.gate.bars import KEYS, Bar
+from embassay.protocols.kernel.comparisons import read_standings
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.exchange.exporting import export
-    from embassay.protocols.hume.exchange.importing import import_files
+    from embassay.protocols.hume.exchange.export import export
+    from embassay.protocols.hume.exchange.intake import import_files
     from embassay.protocols.hume.folder import read_study
-    from embassay.protocols.hume.llms.request import AnnotateRequest
-    from embassay.protocols.hume.llms.run import annotate
-    from embassay.protocols.hume.results.api import score
-    from embassay.protocols.hume.results.request import PublishedRequest, StudyRequest
+    from embassay.protocols.hume.llms.options import AnnotateRequest
+    from embassay.protocols.hume.llms.protocol import annotate
+    from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
+    from embassay.protocols.hume.results.protocol import score
     from embassay.protocols.hume.summary.record import Summary, read_summary
 
 __all__ = [
@@ -21,16 +21,16 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "AnnotateRequest": "llms.request",
-    "annotate": "llms.run",
-    "export": "exchange.exporting",
-    "import_files": "exchange.importing",
-    "PublishedRequest": "results.request",
-    "StudyRequest": "results.request",
+    "AnnotateRequest": "llms.options",
+    "annotate": "llms.protocol",
+    "export": "exchange.export",
+    "import_files": "exchange.intake",
+    "PublishedRequest": "results.options",
+    "StudyRequest": "results.options",
     "Summary": "summary.record",
     "read_study": "folder",
     "read_summary": "summary.record",
-    "score": "results.api",
+    "score": "results.protocol",
 }
 
 

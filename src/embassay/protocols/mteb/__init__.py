@@ -2,10 +2,9 @@
 
 from embassay.protocols.mteb.bundle import bundle_of, documents_of
 from embassay.protocols.mteb.document import Document
-from embassay.protocols.mteb.importing import Imported, import_results
-from embassay.protocols.mteb.originals import read_originals
-from embassay.protocols.mteb.reading import Fault, read_documents
-from embassay.protocols.mteb.writing import Written, write_documents
+from embassay.protocols.mteb.protocol import Imported, import_results, read_originals
+from embassay.protocols.mteb.repository import Written, write_documents
+from embassay.protocols.mteb.survey import Fault, read_documents
 
 __all__ = [
     "Document",

@@ -1,12 +1,19 @@
-"""One system's results on one task, as a file of MTEB holds them."""
+"""One system's results on one task, as a file of MTEB holds them: JSON with NaN, and what kind of task it is."""
 
 from __future__ import annotations
 
+import json
+import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
+from embassay.limits import unpacking
 
 MAIN = "main_score"
 BLOCK = "embassay"
@@ -102,3 +109,88 @@ def is_name(text: str) -> bool:
 
 def _fault(what: str, where: Any, found: Any) -> DataError:
     return DataError(what, path=where, expected=_EXPECTED, found=repr(found)[:60])
+
+
+MEND = "Give a results file of MTEB (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
+MAX_BYTES = 256 * 2**20
+"""No file of one task is near this; unpacked, a bundle of the whole public repository might be."""
+
+
+def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
+    """What a file holds, unpacked where it is compressed, whatever its name says. DataError where it cannot be read, or
+    is larger than `max_bytes` unpacked."""
+    try:
+        with path.open("rb") as stream:
+            # Two bytes that open every gzip file: a name may lie.
+            packed = stream.read(2) == b"\x1f\x8b"
+            stream.seek(0)
+            source = unpacking(stream, path, path.stat().st_size) if packed else stream
+            raw = source.read(max_bytes + 1)
+        if len(raw) > max_bytes:
+            raise DataError(
+                "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
+                mend="Allow more with --max-mb, if it is what you mean.",
+            )  # fmt: skip
+        return json.loads(raw.decode("utf-8"))
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise DataError("The file cannot be read as JSON", path=path, found=str(error), mend=MEND) from error
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """The same value as JSON in ASCII, every digit and NaN kept.
+
+    >>> json_text({"main_score": float("nan"), "map": 0.1})
+    '{"main_score": NaN, "map": 0.1}'
+    """
+    # ASCII, since a text may hold half a surrogate pair, which no encoding can write.
+    return json.dumps(value, ensure_ascii=True, indent=indent)
+
+
+OTHER = "other"
+_LONGEST_NAME = 60
+
+
+@cache
+def task_types() -> Mapping[str, str]:
+    """Name of a task -> its type, as mteb 2.26 has it (2,087 tasks)."""
+    import json
+
+    known = json.loads(files(__package__).joinpath("task_types.json").read_text("utf-8"))
+    return {name: kind for kind, names in known.items() for name in names.split()}
+
+
+def task_of(document: Document) -> str:
+    """A document's type as a task of ours is called, `other` where nobody knows: what we wrote into it ourselves, what
+    MTEB says of the task, or the category that a bundle gives."""
+    block = document.body.get(BLOCK)
+    block = block if isinstance(block, dict) else {}
+    run = block.get("run")
+    own = run.get("task") if isinstance(run, dict) else None
+    return (
+        _snake(
+            str(
+                (own if isinstance(own, str) else "")
+                or task_types().get(document.task)
+                or _category(block)
+                or OTHER
+            )
+        )
+        or OTHER
+    )
+
+
+def _category(block: Mapping[str, object]) -> object:
+    records = block.get("records")
+    first = records[0] if isinstance(records, list) and records else None
+    values = first.get("values") if isinstance(first, dict) else None
+    return values.get("category") if isinstance(values, dict) else None
+
+
+def _snake(name: str) -> str:
+    """As our tasks are called.
+
+    >>> [_snake(name) for name in ("PairClassification", "STS", "VisualSTS(eng)", "Any2AnyRetrieval")]
+    ['pair_classification', 'sts', 'visual_sts_eng', 'any2any_retrieval']
+    """
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z][A-Za-z])", "_", name.replace("Any2Any", "any2any_"))
+    return re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:_LONGEST_NAME]

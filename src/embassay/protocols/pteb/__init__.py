@@ -10,12 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.judging.run import judge
-    from embassay.protocols.pteb.options import PtebOptions
+    from embassay.protocols.pteb.judging.protocol import judge
+    from embassay.protocols.pteb.options import PtebOptions, Request
     from embassay.protocols.pteb.plan import make_plan
-    from embassay.protocols.pteb.request import Request
-    from embassay.protocols.pteb.selection.run import paraphrasers
-    from embassay.protocols.pteb.session import run
+    from embassay.protocols.pteb.protocol import run
+    from embassay.protocols.pteb.selection.protocol import paraphrasers
     from embassay.protocols.pteb.tasks import TASKS
 
 __all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphrasers", "run"]
@@ -23,11 +22,11 @@ __all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphraser
 _HOMES = {
     "TASKS": "tasks",
     "PtebOptions": "options",
-    "Request": "request",
-    "judge": "judging.run",
+    "Request": "options",
+    "judge": "judging.protocol",
     "make_plan": "plan",
-    "paraphrasers": "selection.run",
-    "run": "session",
+    "paraphrasers": "selection.protocol",
+    "run": "protocol",
 }
 
 

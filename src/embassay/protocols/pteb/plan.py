@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
-from embassay.protocols import opening, planning
-from embassay.protocols.planning import (
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel import plan as planning
+from embassay.protocols.kernel.plan import (
+    REFERENCES,
     PlannedSystem,
     check_names,
     in_order,
@@ -19,15 +23,17 @@ from embassay.protocols.planning import (
     planned_task,
 )
 from embassay.protocols.pteb import work
-from embassay.protocols.pteb.paraphrasing.records import Asked
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
-from embassay.protocols.pteb.request import VERSION, Request
+from embassay.protocols.pteb.options import VERSION, Request
+from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, open_paraphraser
+from embassay.protocols.pteb.paraphrasing.prompts import Prompt, open_prompt
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphraser
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.slices import asked_of, slices, task
-from embassay.protocols.pteb.sources import Source
-from embassay.protocols.pteb.summary.layout import ORIGINAL
+from embassay.protocols.pteb.summary.layout import CONTROLS, ORIGINAL
+from embassay.protocols.pteb.summary.runs import more_runs_needed
 from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
 from embassay.records import Loaded, Paraphrases
-from embassay.runs.cells import Cell
+from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.files import digest
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
@@ -220,3 +226,142 @@ def _check_last_seeds(request: Request, datasets: list[PlannedDataset]) -> None:
                 f"The last seed is given for {name!r}, which is none of the datasets.",
                 mend=f"Name one of {', '.join(names)}.",
             )
+
+
+CONTROL = "permuted"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A paraphraser with a prompt. `label` tells several sources of a run apart (`by=NAME`, `prompt=NAME`); `name` is
+    what the run's set of paraphrases calls it."""
+
+    label: str
+    name: str
+    paraphraser: Paraphraser
+    prompt: Prompt
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it stands beside the others, and is no part of the mean over sources."""
+        return self.paraphraser.name.partition(":")[0] in CONTROLS
+
+    def variant(self, seed: int) -> str:
+        """The variant of the cells of one run: `paraphrase:seed=1337`, `paraphrase:by=NAME,seed=1337`."""
+        return "paraphrase:" + ",".join(filter(None, (self.label, f"seed={seed}")))
+
+    def seeds(self, dataset: str, runs: int, request: Request) -> tuple[int, ...]:
+        """The seeds of the runs on a dataset. UsageError when the paraphraser has fewer."""
+        seeds = self.paraphraser.seeds(runs, request.seed, dataset=dataset)
+        last = dict(request.last_seeds).get(dataset)
+        return (
+            seeds
+            if last is None or runs < request.runs
+            else (*seeds[: request.runs - 1], last, *seeds[request.runs :])
+        )
+
+
+def open_sources(
+    request: Request,
+    recorded: Mapping[str, Paraphrases],
+    longest: int,
+    *,
+    ledger: Ledger | None = None,
+) -> tuple[Source, ...]:
+    """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
+    that are unknown or given twice."""
+    prompts = [open_prompt(name) for name in request.prompts]
+    _check_distinct("paraphraser", (*request.paraphrasers, *([CONTROL] if request.control else [])))
+    _check_distinct("prompt", [prompt.name for prompt in prompts])
+    found = []
+    for text in request.paraphrasers:
+        for prompt in prompts:
+            paraphraser = open_paraphraser(
+                text, prompt=prompt, generation=request.generation, ledger=ledger,
+                recorded=recorded, longest=longest,
+            )  # fmt: skip
+            parts = [f"by={paraphraser.name}"] if len(request.paraphrasers) > 1 else []
+            parts += [f"prompt={prompt.name}"] if len(prompts) > 1 else []
+            name = paraphraser.name if len(prompts) == 1 else f"{paraphraser.name} {prompt.name}"
+            found.append(Source(",".join(parts), name, paraphraser, prompt))
+    if request.control:
+        found.append(Source(f"by={CONTROL}", CONTROL, Permuted(CONTROL, found[0].paraphraser), prompts[0]))
+    return tuple(found)
+
+
+def _check_distinct(what: str, names: Sequence[str]) -> None:
+    for name in names:
+        if list(names).count(name) > 1:
+            raise UsageError(f"The {what} {name!r} is named twice.", mend="Name each once.")
+
+
+class Growth:
+    """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
+
+    UsageError where a source has fewer runs than were asked for.
+    """
+
+    def __init__(
+        self, request: Request, datasets: Sequence[PlannedDataset], sources: Sequence[Source]
+    ) -> None:
+        self.request, self.sources = request, sources
+        self.runs = {dataset.name: request.runs for dataset in datasets}
+        self.stopped: dict[str, str] = {}
+        self.seeds = self._seeds()
+        self.grows = True
+
+    def look_at(self, records: Sequence[CellRecord]) -> None:
+        """Give one run more to each dataset that needs it, by the cells of the runs so far."""
+        self.grows = False
+        if self.request.until_ci is None:
+            return
+        for dataset, runs in self.runs.items():
+            if more_runs_needed(self._drops(dataset, records), self.request.until_ci):
+                self._grow(dataset, runs + 1)
+        self.seeds = self._seeds()
+
+    def _grow(self, dataset: str, runs: int) -> None:
+        if runs > self.request.max_runs:
+            self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
+            return
+        try:
+            for source in self.sources:
+                source.seeds(dataset, runs, self.request)
+        except UsageError as error:
+            self.stopped[dataset] = error.message
+            return
+        self.runs[dataset], self.grows = runs, True
+
+    def _drops(
+        self, dataset: str, records: Sequence[CellRecord]
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """Paraphrased less original, a row for each task, ranked system and source (no control), a column for each
+        run."""
+        found: dict[tuple[str, ...], list[float]] = {}
+        variants = {
+            source.variant(seed): source.label
+            for source in self.sources
+            if not source.is_control
+            for seed in self.seeds[source.name, dataset]
+        }
+        for record in records:
+            if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
+                continue
+            key = (record.task, record.system, variants[record.variant])
+            found.setdefault(key, []).append(_drop(record))
+        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
+
+    def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        return {
+            (source.name, dataset): source.seeds(dataset, runs, self.request)
+            for source in self.sources
+            for dataset, runs in self.runs.items()
+        }
+
+
+def _drop(record: CellRecord) -> float:
+    """Of a cell; NaN where it has none."""
+    score, original = (record.components.get(name) for name in ("score", "original"))
+    if score is None or original is None or score.value is None or original.value is None:
+        return float("nan")
+    return score.value - original.value

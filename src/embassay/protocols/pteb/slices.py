@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 from embassay.data import Dataset
-from embassay.protocols.opening import dataset
+from embassay.protocols.kernel.inputs import dataset
+from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.pteb.paraphrasing.records import Asked
 from embassay.protocols.pteb.tasks import TASKS, Task
-from embassay.protocols.request import DatasetRequest
 from embassay.records import Loaded
 
 _ENGLISH = frozenset({"en", "eng", "en-en", "eng-eng"})

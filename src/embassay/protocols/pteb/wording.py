@@ -1,16 +1,16 @@
-"""A dataset in other words: which texts have a usable wording, and whether enough of them do."""
+"""A dataset in other words: which of its texts have a usable wording, and whether enough of them do."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any
 
-from embassay.protocols.lost import MOST_LOST
+from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.punctuation import tidied
 from embassay.protocols.pteb.slices import language_at
 from embassay.protocols.pteb.tasks import Reworded, Task
 
@@ -107,3 +107,16 @@ def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, s
     if asked < SMALL and len(failed) <= min(ALLOWANCE, asked / 2):
         return "", f"{happened} (over {most:.0%}, let pass because the texts are few)"
     return f"{happened} (over {most:.0%}, so no score)", ""
+
+
+_BEFORE_CLOSING = re.compile(r"\s+([.,;:!?%)\]}»”’])")
+_AFTER_OPENING = re.compile(r"([(\[{«“‘])\s+")
+
+
+def tidied(text: str) -> str:
+    """`text` without blanks before closing and after opening punctuation; runs of blanks become one.
+
+    >>> tidied("A man ( old ) ,  and a dog .")
+    'A man (old), and a dog.'
+    """
+    return " ".join(_AFTER_OPENING.sub(r"\1", _BEFORE_CLOSING.sub(r"\1", text)).split())

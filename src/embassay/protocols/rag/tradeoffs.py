@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.footprint import sampled
+from embassay.protocols.kernel.forecast import sampled
 from embassay.search.bm25 import words
 
 __all__ = [

@@ -9,20 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embassay.protocols.sage.options import SageOptions
+    from embassay.protocols.sage.options import Request, SageOptions
     from embassay.protocols.sage.plan import make_plan
-    from embassay.protocols.sage.request import Request
-    from embassay.protocols.sage.session import run
+    from embassay.protocols.sage.protocol import run
     from embassay.protocols.sage.tasks import TASKS
 
 __all__ = ["TASKS", "Request", "SageOptions", "make_plan", "run"]
 
 _HOMES = {
     "TASKS": "tasks",
-    "Request": "request",
+    "Request": "options",
     "SageOptions": "options",
     "make_plan": "plan",
-    "run": "session",
+    "run": "protocol",
 }
 
 

@@ -13,9 +13,15 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage
-from embassay.protocols.estimates import Estimate, Items, over_sets, over_texts_of_a_set, undefined
-from embassay.protocols.lost import Lost
-from embassay.protocols.sage.context import Context
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    over_sets,
+    over_texts_of_a_set,
+    undefined,
+)
+from embassay.protocols.sage.edits import Context
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"

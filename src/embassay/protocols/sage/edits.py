@@ -1,16 +1,16 @@
-"""The edits of tasks 2, 3 and 5, and the texts they make."""
+"""The edits of tasks 2, 3 and 5, the texts they make, and what a task gets besides system and data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
-from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.options import ALL, needle_text
+from embassay.protocols.kernel import inputs as context
+from embassay.protocols.sage.options import ALL, SageOptions, needle_text
 from embassay.records import Documents
 from embassay.text import (
     PERTURBATIONS,
@@ -122,3 +122,20 @@ def _length(edit: str) -> float:
     kind, _, parameters = edit.partition(":")
     share = float(parameters.partition(",")[0].removeprefix("p=") or 0)
     return {"insertion": 1 + share, "removal": 1 - share}.get(kind, 1.0)
+
+
+@dataclass(frozen=True)
+class Context(context.Context):
+    """The seed, the run's tokenizer and the options; `dataset` names the random streams."""
+
+    options: SageOptions = field(default_factory=SageOptions)
+    advance: Callable[[int], None] = field(default=lambda _: None, kw_only=True, compare=False)
+    """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
+
+    lang: str = field(default="", kw_only=True)
+    """The code of the language that all texts are in; empty, `und` or `mul` where none is told or there are several."""
+
+    @property
+    def resamples(self) -> int:
+        """Bootstrap resamples behind every interval."""
+        return self.options.resamples

@@ -1,13 +1,14 @@
-"""What a SAGE run can be told; every default is the one spec/sage decides."""
+"""What a SAGE run can be told, and was asked to do; every default is the one spec/sage decides."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.options import check_options, option
+from embassay.protocols.kernel import request
+from embassay.protocols.kernel.request import check_options, option
 
 ALL = "all"
 OF_DOCUMENTS = ("robustness", "sensitivity")
@@ -114,3 +115,18 @@ def _spelled(names: str) -> str:
 
     chosen = chosen_edits(names)
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
+
+
+VERSION = 5
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class Request(request.Request):
+    """The arguments of a SAGE run."""
+
+    options: SageOptions = field(default_factory=SageOptions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        return {**super().as_dict(), "options": self.options.as_dict()}

@@ -15,11 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.context import Columns
-from embassay.protocols.estimates import Estimate, Items, Statistic, combine, estimate, undefined
-from embassay.protocols.groups import groups_of, words
-from embassay.protocols.lost import Lost
-from embassay.protocols.sage.context import Context
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    Statistic,
+    combine,
+    estimate,
+    groups_of,
+    undefined,
+    words,
+)
+from embassay.protocols.kernel.inputs import Columns
+from embassay.protocols.sage.edits import Context
 from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
 
 HEADLINE = "human_preference"

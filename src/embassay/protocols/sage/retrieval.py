@@ -10,23 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Similarity
-from embassay.protocols.estimates import Estimate, Items, Statistic, estimate, undefined
-from embassay.protocols.groups import groups_of, words
-from embassay.protocols.lost import Lost
-from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.corpora import Corpora
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS
-from embassay.protocols.sage.retrieved import K, gains_of, ideal_gains, merged, ndcg, rankings
-from embassay.records import Component, RetrievalSet, Skipped, TaskOutcome
+from embassay.measures import ndcg_arrays
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    Statistic,
+    estimate,
+    groups_of,
+    undefined,
+    words,
+)
+from embassay.protocols.sage.edits import RETRIEVAL_EDITS, Context, Edit, retrieval_edits, with_options
+from embassay.records import Component, Documents, RetrievalSet, Skipped, TaskOutcome
 from embassay.search import merge
+from embassay.search.blocks import cut
 
 HEADLINE = "retention"
 
@@ -265,3 +272,142 @@ def _outcome(
 def _clipped(share: Estimate) -> Estimate:
     """The headline is clipped to 1; the rows beside it are not."""
     return replace(share, value=min(share.value, 1.0), replicates=np.minimum(share.replicates, 1.0))
+
+
+@dataclass(frozen=True)
+class Shard(Sequence[str]):
+    """Some documents under one edit, or as they are. It holds its texts from the first look on, and pickles without
+    them."""
+
+    ids: Sequence[str]
+    originals: Sequence[str]
+    edit: Edit | None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._texts[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shard, (self.ids, self.originals, self.edit)
+
+    @cached_property
+    def _texts(self) -> Sequence[str]:
+        return self.originals if self.edit is None else self.edit(self.originals, self.ids)
+
+
+class Corpora(Sequence[Shard]):
+    """The shards of the clean corpus, then those of each perturbed version of it."""
+
+    def __init__(self, corpus: Documents, context: Context) -> None:
+        self._corpus, self._cuts = corpus, cut(len(corpus))
+        self.edits = retrieval_edits(context)
+        self._made = (None, *(with_options(edit, context) for edit in self.edits))
+        self._advance = context.advance
+
+    @property
+    def versions(self) -> int:
+        """The clean corpus is one of them."""
+        return len(self._made)
+
+    @property
+    def shards(self) -> int:
+        """Of each version."""
+        return len(self._cuts)
+
+    @property
+    def offsets(self) -> list[int]:
+        """The row of the first document of each shard of a version."""
+        return [part.start for part in self._cuts]
+
+    def __len__(self) -> int:
+        return self.versions * self.shards
+
+    def __iter__(self) -> Iterator[Shard]:
+        """Each shard in turn; when the next is asked for, the one before is done."""
+        for index in range(len(self)):
+            yield self[index]
+            self._advance(len(self[index]))
+
+    def __getitem__(self, index: int) -> Shard:  # type: ignore[override]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        version, place = divmod(index, self.shards)
+        part = self._cuts[place]
+        return Shard(self._corpus.ids[part], self._corpus.texts[part], self._made[version])
+
+
+K = 10
+
+
+def merged(
+    ranked: Sequence[Ranked], k: int, *, copies_first: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The best k over the clean corpus (first) and its versions: shard, index in it and score, each (queries, k).
+
+    Equal scores: the original before the copies, then by shard and corpus order [A18]; `copies_first` is the bound.
+    """
+    order = [*range(1, len(ranked)), 0] if copies_first else list(range(len(ranked)))
+    stride = 1 + max(int(one.indices.max()) for one in ranked)
+    best = merge([ranked[shard] for shard in order], [shard * stride for shard in order], k)
+    shard, index = np.divmod(best.indices, stride)
+    return shard, np.where(best.indices < 0, -1, index), best.scores
+
+
+def gains_of(data: RetrievalSet) -> list[dict[int, float]]:
+    """For each query the gains above 0 by row of the corpus."""
+    judged = {doc for query in data.queries.ids for doc, gain in data.qrels[query].items() if gain > 0}
+    position = {identifier: i for i, identifier in enumerate(data.corpus.ids) if identifier in judged}
+    return [
+        {position[doc]: gain for doc, gain in data.qrels[query].items() if gain > 0 and doc in position}
+        for query in data.queries.ids
+    ]
+
+
+def ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
+    """The best K gains that each query has, descending, (queries, K)."""
+    ideal = np.zeros((len(data), K))
+    for row, query in enumerate(data.queries.ids):
+        best = sorted((gain for gain in data.qrels[query].values() if gain > 0), reverse=True)[:K]
+        ideal[row, : len(best)] = best
+    return ideal
+
+
+def ndcg(
+    gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: Context
+) -> NDArray[np.float64]:
+    """nDCG@K of every query, (queries,), from the rows found for it (queries, K)."""
+    found = np.array(
+        [[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)]
+    )
+    return ndcg_arrays(found, ideal, K, gain=context.options.gain)
+
+
+def rankings(
+    data: RetrievalSet,
+    edits: Sequence[str],
+    gains: list[dict[int, float]],
+    version: str,
+    shard: NDArray[np.int64],
+    index: NDArray[np.int64],
+    score: NDArray[np.float64],
+) -> dict[str, list[Any]]:
+    """The top K of every query as columns: an edit's name marks a perturbed copy, whose gain is 0."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("query_id", "version", "rank", "doc_id", "edit", "score", "gain")
+    }
+    for row, query in enumerate(data.queries.ids):
+        hits = zip(shard[row, :K].tolist(), index[row, :K].tolist(), score[row, :K].tolist(), strict=True)
+        for rank, (source, document, value) in enumerate(hits, start=1):
+            if document < 0:
+                break
+            edit = edits[source - 1] if source else ""
+            gain = 0.0 if source else gains[row].get(document, 0.0)
+            entry = (query, version, rank, data.corpus.ids[document], edit, value, gain)
+            for name, field in zip(columns, entry, strict=True):
+                columns[name].append(field)
+    return columns

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.estimates import Items, estimate
-from embassay.protocols.lost import Lost
-from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import EDITS, edited
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.sage.edits import EDITS, Context, edited
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
 

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.estimates import Estimate, Items, combine, estimate
-from embassay.protocols.lost import Lost
-from embassay.protocols.sage.context import Context
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, combine, estimate
 from embassay.protocols.sage.edits import (
     INSERTED,
     INSERTIONS,
     POSITIONS,
     REMOVALS,
     REMOVED,
+    Context,
     edited,
     shortened,
 )

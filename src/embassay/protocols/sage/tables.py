@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from embassay.contracts import Kind
+from embassay.protocols.kernel.tables import csv_text
 from embassay.protocols.sage.edits import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
-from embassay.protocols.tables import csv_text
 from embassay.records import Result
 
 GROUPS: tuple[tuple[Kind, str], ...] = (

@@ -12,7 +12,7 @@ from embassay.registry import Registry
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
-    from embassay.protocols.sage.context import Context
+    from embassay.protocols.sage.edits import Context
 
 Evaluate = Callable[[Similarity, Any, "Context"], TaskOutcome]
 Fields = dict[str, tuple[Sequence[str], Sequence[str]]]

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from embassay.contracts import Spread
-from embassay.protocols.opening import CachedSystem, charged, dataset
-from embassay.protocols.request import DatasetRequest
-from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import chosen_edits
-from embassay.protocols.sage.footprint import needed
+from embassay.contracts import Similarity, Spread
+from embassay.protocols.kernel.forecast import (
+    dimensions,
+    distances,
+    footprint,
+    replicates,
+    text_bytes,
+    token_bytes,
+    vectors,
+)
+from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
+from embassay.protocols.kernel.request import DatasetRequest
+from embassay.protocols.sage.edits import Context, chosen_edits
 from embassay.protocols.sage.options import ALL, SageOptions
 from embassay.protocols.sage.tasks import PAIR_CORPUS, TASKS, Task
-from embassay.records import Loaded, TaskOutcome
+from embassay.records import LabelledTexts, Loaded, RetrievalSet, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, Rehearsal
-from embassay.runs.memory import room_for
+from embassay.runs.memory import Footprint, room_for
+from embassay.search.blocks import SHARD
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -97,3 +106,56 @@ def task(name: str) -> Task:
 def load(task_name: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
     """The dataset in the task's shape; the last two stay in memory."""
     return task(task_name).load(dataset(request), limit, seed)
+
+
+_BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
+"""Texts of an item that are compared in one call."""
+
+
+def needed(task: str, system: Similarity, data: Any, fields: Any, options: SageOptions) -> Footprint:
+    """The estimate for one system on one dataset; `fields` are the task's texts (`Task.fields`)."""
+    if isinstance(data, RetrievalSet):
+        return _retrieval(system, data, options)
+    if isinstance(data, LabelledTexts):
+        return _clustering(system, data, options)
+    texts = max((column for _, column in fields.values()), key=len)
+    n = len(texts) * _BATCHES.get(task, 8)
+    parts = {"texts": text_bytes(texts, n), "replicates": replicates(len(texts), 40, options.resamples)}
+    parts |= _compared(system, texts, n)
+    return footprint(parts, "Use fewer items (--limit).")
+
+
+def _compared(system: Similarity, texts: Any, n: int) -> dict[str, int]:
+    """What `n` of the texts are while they are compared in pairs."""
+    dim = dimensions(system)
+    return {"vectors": vectors(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
+
+
+def _clustering(system: Similarity, data: LabelledTexts, options: SageOptions) -> Footprint:
+    largest = max(Counter(data.sets).values(), default=0)
+    embedding = system.kind == "embedding"
+    n = min(largest, options.embedding_cap if embedding else options.string_cap)
+    parts = {f"the distances of {n:,} texts": distances(n), "texts": text_bytes(data.texts, n)}
+    dim = dimensions(system)
+    parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": token_bytes(data.texts, n)}
+    return footprint(parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit).")
+
+
+def _retrieval(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
+    """One shard is held at a time, and the best of every version."""
+    chosen = options.retrieval_edits
+    versions = 19 if chosen == ALL else 1 + len(chosen_edits(chosen))
+    shard, queries, texts = min(SHARD, len(data.corpus)), len(data), data.corpus.texts
+    dim = dimensions(system)
+    parts = {
+        # As they are, edited, and as the keys of what is looked up.
+        f"a shard's {shard:,} texts": 3 * text_bytes(texts, shard),
+        "what was found": 16 * queries * 11 * (4 * versions + 8),
+        "replicates": replicates(queries, versions + 2, options.resamples),
+    }
+    if dim:
+        parts["vectors"] = vectors(shard, dim) + vectors(queries, dim)
+    else:
+        asked = data.queries.texts
+        parts["tokens"] = token_bytes(texts, shard) + token_bytes(asked)
+    return footprint(parts, "Search a smaller corpus (--limit)")

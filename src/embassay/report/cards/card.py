@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embassay.document.marks import Scale, scale_of
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit
 from embassay.registry import attribute
 from embassay.report.board import PLACES, Board, Row, Task, Value
 from embassay.report.cards.findings import Finding, finding, overall, unknown, valued

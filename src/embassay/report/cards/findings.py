@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from embassay.protocols import numbers
 from embassay.protocols.compare import Field, fields, read_values
-from embassay.protocols.numbers import SCORE, Unit, unit_of
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit, unit_of
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, all_tasks, present, trivial_value
 from embassay.report.cards.price import price_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Row
 from embassay.report.record import APART, OVERALL, Record
 from embassay.report.runs import Run, sweep_of

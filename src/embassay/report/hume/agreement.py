@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.protocols import numbers
-from embassay.protocols.hume.published.standing import EASY, HARD
+from embassay.protocols.hume.published.standings import EASY, HARD
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.hume.summary.record import Agreement, Annotator, PairRecord, Summary
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import between, strip
 from embassay.report.hume.standings import (
     COEFFICIENT,

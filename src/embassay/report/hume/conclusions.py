@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.document.terminal import Column, folded, notes_below, render_table
-from embassay.protocols import numbers
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board, labels
 from embassay.report.hume.standings import (
     POINTS,

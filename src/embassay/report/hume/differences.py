@@ -10,9 +10,9 @@ from typing import Literal
 from markupsafe import Markup
 
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
-from embassay.protocols import numbers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import labels
 from embassay.report.hume.families import bar_from_zero, dot, exact, interval_of
 from embassay.report.hume.standings import (

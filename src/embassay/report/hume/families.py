@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from embassay.document.marks import CLASSES, Scale, bar, grid, percent, scale_of
-from embassay.protocols import numbers
-from embassay.protocols.hume.published.correlated import correlated
+from embassay.protocols.hume.published.standings import correlated
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, Summary
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import labels
 from embassay.report.hume.standings import (
     COEFFICIENT,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from embassay.document.tables import FileTable, file_tables
-from embassay.protocols import numbers
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore, read_summary
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
 from embassay.report.cards.findings import Finding, finding
 from embassay.report.hume.agreement import (

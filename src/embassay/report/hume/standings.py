@@ -8,10 +8,10 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Literal
 
-from embassay.protocols import numbers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit
 
 POINTS = Unit(100.0, 1, 1)
 """HUME's points: a hundred times the measure, one decimal."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.randomness import generator
 from embassay.registry import attribute
 from embassay.report.board import Board

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from embassay.document.tables import Entry
-from embassay.protocols import numbers
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import Board, Task
 from embassay.report.pteb.losses import Loss, Losses, only_control
 from embassay.report.record import Record

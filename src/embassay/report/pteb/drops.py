@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from embassay.document.tables import FileTable, Matrix, file_tables
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
-from embassay.protocols import numbers
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.side_by_side import SideBySide, side_by_side
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.report.board import Board, Gap, Row, gaps
 from embassay.report.cards.findings import Finding, figure, finding, task_word

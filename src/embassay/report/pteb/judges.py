@@ -11,8 +11,8 @@ from markupsafe import Markup
 from embassay.document.marks import scale_of
 from embassay.document.plots import Series, lines
 from embassay.document.tables import FileTable, Line, Matrix, entry, file_tables
-from embassay.protocols import numbers
-from embassay.protocols.numbers import POINTS, Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.records import Result
 from embassay.report.board import Board, Row
 from embassay.report.record import Record

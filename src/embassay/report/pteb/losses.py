@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from embassay.protocols import numbers
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
 from embassay.protocols.pteb.paraphrasing.records import USABLE
 from embassay.protocols.pteb.summary.layout import CONTROLS

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, scatter
 from embassay.document.tables import Entry, FileTable, Line, Matrix, entry, file_tables
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit
 from embassay.protocols.pteb.selection.choice import Candidate, Rule, Selection, select
 from embassay.report.board import Board, Row, labels
 from embassay.report.pteb.judges import RATING

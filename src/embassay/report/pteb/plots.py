@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from embassay.document.marks import CLASSES, Scale, difference_mark, grid, percent, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
 from embassay.report.board import Board, Row
 from embassay.report.pteb.losses import DELTA, Loss, Losses

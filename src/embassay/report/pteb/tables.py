@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from embassay.document.tables import STEPS, Line, Matrix, entry
-from embassay.protocols import numbers
-from embassay.protocols.numbers import POINTS
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
 from embassay.records import Result
 from embassay.report.board import TOP, Board, Row

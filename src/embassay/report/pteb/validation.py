@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from embassay.document.marks import percent
 from embassay.document.tables import Entry, FileTable, entry, file_tables
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.pteb.judges import RATING

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from embassay.document.marks import Scale, scale_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import Asked, Findings, Part, StackFacts
 from embassay.protocols.rag.sweep.findings.verdict import ms, percent, usd
 from embassay.protocols.rag.tradeoffs import ROUNDING

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from embassay.document.tables import Entry, Line, Matrix
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.errors import UsageError
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck, Query, read_golden
 from embassay.report.board import Board
 from embassay.report.rag.labels import (

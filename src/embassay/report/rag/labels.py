@@ -11,7 +11,7 @@ from markupsafe import Markup
 from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
 from embassay.document.tables import Entry, Line, Matrix, step_of
 from embassay.errors import DataError
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed, read_final_list
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (

@@ -11,8 +11,8 @@ from embassay.contracts import Kind
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.plots import Axis, Point, scatter
 from embassay.document.tables import Entry, Line, Matrix, entry
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.margins import (
     ABSOLUTE,

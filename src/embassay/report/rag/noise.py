@@ -10,8 +10,8 @@ from markupsafe import Markup
 from embassay.document.marks import scale_of
 from embassay.document.plots import MOST_LINES, Series, lines
 from embassay.document.tables import Entry, Line, Matrix, entry
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.drops import ACROSS, COSINE, HEADLINE, OVERLAP, RECOVERED, SHARE, TAU
 from embassay.protocols.rag.probes.questions import NOISIEST, level_name
 from embassay.protocols.rag.probes.similarities import MEASURES, RECALL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Query, read_golden
 from embassay.protocols.rag.scoring.score import read_score
 from embassay.protocols.rag.sweep.findings.record import FILE, Findings, read_findings

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from embassay.document.tables import Line, Matrix, entry
 from embassay.document.terminal import Column, folded, notes_below, render_table
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes import drops as noise
 from embassay.protocols.rag.probes import margins as names
 from embassay.protocols.rag.probes.bundles import CONDITIONS

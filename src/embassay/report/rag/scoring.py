@@ -11,8 +11,8 @@ from embassay.document.marks import Scale, difference_mark, percent, scale_of
 from embassay.document.plots import Series, lines
 from embassay.document.tables import Entry, Matrix
 from embassay.parquet import read_parquet
-from embassay.protocols import numbers
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit
 from embassay.protocols.rag.scoring.score import (
     Comparison,
     Evidence,

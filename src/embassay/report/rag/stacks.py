@@ -10,7 +10,7 @@ from markupsafe import Markup
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.marks import percent as across
 from embassay.document.tables import Entry, Line, Matrix
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import (
     Asked,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from embassay.document.tables import Matrix
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Advice,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from embassay.document.tables import Entry, Line, Matrix, entry, step_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.conclusions import NEXT
 from embassay.protocols.rag.scoring.score import MeasureFacts, Pair, Score, SensitivityCell, Value
 from embassay.report.record import Record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS
 from embassay.records import Result
 from embassay.report.board import Board, Task, item_count

@@ -8,8 +8,7 @@ from typing import Any
 
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
-from embassay.protocols.sage.context import Context
-from embassay.protocols.sage.edits import EDITS, edited, shortened
+from embassay.protocols.sage.edits import EDITS, Context, edited, shortened
 from embassay.protocols.sage.options import SageOptions
 from embassay.records import Documents
 from embassay.report.items.groups import (

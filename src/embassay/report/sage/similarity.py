@@ -20,7 +20,7 @@ from embassay.document.plots import (
     names,
     track,
 )
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.board import Board, Gap, Panel, Row, Value, ends, gaps, panels
 from embassay.report.cards.findings import Finding, figure, finding, known, share

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from embassay.document.marks import Scale, scale_of
 from embassay.document.tables import STEPS, step_of
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.tables import GROUPS, Table, tables
 from embassay.records import Result
 from embassay.report.board import TOP, Board, Row, Value, ends, missing_value, task_value

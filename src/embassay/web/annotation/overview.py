@@ -14,11 +14,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from embassay.protocols import numbers
 from embassay.protocols.hume.answers import Annotator, Exposure, Saved, in_words, stored_annotations
 from embassay.protocols.hume.exchange.tables import as_csv, as_jsonl
 from embassay.protocols.hume.folder import AnnotationRow, Task
 from embassay.protocols.hume.study import Annotation, Item, read_value
+from embassay.protocols.kernel import tables as numbers
 from embassay.web.annotation.access import Door, Refusal, browser_of, new_browser, remember
 from embassay.web.annotation.service import Service
 

@@ -13,8 +13,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
-from embassay.protocols import numbers
-from embassay.protocols.standings import OVERALL, REFERENCE
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import OVERALL, REFERENCE
 from embassay.report.board import labels
 from embassay.web.leaderboard.contract import (
     Board,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from embassay.errors import EmbassayError
 from embassay.protocols.compare import Contrast, compare_systems
-from embassay.protocols.comparisons import ALPHA
-from embassay.protocols.numbers import Unit
+from embassay.protocols.kernel.comparisons import ALPHA
+from embassay.protocols.kernel.tables import Unit
 from embassay.web.leaderboard.board import Made, rounded, stamp_of
 from embassay.web.leaderboard.contract import Card, Cell, Column, Comparison, ContrastRow, Elsewhere, Stand
 from embassay.web.leaderboard.folders import Place, without_paths

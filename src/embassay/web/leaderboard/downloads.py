@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from embassay.interchange.latex import escape, value_with_interval
-from embassay.protocols import numbers
-from embassay.protocols.numbers import SCORE, Unit
-from embassay.protocols.spreadsheets import csv_row, inert
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, inert
 from embassay.web.leaderboard.board import Made
 from embassay.web.leaderboard.contract import Cell, Column, as_plain
 from embassay.web.leaderboard.table import Member, cell_of

@@ -17,7 +17,7 @@ from typing import Any
 
 from embassay.errors import DataError
 from embassay.limits import FILES, bounded_lines, read_bounded
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.record import KINDS, kind_of
 from embassay.runs.folder import RunFolder

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from embassay.protocols import numbers
-from embassay.protocols.comparisons import ALPHA, untold
-from embassay.protocols.numbers import Unit
-from embassay.protocols.standings import CLASSICAL, OVERALL
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import ALPHA, CLASSICAL, OVERALL, untold
+from embassay.protocols.kernel.tables import Unit
 from embassay.web.leaderboard.contract import Column, Run, Verdict
 from embassay.web.leaderboard.ranking import Tested
 from embassay.web.leaderboard.table import Joined, Member

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from embassay.errors import EmbassayError
 from embassay.protocols.compare import RunValues, read_values
 from embassay.protocols.compare.many import shared_draws
-from embassay.protocols.comparisons import ALPHA, known_by_nothing
-from embassay.protocols.standings import REFERENCE, Standing, read_standings
+from embassay.protocols.kernel.comparisons import ALPHA, REFERENCE, Standing, known_by_nothing, read_standings
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.freedom import shared_degrees, shared_freedom

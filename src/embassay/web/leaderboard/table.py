@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
-from embassay.protocols import numbers
 from embassay.protocols.compare import higher_is_better
-from embassay.protocols.numbers import POINTS, unit_of
-from embassay.protocols.standings import CLASSICAL, OVERALL, REFERENCE
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, REFERENCE
+from embassay.protocols.kernel.tables import POINTS, unit_of
 from embassay.report.board import PLACES
 from embassay.web.leaderboard.contract import Cell, Column, State
 from embassay.web.leaderboard.folders import Place, RunData, Score, Work, language_of, version_of

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import spearman, v_measure
-from embassay.protocols.hume.beyond.against_people import against_people
-from embassay.protocols.hume.beyond.among import among_people, share_of_people
-from embassay.protocols.hume.beyond.ceiling import human_ceiling
-from embassay.protocols.hume.beyond.people import People
-from embassay.protocols.hume.results.bars import as_bar
+from embassay.protocols.hume.inference.ceiling import (
+    against_people,
+    among_people,
+    human_ceiling,
+    share_of_people,
+)
+from embassay.protocols.hume.inference.layouts import People
+from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator
 

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures import ari, cohen_kappa, fleiss_kappa, pearson, spearman, v_measure
-from embassay.protocols.hume.beyond.drawn import drawn_mean, drawn_pearson, drawn_spearman
-from embassay.protocols.hume.beyond.drawn_groups import (
+from embassay.protocols.hume.inference.resampling import (
     drawn_ari,
     drawn_cohen,
     drawn_fleiss,
+    drawn_mean,
+    drawn_pearson,
+    drawn_spearman,
     drawn_v_measure,
     indicators,
 )

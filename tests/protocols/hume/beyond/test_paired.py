@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.beyond import paired
-from embassay.protocols.hume.beyond.paired import compare_with_people
-from embassay.protocols.hume.beyond.people import People, people_score
-from embassay.protocols.hume.beyond.power import needed
-from embassay.protocols.hume.beyond.resampling import Draws
-from embassay.protocols.hume.scoring.marked import marked_ap
+from embassay.protocols.hume.inference import differences as paired
+from embassay.protocols.hume.inference.differences import compare_with_people
+from embassay.protocols.hume.inference.layouts import People, people_score
+from embassay.protocols.hume.inference.power import needed
+from embassay.protocols.hume.inference.resampling import Draws
+from embassay.protocols.hume.scoring.measures import marked_ap
 from embassay.protocols.hume.scoring.people import Aggregation, score_people
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator

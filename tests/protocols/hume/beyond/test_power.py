@@ -8,17 +8,20 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.beyond.components import Components, components
-from embassay.protocols.hume.beyond.correlations import Correlations
-from embassay.protocols.hume.beyond.paired import compare_with_people
-from embassay.protocols.hume.beyond.people import People
-from embassay.protocols.hume.beyond.power import (
+from embassay.protocols.hume.inference.differences import (
+    Components,
+    Correlations,
+    compare_with_people,
+    components,
+)
+from embassay.protocols.hume.inference.layouts import People
+from embassay.protocols.hume.inference.power import (
     annotators_by_correlation,
     annotators_by_variance,
     needed,
     reach_of,
 )
-from embassay.protocols.hume.beyond.resampling import Draws
+from embassay.protocols.hume.inference.resampling import Draws
 from embassay.protocols.hume.study import TaskSpec
 from embassay.randomness import generator
 

@@ -9,8 +9,15 @@ import pytest
 from scipy.stats import bootstrap, t
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.beyond.drawn import drawn_mean
-from embassay.protocols.hume.beyond.resampling import ALIKE, SHARE, Draws, Kind, Resampled, resampled
+from embassay.protocols.hume.inference.resampling import (
+    ALIKE,
+    SHARE,
+    Draws,
+    Kind,
+    Resampled,
+    drawn_mean,
+    resampled,
+)
 from embassay.randomness import generator
 
 DEFAULT = Draws()

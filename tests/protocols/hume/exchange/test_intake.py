@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError, UsageError
-from embassay.protocols.hume.exchange.guess import guessed
-from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.exchange.intake import guessed, import_files
 from embassay.protocols.hume.exchange.tables import as_csv, read_csv
 from embassay.protocols.hume.folder import AnnotationRow
 

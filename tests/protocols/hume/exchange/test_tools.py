@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.hume.exchange.argilla.records import user_id
-from embassay.protocols.hume.exchange.importing import import_files
+from embassay.protocols.hume.exchange.argilla import user_id
+from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.folder import read_study
 
 MARKS = [
@@ -214,8 +214,8 @@ JSON = st.recursive(
 @given(document=JSON, form=st.sampled_from(["label-studio", "argilla"]))
 def test_any_json_is_an_error_of_ours(tmp_path_factory, document, form):
     """Never another one."""
-    from embassay.protocols.hume.exchange.argilla.reading import read_argilla
-    from embassay.protocols.hume.exchange.label_studio.reading import read_label_studio
+    from embassay.protocols.hume.exchange.argilla import read_argilla
+    from embassay.protocols.hume.exchange.label_studio import read_label_studio
     from hume_small import small_study
 
     place = tmp_path_factory.getbasetemp() / "any"

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.hume.folder import LabelChoice, Scale, read_study
-from embassay.protocols.hume.llms.forms import form
-from embassay.protocols.hume.llms.prompts import letters, messages, prompt
-from embassay.protocols.hume.llms.reading import (
+from embassay.protocols.hume.llms.annotator import (
     Order,
     Unread,
+    form,
     read_label,
     read_marks,
     read_order,
     read_rating,
 )
+from embassay.protocols.hume.llms.prompts import letters, messages, prompt
 from hume_small import LABELS, small_study
 
 ABC = letters(3)

@@ -15,12 +15,12 @@ from sklearn.metrics import v_measure_score
 from embassay.errors import DataError
 from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.protocols.hume.models import work
+from embassay.protocols.hume.models.classification import OTHERS, drawn_rows, training_of, usual_per_label
 from embassay.protocols.hume.models.families import Settings, data_of
-from embassay.protocols.hume.models.training import OTHERS, drawn_rows, training_of, usual_per_label
-from embassay.protocols.hume.sampling.request import SampleRequest, TaskRequest
-from embassay.protocols.hume.sampling.sample import sample
+from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
+from embassay.protocols.hume.sampling.protocol import sample
 from embassay.protocols.hume.study import Item
-from embassay.protocols.opening import describe
+from embassay.protocols.kernel.inputs import describe
 from embassay.records import TaskOutcome
 from embassay.text import open_tokenizer
 from hume_scored import N, scored_study

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.hume.models.classification import FewLabelled
-from embassay.protocols.hume.models.footprint import needed
-from embassay.protocols.hume.models.training import Training
+from embassay.protocols.hume.models.classification import FewLabelled, Training
+from embassay.protocols.hume.models.work import needed
 from embassay.records import LabelledTexts, ScoredPairs
 from embassay.systems import open_system
 from embassay.text import open_tokenizer

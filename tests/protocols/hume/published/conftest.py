@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.evaluations import Evaluation
-from embassay.protocols.hume.published.mteb_results import read_results
-from embassay.protocols.hume.published.study import Dataset, Model, Pair, Study
+from embassay.protocols.hume.published.paper import Dataset, Model, Pair, Study
+from embassay.protocols.hume.published.result_files import Evaluation, read_results
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.correlated import correlated
-from embassay.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
-from embassay.protocols.hume.published.llm_tables import (
+from embassay.protocols.hume.published.language_models import (
+    LlmScores,
     best_embedding,
     difficulty_table,
     family_table,
     pair_score_table,
+    read_llm_scores,
     same_difficulty,
 )
+from embassay.protocols.hume.published.standings import correlated
 
 HEADER = "dataset,lang,human,first,second\n"
 

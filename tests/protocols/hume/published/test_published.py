@@ -8,30 +8,36 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.evaluations import Evaluation, long_frame
-from embassay.protocols.hume.published.every_table import every_table
-from embassay.protocols.hume.published.llm_scores import LlmScores, read_llm_scores
-from embassay.protocols.hume.published.llm_tables import (
+from embassay.protocols.hume.published.language_models import (
     LLM_TABLES,
+    LlmScores,
     family_table,
     pair_score_table,
+    read_llm_scores,
     same_difficulty,
 )
-from embassay.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
-from embassay.protocols.hume.published.pair_summary import agreement_against_gap, pair_summaries
-from embassay.protocols.hume.published.quality import qualities
-from embassay.protocols.hume.published.rounding import plain
-from embassay.protocols.hume.published.standing import places, standings, win_rates
-from embassay.protocols.hume.published.study import MULTILINGUAL, paper_study
+from embassay.protocols.hume.published.pairs import agreement_against_gap, pair_summaries, qualities
+from embassay.protocols.hume.published.paper import MULTILINGUAL, paper_study, plain
+from embassay.protocols.hume.published.result_files import Evaluation, long_frame
+from embassay.protocols.hume.published.standings import (
+    HUMAN,
+    Matrix,
+    others,
+    places,
+    score_matrix,
+    standings,
+    win_rates,
+)
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     dataset_table,
+    every_table,
     human_leads,
     main_table,
     pair_table,
 )
 from embassay.protocols.hume.study import Family
-from embassay.protocols.tables import ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable
 
 pytestmark = pytest.mark.shared
 FAMILIES: list[Family] = ["clustering", "classification", "reranking", "sts"]

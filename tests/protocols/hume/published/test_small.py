@@ -14,23 +14,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.evaluations import Evaluation, long_frame
-from embassay.protocols.hume.published.every_table import every_table
-from embassay.protocols.hume.published.matrix import HUMAN, Matrix, others, score_matrix
-from embassay.protocols.hume.published.mteb_results import read_results
-from embassay.protocols.hume.published.pair_summary import pair_summaries
-from embassay.protocols.hume.published.quality import qualities, quality_table, trust
-from embassay.protocols.hume.published.rounding import fraction_first, percent_first, plain
-from embassay.protocols.hume.published.standing import (
+from embassay.protocols.hume.published.pairs import pair_summaries, qualities, quality_table, trust
+from embassay.protocols.hume.published.paper import (
+    MULTILINGUAL,
+    Pair,
+    Study,
+    fraction_first,
+    paper_study,
+    percent_first,
+    plain,
+)
+from embassay.protocols.hume.published.result_files import Evaluation, long_frame, read_results
+from embassay.protocols.hume.published.standings import (
+    HUMAN,
+    Matrix,
+    others,
     percent_of_human,
     places,
+    score_matrix,
     standings,
     win_rates,
 )
-from embassay.protocols.hume.published.study import MULTILINGUAL, Pair, Study, paper_study
 from embassay.protocols.hume.published.tables import (
     dataset_table,
     datasets_table,
+    every_table,
     human_leads,
     main_table,
     models_table,

@@ -14,7 +14,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.study import paper_study
+from embassay.protocols.hume.published.paper import paper_study
 from embassay.protocols.hume.study import Family
 from embassay.protocols.hume.summary.record import Summary, read_summary
 

@@ -16,14 +16,13 @@ from scipy.stats import spearmanr
 import embassay as eb
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
-from embassay.protocols.hume.folder.formats import GoldRow, ItemRow
-from embassay.protocols.hume.folder.reading import read_rows
-from embassay.protocols.hume.results.answered import answered
+from embassay.protocols.hume.folder.files import GoldRow, ItemRow, read_rows
+from embassay.protocols.hume.results.annotations import answered
 from embassay.protocols.hume.results.contestants import of_cell
 from embassay.protocols.hume.scoring.people import MAIN
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
-from embassay.protocols.outcome import Run
-from embassay.protocols.standings import read_standings
+from embassay.protocols.kernel.comparisons import read_standings
+from embassay.protocols.kernel.outcome import Run
 from embassay.runs.cells import record_from_json, record_to_json
 from embassay.runs.folder import RunFolder
 from hume_scored import PEOPLE, N, annotate, scored_study

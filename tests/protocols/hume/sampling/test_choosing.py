@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.hume.sampling.choosing import (
+from embassay.protocols.hume.sampling.pools import (
     by_bins,
     equal_per_label,
     gold_groups,

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import EmbassayError, UsageError
 from embassay.protocols.hume.sampling import sample
-from embassay.protocols.hume.sampling.config import read_config
+from embassay.protocols.hume.sampling.options import read_config
 
 FILE = """\
 seed: 5

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.hume.folder import GoldRow
-from embassay.protocols.hume.sampling.contamination import THRESHOLD, twins
 from embassay.protocols.hume.sampling.defects import (
     SAID,
+    THRESHOLD,
     counted_defects,
     has_artefact,
     in_words,
+    twins,
     with_defects,
 )
-from embassay.protocols.hume.sampling.drawn import Chosen, pair_text
-from embassay.protocols.hume.sampling.repeats import contradicted, first_of_each, plain
+from embassay.protocols.hume.sampling.pools import Chosen, contradicted, first_of_each, pair_text, plain
 from embassay.search.duplicates import jaccard
 
 LONG = "the ferry to the northern island leaves the old harbour every morning at nine"

@@ -6,15 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.hume.sampling.ranked import (
-    HARD,
-    Asked,
-    draw_reranking,
-    from_corpus,
-    from_lists,
-    shown,
-)
-from embassay.protocols.hume.sampling.request import TaskRequest
+from embassay.protocols.hume.sampling.draws import HARD, Asked, draw_reranking, from_corpus, from_lists, shown
+from embassay.protocols.hume.sampling.options import TaskRequest
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
 TEXTS = {f"t{place}": f"words of text number w{place} and no other w{place}x" for place in range(12)}

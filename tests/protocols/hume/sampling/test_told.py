@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
-from embassay.protocols.hume.sampling.practice import (
+from embassay.protocols.hume.sampling.draws import (
     groups_practice,
     label_practice,
     marks_practice,
     own_practice,
     rating_practice,
 )
-from embassay.protocols.hume.sampling.request import LabelText
-from embassay.protocols.hume.sampling.told import QUESTIONS, guidelines, label_choices, scale_of
+from embassay.protocols.hume.sampling.instructions import QUESTIONS, guidelines, label_choices, scale_of
+from embassay.protocols.hume.sampling.options import LabelText
 from embassay.protocols.hume.study import FAMILIES, Family
 
 

@@ -10,13 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring.groups import clustering_scores, sts_scores
-from embassay.protocols.hume.scoring.labels import classification_scores, majority_vote
+from embassay.protocols.hume.scoring.measures import (
+    classification_scores,
+    clustering_scores,
+    majority_vote,
+    sts_scores,
+)
 from embassay.protocols.hume.scoring.people import pooled_answers, score_people
 from embassay.protocols.hume.study import TaskSpec
 
 
-@pytest.mark.parametrize("name", ["agreement", "labels", "groups", "marked", "people", "interval"])
+@pytest.mark.parametrize("name", ["agreement", "measures", "people"])
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"embassay.protocols.hume.scoring.{name}"))

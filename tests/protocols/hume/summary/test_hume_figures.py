@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.hume.summary.figures import every_figure
-from embassay.protocols.hume.summary.record import Bar, Place, Summary
-from embassay.protocols.hume.summary.standing import beside_models
-from embassay.protocols.tables import ColumnTable
+from embassay.protocols.hume.summary.record import Bar, Place, Summary, beside_models
+from embassay.protocols.kernel.tables import ColumnTable
 
 INEXACT = 0.1 + 1e-9
 """Points that rounded inputs may differ by from the paper's figures."""

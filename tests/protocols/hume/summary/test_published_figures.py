@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.results.published_run import read_published, summarised
-from embassay.protocols.hume.results.request import PublishedRequest
+from embassay.protocols.hume.published.protocol import read_published, summarised
+from embassay.protocols.hume.results.options import PublishedRequest
 from embassay.protocols.hume.summary.figures import every_figure
 from embassay.protocols.hume.summary.markdown import report_markdown
 from embassay.protocols.hume.summary.record import Summary
-from embassay.protocols.tables import ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable
 
 
 @pytest.fixture(scope="module")

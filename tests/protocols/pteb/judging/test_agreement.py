@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.judging.agreement import Context, Judged, agreement
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.judging.rating import Rating
+from embassay.protocols.pteb.judging.ratings import Rating
 from embassay.records import ScoredPairs
 from embassay.stats import wilson
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.judging.run import judge
+from embassay.protocols.pteb.judging.protocol import judge
 
 from .conftest import rating
 

@@ -10,11 +10,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.errors import BudgetExceeded, DataError, UsageError
-from embassay.protocols.pteb.judging.cost import forecast
-from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.judging.plan import make_plan
-from embassay.protocols.pteb.judging.request import JudgeRequest
-from embassay.protocols.pteb.judging.run import judge
+from embassay.protocols.pteb.judging.options import JudgeOptions, JudgeRequest
+from embassay.protocols.pteb.judging.plan import forecast, make_plan
+from embassay.protocols.pteb.judging.protocol import judge
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCalls
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.judging.summary import summarise
+from embassay.protocols.pteb.judging.conclusions import summarise
 from embassay.protocols.pteb.judging.tables import billions
 from embassay.records import Component, Stratum
 from embassay.runs.cells import CellRecord

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.pteb.paraphrasing.controls import Permuted
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, open_paraphraser
 from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 
 LONG = " ".join(f"word{i}" for i in range(40))
 

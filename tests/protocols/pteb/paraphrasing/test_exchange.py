@@ -8,8 +8,7 @@ from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing.exchange import export_paraphrases, import_paraphrases
 from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
-from embassay.protocols.pteb.paraphrasing.written import open_stored
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source, open_stored
 
 TEXTS = ('a "red" fox,\nrunning', "zwei Füchse", "lost in one run", " ")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.generation import Generation
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
 from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
+from embassay.protocols.pteb.paraphrasing.records import Generation
 
 
 @pytest.mark.parametrize(

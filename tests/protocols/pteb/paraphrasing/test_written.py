@@ -8,7 +8,7 @@ from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
 from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 from embassay.records import Paraphrases
 
 RECORDED = {

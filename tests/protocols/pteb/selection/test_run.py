@@ -10,14 +10,11 @@ import pytest
 
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.pteb.paraphrasing.generation import Generation
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked
-from embassay.protocols.pteb.selection.cost import forecast
-from embassay.protocols.pteb.selection.options import SelectionOptions
-from embassay.protocols.pteb.selection.plan import make_plan
-from embassay.protocols.pteb.selection.request import SelectionRequest
-from embassay.protocols.pteb.selection.run import paraphrasers
+from embassay.protocols.pteb.paraphrasing.records import Asked, Generation
+from embassay.protocols.pteb.selection.options import SelectionOptions, SelectionRequest
+from embassay.protocols.pteb.selection.plan import forecast, make_plan
+from embassay.protocols.pteb.selection.protocol import paraphrasers
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann
 from embassay.systems.remote import NoCalls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.estimates import interval
+from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.summary.layout import RunSource
 from embassay.protocols.pteb.summary.levels import on_dataset, over
 from embassay.protocols.pteb.summary.runs import Runs

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
+from embassay.protocols.pteb.validation.pairs import Item, Sample
 from embassay.protocols.pteb.validation.rules import Rules
-from embassay.protocols.pteb.validation.sampling import Item, Sample
 from embassay.protocols.pteb.validation.study import Drawing, Study, draw_study
 
 WORDS = {

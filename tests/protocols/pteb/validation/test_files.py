@@ -7,10 +7,9 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.decisions import read_decisions
-from embassay.protocols.pteb.validation.intake import collect
-from embassay.protocols.pteb.validation.rating_file import COLUMNS, read_ratings, write_ratings
-from embassay.protocols.pteb.validation.sampling import Item
+from embassay.protocols.pteb.validation.inspection import read_decisions
+from embassay.protocols.pteb.validation.pairs import Item
+from embassay.protocols.pteb.validation.rating_file import COLUMNS, collect, read_ratings, write_ratings
 
 ITEMS = {
     "fra-001": Item("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),
@@ -183,7 +182,7 @@ def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, 
 def test_decisions_about_nobody_are_refused():
     """A misspelt rater would silently stay."""
     from embassay.protocols.pteb.validation.checks import Decisions, Rating
-    from embassay.protocols.pteb.validation.intake import check_decisions
+    from embassay.protocols.pteb.validation.rating_file import check_decisions
 
     ratings = [Rating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):

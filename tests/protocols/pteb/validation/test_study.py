@@ -8,16 +8,17 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.set import Source
-from embassay.protocols.pteb.validation.dummies import nearly_identical, unrelated
-from embassay.protocols.pteb.validation.rules import Rules
-from embassay.protocols.pteb.validation.sampling import (
+from embassay.protocols.pteb.paraphrasing.sets import Source
+from embassay.protocols.pteb.validation.pairs import (
     Sample,
     by_language,
     candidates,
     in_their_language,
+    nearly_identical,
     sample_items,
+    unrelated,
 )
+from embassay.protocols.pteb.validation.rules import Rules
 from embassay.protocols.pteb.validation.study import Drawing, read_study
 
 

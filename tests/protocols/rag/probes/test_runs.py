@@ -11,7 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.session import Silent
+from embassay.protocols.kernel.session import Silent
 from embassay.runs.cells import Cell
 from stub import StubServer
 

@@ -10,7 +10,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.outcome import Run
+from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.rag.scoring.score import SCHEMA, read_score, write_score
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run

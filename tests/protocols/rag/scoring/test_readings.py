@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import embassay as eb
-from embassay.protocols.numbers import score as printed
+from embassay.protocols.kernel.tables import score as printed
 from embassay.protocols.rag.scoring.conclusions import percent
 from embassay.protocols.rag.scoring.score import Evidence, Score
 from stub.ranked import qrels, run

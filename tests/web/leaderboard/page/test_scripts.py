@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embassay.document.marks import scale_of
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.page import words
 
 from .serving import Served

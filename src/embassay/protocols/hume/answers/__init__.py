@@ -1,13 +1,28 @@
 """Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server."""
 
-from embassay.protocols.hume.answers.exposure import Browsers, Exposure, in_words
 from embassay.protocols.hume.answers.links import KEY_FILE, OWNER, Holder, Links, study_key
-from embassay.protocols.hume.answers.opening import check_independent, has_store, open_store
-from embassay.protocols.hume.answers.order import own_order
-from embassay.protocols.hume.answers.reading import stored_annotations
-from embassay.protocols.hume.answers.records import Annotator, Change, Draft, Refused, Role, Saved
-from embassay.protocols.hume.answers.store import LEASE_SECONDS, AnswerStore
-from embassay.protocols.hume.answers.values import checked_value, is_plain
+from embassay.protocols.hume.answers.records import (
+    Annotator,
+    Change,
+    Draft,
+    Refused,
+    Role,
+    Saved,
+    checked_value,
+    is_plain,
+)
+from embassay.protocols.hume.answers.store import (
+    LEASE_SECONDS,
+    AnswerStore,
+    Browsers,
+    Exposure,
+    check_independent,
+    has_store,
+    in_words,
+    open_store,
+    own_order,
+    stored_annotations,
+)
 
 __all__ = [
     "KEY_FILE",

@@ -1,18 +1,28 @@
-"""The store of a study's answers: people, their answers exactly once with their history, and what is finished."""
+"""The store of a study's answers: people, their answers exactly once with their history, and who saw what.
+
+The pages show nobody another's answers, so there is one way left: one browser in which two links were opened, two
+annotators', or an annotator's and the owner's. Each browser carries a random name in a cookie; the store keeps whose
+answers it was shown, and for whom it wrote.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.answers import clock
+from embassay.protocols.hume.answers import database as clock
 from embassay.protocols.hume.answers.database import Database, Row, Transaction
 from embassay.protocols.hume.answers.records import Annotator, Change, Draft, Refused, Saved
-from embassay.protocols.hume.folder import StudyFile
-from embassay.protocols.hume.study import Who
+from embassay.protocols.hume.answers.sqlite import SqliteFile
+from embassay.protocols.hume.folder import StudyFile, StudyFolder
+from embassay.protocols.hume.folder.files import ANSWERS
+from embassay.protocols.hume.study import Annotation, Who
+from embassay.randomness import random_bytes
+from embassay.runs.files import digest, write_atomic
 
 LEASE_SECONDS = 30
 """How long a tab that is silent keeps the right to write."""
@@ -256,3 +266,204 @@ def _annotator(row: Row) -> Annotator:
 def _saved(row: Sequence[Any]) -> Saved:
     item, value, *rest = row
     return Saved(item, None if value is None else json.loads(value), *rest)
+
+
+ADDRESS = "answers.database"
+"""Where the answers are if they are not in the folder: an address, which never has a password in it."""
+
+
+def open_store(folder: StudyFolder, database: str | None = None, *, read_only: bool = False) -> AnswerStore:
+    """The store of a study's answers, made where there is none: `answers.sqlite3` in its folder, or the PostgreSQL
+    server at `database`, a URL or the name of an environment variable that holds one. A study remembers its server.
+    `read_only`: nothing is made, and the file may lie where nothing can be written.
+
+    Raises UsageError for an address that is none, where the answers are somewhere else already, and for a database of
+    another study; ModelError where the server does not answer.
+    """
+    remembered = remembered_address(folder)
+    wanted = database or remembered
+    file = folder.path / ANSWERS
+    if wanted is None:
+        return _in_file(folder, read_only=read_only)
+    if remembered not in (None, wanted):
+        raise UsageError(
+            f"The answers to this study are kept at {remembered}.",
+            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to begin anew elsewhere.",
+        )
+    if file.is_file() and _holds_answers(folder):
+        raise UsageError(
+            f"{file} holds answers to this study already.",
+            mend="Serve it without --database, or export these answers and move the file away first.",
+        )
+    store = AnswerStore(_server(wanted, folder), folder.study)
+    if remembered is None and not read_only:
+        write_atomic(folder.path / ADDRESS, wanted + "\n")
+    return store
+
+
+def has_store(folder: StudyFolder) -> bool:
+    """Whether answers to the study were ever stored, here or on a server."""
+    return (folder.path / ANSWERS).is_file() or remembered_address(folder) is not None
+
+
+def check_independent(folder: StudyFolder) -> None:
+    """Raises UsageError where somebody answered in a browser that had shown another's answers: what is exported then is
+    not the work of people who worked alone (spec hume 3)."""
+    if not has_store(folder):
+        return
+    store = open_store(folder, read_only=True)
+    try:
+        exposures = Browsers(store.database).exposures()
+    finally:
+        store.close()
+    if exposures:
+        raise UsageError(
+            in_words(exposures), mend="Leave these out, or ask for all and say so where you use them."
+        )
+
+
+def remembered_address(folder: StudyFolder) -> str | None:
+    """The address of the server that keeps the study's answers, None where its folder does."""
+    path = folder.path / ADDRESS
+    return path.read_text("utf-8").strip() or None if path.is_file() else None
+
+
+def schema_of(folder: StudyFolder) -> str:
+    """The schema of a study on a server: several studies share a database, each by its name.
+
+    A name that is not plain, or long, gets a fingerprint.
+    """
+    name = folder.study.name
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
+
+
+def _in_file(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
+    database = SqliteFile(folder.path / ANSWERS, read_only=read_only)
+    return AnswerStore(database, folder.study, read_only=read_only)
+
+
+def _holds_answers(folder: StudyFolder) -> bool:
+    store = _in_file(folder, read_only=True)
+    try:
+        return any(store.all_answers().values())
+    finally:
+        store.close()
+
+
+def _server(address: str, folder: StudyFolder) -> Database:
+    from embassay.protocols.hume.answers.postgres import open_server
+
+    return open_server(address, schema_of(folder))
+
+
+def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
+    """All answers that are decided or commented, by annotator and item; `value` is None where an item was left open or
+    could not be judged. What was taken back and says nothing is left out."""
+    answers = store.all_answers()
+    return tuple(
+        _annotation(annotator, answer)
+        for annotator in store.annotators()
+        for answer in _telling(answers.get(annotator.id, {}))
+    )
+
+
+def _telling(answers: dict[str, Saved]) -> Iterator[Saved]:
+    return (one for one in answers.values() if one.is_complete or one.flag or one.comment)
+
+
+def _annotation(annotator: Annotator, answer: Saved) -> Annotation:
+    value: Any = answer.value if answer.is_complete else None
+    return Annotation(
+        answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
+        answer.seconds, annotator.kind, answer.flag, answer.comment,
+    )  # fmt: skip
+
+
+def own_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
+    """The ids of a task's items in the order of this annotator, drawn by the study's seed.
+
+    >>> own_order(1, "ann", "emotion", ["a", "b", "c"]) == own_order(1, "ann", "emotion", ["c", "b", "a"])
+    True
+    """
+    return tuple(
+        sorted(items, key=lambda item: (random_bytes(16, seed, "own_order", annotator, task, item), item))
+    )
+
+
+_MOST_KNOWN = 50_000
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """`annotator` answered in a browser that was shown the answers of `others`."""
+
+    annotator: str
+    others: tuple[str, ...]
+
+
+def in_words(exposures: Iterable[Exposure]) -> str:
+    """What happened, in a sentence.
+
+    >>> in_words([Exposure("ann", ("bob", "eve"))])
+    'Answers were given in a browser that had shown those of others: ann (of bob, eve).'
+    """
+    who = ", ".join(f"{one.annotator} (of {', '.join(one.others)})" for one in exposures)
+    return f"Answers were given in a browser that had shown those of others: {who}."
+
+
+class Browsers:
+    """What browsers were shown and wrote, in `database`. What is known already costs no transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: set[tuple[str, str, str]] = set()
+
+    def shown(self, browser: str, annotators: Iterable[str]) -> None:
+        """This browser got answers of these people."""
+        self._note(browser, "shown", annotators)
+
+    def wrote(self, browser: str, annotator: str) -> None:
+        """This browser stored an answer of this annotator."""
+        self._note(browser, "wrote", (annotator,))
+
+    def writers(self, browser: str) -> tuple[str, ...]:
+        """For whom this browser stored answers, by id."""
+        rows = self._database.read(
+            lambda do: do.all("SELECT annotator FROM browsers WHERE browser = ? AND wrote = 1", browser)
+        )
+        return tuple(sorted(name for (name,) in rows))
+
+    def exposures(self) -> tuple[Exposure, ...]:
+        """Everyone who answered where another's answers were shown, by id."""
+        rows = self._database.read(
+            lambda do: do.all(
+                """SELECT own.annotator, other.annotator FROM browsers own JOIN browsers other
+                ON own.browser = other.browser AND own.annotator <> other.annotator
+                WHERE own.wrote = 1 AND other.shown = 1"""
+            )
+        )
+        found: dict[str, set[str]] = {}
+        for annotator, other in rows:
+            found.setdefault(annotator, set()).add(other)
+        return tuple(Exposure(name, tuple(sorted(found[name]))) for name in sorted(found))
+
+    def _note(self, browser: str, what: str, annotators: Iterable[str]) -> None:
+        new = [name for name in annotators if (browser, what, name) not in self._known]
+        if not browser or not new:
+            return
+        self._database.write(lambda do: _noted(do, browser, what, new))
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update((browser, what, name) for name in new)
+
+
+def _noted(do: Transaction, browser: str, what: str, annotators: Iterable[str]) -> None:
+    column = {"shown": "shown", "wrote": "wrote"}[what]
+    for annotator in annotators:
+        do.run(
+            "INSERT INTO browsers VALUES (?, ?, 0, 0) ON CONFLICT (browser, annotator) DO NOTHING",
+            browser,
+            annotator,
+        )
+        do.run(f"UPDATE browsers SET {column} = 1 WHERE browser = ? AND annotator = ?", browser, annotator)

@@ -1,20 +1,26 @@
-"""What comes in is checked whole before anything is written: items, annotators, values, and what is there already."""
+"""Annotations from files into a study: which format, whose, for which items; checked whole before any is written."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
 from embassay.protocols.hume.answers import checked_value
-from embassay.protocols.hume.exchange.held import Key, filed, served
-from embassay.protocols.hume.exchange.incoming import Incoming
-from embassay.protocols.hume.folder.formats import AnnotationRow
-from embassay.protocols.hume.folder.reading import ANNOTATIONS, StudyFolder
+from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
+from embassay.protocols.hume.exchange.entries import FORMATS, Format, Incoming, Taken
+from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
+from embassay.protocols.hume.exchange.tables import read_csv, read_jsonl
+from embassay.protocols.hume.folder.collection import Key, filed, served
+from embassay.protocols.hume.folder.files import ANNOTATIONS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.files import slug, write_atomic
+from embassay.runs.folder import RunFolder
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
@@ -160,3 +166,141 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
         else:
             path.unlink()
     return sorted(targets)
+
+
+def guessed(path: Path) -> Format:
+    """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
+    what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
+    _check(path)
+    content = read_bounded(path)
+    head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not head:
+        raise DataError("The file is empty", path=path, mend="Give a file with annotations.")
+    if head[:1] not in (b"{", b"["):
+        return "csv"
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        # Several objects, one after another, or a broken line: reading says which line.
+        return "jsonl"
+    if is_label_studio(document):
+        return "label-studio"
+    if is_argilla(document):
+        return "argilla"
+    if isinstance(document, dict) and "item_id" in document:
+        return "jsonl"
+    raise DataError(
+        "The file is of no known format", path=path, expected=", ".join(FORMATS),
+        mend="Name it with --format, or export it anew as JSON.",
+    )  # fmt: skip
+
+
+def _check(path: Path) -> None:
+    if not path.is_file():
+        raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
+
+
+_READERS: Mapping[Format, Callable[[Path, StudyFolder], Taken]] = {
+    "csv": lambda path, _: read_csv(path),
+    "jsonl": lambda path, _: read_jsonl(path),
+    "label-studio": read_label_studio,
+    "argilla": read_argilla,
+}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import came to: `answers` taken by annotator and task, of which `impossible` have no value but a reason;
+    `replaced` took the place of earlier ones; what was `left_out`, and how often, by the reason."""
+
+    files: tuple[tuple[str, Format], ...]
+    written: tuple[Path, ...]
+    answers: Mapping[tuple[str, str], int]
+    impossible: int
+    replaced: int
+    left_out: Mapping[str, int]
+    remarks: tuple[str, ...]
+    new_annotators: tuple[str, ...] = ()
+    open: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Items of a task that an annotator has no answer to."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        rows = [
+            {"annotator": who, "task": task, "answers": n, "open": self.open.get((who, task), 0)}
+            for (who, task), n in self.answers.items()
+        ]
+        return {
+            "files": [{"file": name, "format": kind} for name, kind in self.files],
+            "written": [str(path) for path in self.written], "answers": rows, "impossible": self.impossible,
+            "replaced": self.replaced, "left_out": dict(self.left_out), "remarks": list(self.remarks),
+            "new_annotators": list(self.new_annotators),
+        }  # fmt: skip
+
+
+def import_files(
+    study: Path,
+    files: Sequence[Path],
+    *,
+    form: Format | None = None,
+    annotator: Sequence[str] = (),
+    replace: bool = False,
+) -> Imported:
+    """Take the annotations of `files` into the study's `annotations/`, a file for each annotator.
+
+    `form` is their format, by default guessed for each; `annotator` names whoever a file does not (`ann`), or gives
+    names in place of a file's (`3=ann`). Nothing is written unless all can be: DataError for an unknown item, a value
+    that the task does not know, an answer twice or of nobody, with file and line; UsageError for answers that are there
+    already, unless `replace` puts these in their place.
+    """
+    if form is not None and form not in FORMATS:
+        raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
+    if not files:
+        raise UsageError("No file is named.", mend="Name the files with annotations.")
+    folder, names = read_study(study), Names.parse(annotator)
+    kinds = [(path, form or guessed(path)) for path in files]
+    taken = [_READERS[kind](path, folder) for path, kind in kinds]
+    answers = [one for each in taken for one in each.answers]
+    left_out = sum((Counter(each.left_out) for each in taken), Counter[str]())
+    if not answers:
+        why = "; ".join(f"{count} {what}" for what, count in left_out.items())
+        raise DataError(
+            "There is no answer to take", path=files[0], found=why, mend="Give files with answers."
+        )
+    rows = checked_rows(folder, answers, names)
+    with RunFolder(study / ANNOTATIONS / ".import").locked():
+        before = _annotators(folder)
+        replaced = check_new(folder, rows, replace=replace)
+        written = write_rows(folder, rows)
+    tasks = {item.id: item.task for item in folder.items}
+    counted = Counter((row.annotator_id, tasks[row.item_id]) for row in rows)
+    return Imported(
+        files=tuple((path.name, kind) for path, kind in kinds),
+        written=tuple(written),
+        answers=dict(sorted(counted.items())),
+        impossible=sum(row.value is None for row in rows),
+        replaced=replaced,
+        left_out=dict(left_out),
+        remarks=(
+            *dict.fromkeys(remark for each in taken for remark in each.remarks),
+            *_unused(names, answers),
+        ),
+        new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
+        open={key: len(folder.items_of(key[1])) - n for key, n in counted.items()},
+    )
+
+
+def _annotators(folder: StudyFolder) -> set[str]:
+    from embassay.protocols.hume.folder.collection import filed, served
+
+    rows = [*(row for held in filed(folder).values() for row in held), *served(folder)]
+    return {row.annotator_id for row in rows}
+
+
+def _unused(names: Names, answers: Sequence[Incoming]) -> list[str]:
+    """Names given for annotators that no file has."""
+    seen = {one.annotator_id for one in answers}
+    found = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
+    if names.only and "" not in seen:
+        found.append(f"{names.only} is not used: the files say who answered")
+    return found

@@ -13,8 +13,8 @@ from typing import Any, get_args
 from embassay.data.delimited import text_lines
 from embassay.errors import DataError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.exchange.incoming import Incoming, Place, Taken
-from embassay.protocols.hume.folder.formats import AnnotationRow
+from embassay.protocols.hume.exchange.entries import Incoming, Place, Taken
+from embassay.protocols.hume.folder.files import AnnotationRow
 from embassay.protocols.hume.study import Who
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")

@@ -8,8 +8,9 @@ answers.sqlite3       what `hume serve` stores
 llm/                  answers of language models (`embassay.protocols.hume.llms`)
 """
 
-from embassay.protocols.hume.folder.collected import collected
-from embassay.protocols.hume.folder.formats import (
+from __future__ import annotations
+
+from embassay.protocols.hume.folder.files import (
     AnnotationRow,
     Defect,
     GoldRow,
@@ -19,10 +20,13 @@ from embassay.protocols.hume.folder.formats import (
     Scale,
     Source,
     StudyFile,
+    StudyFolder,
     Task,
+    content_hash,
+    read_study,
+    write_annotations,
+    write_study,
 )
-from embassay.protocols.hume.folder.reading import StudyFolder, read_study
-from embassay.protocols.hume.folder.writing import content_hash, write_annotations, write_study
 
 __all__ = [
     "AnnotationRow",
@@ -36,7 +40,6 @@ __all__ = [
     "StudyFile",
     "StudyFolder",
     "Task",
-    "collected",
     "content_hash",
     "read_study",
     "write_annotations",

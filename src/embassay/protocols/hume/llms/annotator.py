@@ -1,26 +1,36 @@
-"""A language model that answers items: one retry for what is no answer, and nothing that a failed call becomes."""
+"""A language model that answers items: the form of an answer, what counts as one, and one retry for what is none.
+
+Anything else is Unread, and is asked for once more: which of two labels is meant, or which number of a sentence, would
+be a guess.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import ModelError, TextRefused, Unanswered
-from embassay.protocols.hume.folder.formats import Task
+from embassay.protocols.hume.folder.files import LabelChoice, Scale, Task
 from embassay.protocols.hume.llms.answers import LlmRow, Mode, Status
-from embassay.protocols.hume.llms.forms import Form, Read, Unread, form
-from embassay.protocols.hume.llms.prompts import messages, prompt
-from embassay.protocols.hume.llms.request import LlmOptions
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.llms.options import LlmOptions
+from embassay.protocols.hume.llms.prompts import kind_of, letters, messages, prompt
+from embassay.protocols.hume.study import Item, Label
 from embassay.randomness import random_bytes
 from embassay.runs.answers import CachedChat, Hope, Question
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import as_finished
 from embassay.systems.remote.ledger import Price
+
+__all__ = ["Form", "Read", "Unread", "form"]
 
 ATTEMPTS = 2
 """An answer and one retry (spec hume 8.1)."""
@@ -176,3 +186,198 @@ class _Tried:
         self.reason = reason
         ask = f"That answer cannot be used: {told}. Answer again, in the form that was asked for, with nothing else."
         self.talk = [*self.talk, Message("assistant", self.text), Message("user", ask)]
+
+
+_STRICT = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True)
+class Read:
+    """The value of an answer; `lacking` says what had to be added to it, "" for one that is whole."""
+
+    value: Any
+    lacking: str = ""
+
+
+@dataclass(frozen=True)
+class Form:
+    """`read` raises Unread for what is no answer; `schema` is a pydantic model of the answer."""
+
+    schema: type[BaseModel]
+    read: Callable[[str], Read]
+
+
+def form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
+    """The form of the answer to an item of a task."""
+    kind = kind_of(task, mode)
+    if kind == "classification":
+        named = {"enum": [one.name for one in task.labels]}
+        return Form(_model(LABEL, str, named), partial(_label, task))
+    if kind == "sts":
+        scale = task.scale or Scale()
+        ends = {"minimum": scale.low, "maximum": scale.high}
+        return Form(_model(RATING, float, ends), partial(_rating, scale))
+    names = letters(len(payload["documents"]))
+    listed = {"items": {"type": "string", "enum": names}}
+    if kind == "ranking":
+        return Form(_model(RANKING, list[str], listed), partial(_order, names))
+    return Form(_model(RELEVANT, list[str], listed), partial(_marks, names))
+
+
+def _model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
+    """A server hears also which values there are (`told`); whether an answer keeps to them is for `read` to say, which
+    knows what can still be used of one that does not."""
+    field = Field(json_schema_extra=told)
+    title = f"{name.capitalize()}Answer"
+    fields: dict[str, Any] = {name: (kind, field)}
+    return create_model(title, __config__=_STRICT, **fields)
+
+
+def _label(task: Task, text: str) -> Read:
+    return Read(read_label(text, task.labels))
+
+
+def _rating(scale: Scale, text: str) -> Read:
+    return Read(read_rating(text, scale))
+
+
+def _order(names: list[str], text: str) -> Read:
+    found = read_order(text, names)
+    faults = [
+        f"{count} {what}"
+        for count, what in ((found.missing, "missing"), (found.unknown, "unknown or repeated"))
+        if count
+    ]
+    return Read(list(found.places), ", ".join(faults))
+
+
+def _marks(names: list[str], text: str) -> Read:
+    return Read(list(read_marks(text, names)))
+
+
+LABEL, RATING, RANKING, RELEVANT = "label", "rating", "ranking", "relevant"
+"""The field of each kind of answer."""
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_SHOWN = 80
+
+
+class Unread(ValueError):
+    """An answer that is none; says what is wrong with it, for the model too."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Places of documents (from 0), best first; `missing` of them were not named and are put at the end as shown, and
+    `unknown` names stood for nothing or for a second time."""
+
+    places: tuple[int, ...]
+    missing: int = 0
+    unknown: int = 0
+
+
+def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
+    """The stored value of the label that an answer names, in any case.
+
+    >>> read_label('{"label": "joy"}', [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
+    1
+    """
+    said = _value(text, LABEL)
+    if isinstance(said, bool) or not isinstance(said, str | int):
+        raise Unread(f"the label is {_told(said)}, no name")
+    wanted = str(said).strip()
+    exact = [one.value for one in labels if one.name == wanted]
+    # Some models answer with the stored value where it is a word too.
+    found = exact or [one.value for one in labels if one.name.casefold() == wanted.casefold()]
+    found = found or [one.value for one in labels if str(one.value).casefold() == wanted.casefold()]
+    if len(found) != 1:
+        raise Unread(f"{_told(said)} is not one of {', '.join(one.name for one in labels)}")
+    return found[0]
+
+
+def read_rating(text: str, scale: Scale) -> float:
+    """The number in an answer, on the scale; numbers between its steps count.
+
+    >>> read_rating('{"rating": 3.5}', Scale()), read_rating("4", Scale())
+    (3.5, 4.0)
+    """
+    said = _value(text, RATING)
+    if isinstance(said, str):
+        said = _number(said)
+    if isinstance(said, bool) or not isinstance(said, int | float) or not math.isfinite(said):
+        raise Unread(f"the rating is {_told(said)}, no number")
+    if not scale.low <= said <= scale.high:
+        raise Unread(f"the rating {said:g} is not from {scale.low:g} to {scale.high:g}")
+    return float(said)
+
+
+def read_order(text: str, names: Sequence[str]) -> Order:
+    """The order in an answer, made whole where it is not; Unread where it names no document at all.
+
+    >>> read_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
+    Order(places=(2, 0, 1), missing=2, unknown=1)
+    """
+    said = _names(text, RANKING)
+    places = {name: place for place, name in enumerate(names)}
+    known = list(dict.fromkeys(places[name] for name in said if name in places))
+    if not known:
+        raise Unread(f"the ranking names none of {', '.join(names)}")
+    missing = [place for place in range(len(names)) if place not in known]
+    return Order((*known, *missing), len(missing), len(said) - len(known))
+
+
+def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
+    """0 or 1 for every document, from the names of the relevant ones.
+
+    >>> read_marks('{"relevant": ["C"]}', ["A", "B", "C"])
+    (0, 0, 1)
+    """
+    said = _names(text, RELEVANT)
+    if unknown := [name for name in said if name not in names]:
+        raise Unread(f"{_told(unknown[0])} is no document: they are {', '.join(names)}")
+    return tuple(int(name in said) for name in names)
+
+
+def _names(text: str, key: str) -> list[str]:
+    said = _value(text, key)
+    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+        raise Unread(f"{key} is {_told(said)}, no list of letters")
+    return [one.strip().upper() for one in said]
+
+
+def _value(text: str, key: str) -> Any:
+    """The value of the object's only field, or the whole answer where it is bare."""
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    if not text:
+        raise Unread("it is empty")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
+            raise Unread(f"it is not JSON: {_cut(text)}") from None
+        return text.strip("\"'.")
+    if isinstance(found, dict):
+        if list(found) != [key]:
+            raise Unread(f'it must have the field "{key}" and no other, and has {_told(list(found))}')
+        return found[key]
+    return found
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _told(value: Any) -> str:
+    try:
+        return _cut(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return "lists in lists"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -14,9 +14,9 @@ from string import Template
 from typing import Any, Literal
 
 from embassay.contracts import Message
-from embassay.protocols.hume.folder.formats import Scale, Task
+from embassay.protocols.hume.folder.files import Scale, Task
 from embassay.protocols.hume.llms.answers import Mode
-from embassay.protocols.prompt import Prompt
+from embassay.protocols.kernel.inputs import Prompt
 
 VERSION = "1"
 """Of the texts and of how items are laid out; raised when a word of either changes."""

@@ -15,9 +15,12 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.llms.answers import LlmRow, Mode, Status
-from embassay.protocols.hume.scoring.groups import sts_scores
-from embassay.protocols.hume.scoring.labels import classification_scores
-from embassay.protocols.hume.scoring.marked import marked_ap, reranking_scores
+from embassay.protocols.hume.scoring.measures import (
+    classification_scores,
+    marked_ap,
+    reranking_scores,
+    sts_scores,
+)
 from embassay.protocols.hume.scoring.people import MAIN, Scored
 from embassay.protocols.hume.study import Family, Gold, TaskSpec, read_value
 

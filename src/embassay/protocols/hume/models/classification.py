@@ -1,4 +1,4 @@
-"""Accuracy of a classifier trained on few texts per label, the mean over repeats with other texts (spec hume 5).
+"""Accuracy of a classifier trained on few texts per label, never items of the study: mean over repeats (spec hume 5).
 
 A system without vectors classifies by the training texts nearest to an item, those of the same draws.
 """
@@ -12,13 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.estimates import Items, estimate
-from embassay.protocols.hume.models.training import Training, drawn_rows
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
+from embassay.data import Dataset
+from embassay.errors import DataError, EmbassayError
+from embassay.protocols.hume.folder.files import Task
+from embassay.protocols.hume.sampling.pools import plain, seeded
+from embassay.protocols.hume.sampling.sources import has_training_rows
+from embassay.protocols.hume.study import Item
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.kernel.inputs import dataset
+from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.pteb.tasks.classification import ONE_LABEL, neighbours, regression
-from embassay.protocols.pteb.tasks.comparison import Embedding
-from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.pteb.tasks.comparison import Embedding, outcome
+from embassay.protocols.pteb.tasks.task import Context
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
 HEADLINE = "accuracy"
@@ -121,6 +126,98 @@ def _short(data: FewLabelled) -> list[str]:
 
 
 def _rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
+    return LabelledTexts(
+        *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
+    )
+
+
+PER_LABEL = (("emotion", 16), ("toxic", 16), ("tweet", 32))
+"""Training texts per label of the datasets of the paper, by a word of their name; the others take `OTHERS`."""
+OTHERS = 8
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows to train on, `per_label` of each label in every repeat; `notes` say what is not as it should be."""
+
+    rows: LabelledTexts
+    per_label: int
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+
+def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Training:
+    """The rows that a classification task may be trained on: the training split of its source, or where it has none
+    the rows that were not drawn. Texts that are items and labels that are not the task's are left out.
+
+    Raises DataError where the source cannot be opened, or is left with fewer than two labels.
+    """
+    source = task.source
+    try:
+        request = DatasetRequest(
+            source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades
+        )
+        opened = dataset(request)
+        split = has_training_rows(opened)
+        shape = "classification" if split else "labelled"
+        loaded = _subset(opened, shape, source.lang).load(shape)
+    except EmbassayError as error:
+        raise DataError(
+            f"The texts to train on for {task.name} cannot be read from {source.dataset}: {error.message}",
+            mend="Run where the study was sampled, or choose other tasks with --task.",
+        ) from error
+    rows: LabelledTexts = loaded.data.train if split else loaded.data
+    kept = _left(rows, items, task)
+    if len(set(kept.labels)) < 2:
+        raise DataError(
+            f"The source of {task.name}, {source.dataset}, has no two labels left to train on.",
+            mend="Sample the task from data with a training split.",
+        )
+    changed = source.fingerprint and loaded.fingerprint != source.fingerprint
+    notes = ("the source has changed since the study was sampled",) if changed else ()
+    return Training(kept, per_label or usual_per_label(task), loaded.fingerprint, notes)
+
+
+def usual_per_label(task: Task) -> int:
+    """How many texts per label the paper trains on (spec hume 5).
+
+    >>> from embassay.protocols.hume.folder.files import Source
+    >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
+    >>> usual_per_label(Task(name="toxic-chat", source=Source(dataset="x"), **about))
+    16
+    """
+    name = f"{task.name} {task.source.dataset}".lower()
+    return next((number for word, number in PER_LABEL if word in name), OTHERS)
+
+
+def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[int]:
+    """The positions of the rows that a repeat trains on: `per_label` of every label, all of a label with fewer. The
+    same for every system."""
+    labels = training.rows.labels
+    taken: dict[str, list[int]] = {}
+    for place in seeded(training.rows.ids, seed, "training", task, str(repeat)):
+        own = taken.setdefault(labels[place], [])
+        if len(own) < training.per_label:
+            own.append(place)
+    return sorted(place for own in taken.values() for place in own)
+
+
+def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
+    """The rows of the task's language, cut as items were drawn from them, so that the fingerprint is the same."""
+    subsets = opened.subsets(shape)
+    if lang and len(subsets) > 1 and lang not in subsets:
+        raise DataError(f"it has no rows in {lang} any more")
+    return subsets.get(lang, next(iter(subsets.values())))
+
+
+def _left(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
+    seen = {plain(str(item.payload.get("text", ""))) for item in items}
+    known = {str(label.value) for label in task.labels}
+    kept = [
+        place
+        for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
+        if plain(text) not in seen and (not known or label in known)
+    ]
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
     )

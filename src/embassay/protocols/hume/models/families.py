@@ -1,22 +1,23 @@
-"""The evaluation of each family, and the data that it takes from a study."""
+"""The evaluation of each family on the items that people annotated, and the data it takes (spec hume 5)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from embassay.contracts import Similarity
-from embassay.protocols.hume.folder.formats import Task
-from embassay.protocols.hume.models import classification, reranking
-from embassay.protocols.hume.models.classification import FewLabelled
-from embassay.protocols.hume.models.described import with_method
-from embassay.protocols.hume.models.items import labelled_texts, reranking_set, scored_pairs
-from embassay.protocols.hume.models.training import training_of
+from embassay.errors import DataError
+from embassay.protocols.hume.folder.files import Task
+from embassay.protocols.hume.models import classification
+from embassay.protocols.hume.models.classification import FewLabelled, training_of
 from embassay.protocols.hume.study import Family, Item
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks import clustering, sts
-from embassay.records import RerankingSet, ScoredPairs, TaskOutcome
+from embassay.protocols.pteb.tasks import clustering, reranking, sts
+from embassay.protocols.pteb.tasks.comparison import nearest
+from embassay.protocols.pteb.tasks.task import Context
+from embassay.records import LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
 
 VECTORS: frozenset[Family] = frozenset({"classification", "clustering"})
 """Families that take vectors: a system without them does these by another method (design.md)."""
@@ -36,7 +37,7 @@ def evaluation(family: Family) -> Evaluate:
     every: Mapping[Family, Evaluate] = {
         "classification": classification.evaluate,
         "clustering": clustering.evaluate,
-        "reranking": reranking.evaluate,
+        "reranking": evaluate,
         "sts": _pairs,
     }
     return every[family]
@@ -77,3 +78,78 @@ def texts_of(data: Any) -> list[str]:
 
 def _pairs(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
     return with_method(sts.evaluate(system, data, context), lambda method: f"similarity, {method}")
+
+
+def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTexts:
+    """Texts with their gold label or cluster, as one set."""
+    return LabelledTexts(
+        tuple(item.id for item in items),
+        tuple(_text(item, "text") for item in items),
+        tuple(str(gold[item.id]) for item in items),
+        ("",) * len(items),
+    )
+
+
+def scored_pairs(items: Sequence[Item], gold: Mapping[str, Any]) -> ScoredPairs:
+    """Pairs of texts with their gold rating."""
+    return ScoredPairs(
+        tuple(item.id for item in items),
+        tuple(_text(item, "text1") for item in items),
+        tuple(_text(item, "text2") for item in items),
+        np.array([gold[item.id] for item in items], dtype=np.float64),
+    )
+
+
+def reranking_set(items: Sequence[Item], gold: Mapping[str, Any]) -> RerankingSet:
+    """Queries with their candidates in the order shown, and the gold grades of these."""
+    return RerankingSet(
+        tuple(item.id for item in items),
+        tuple((_text(item, "query"),) for item in items),
+        tuple(_documents(item, len(gold[item.id])) for item in items),
+        tuple(np.array(gold[item.id], dtype=np.float64) for item in items),
+    )
+
+
+def _text(item: Item, name: str) -> str:
+    value = item.payload.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(
+            f"Item {item.id} of {item.task} has no {name}.", mend="Give the study as it was sampled."
+        )
+    return value
+
+
+def _documents(item: Item, grades: int) -> tuple[str, ...]:
+    documents = item.payload.get("documents")
+    texts = [one.get("text") for one in documents or () if isinstance(one, Mapping)]
+    # An empty document is one that people saw, too: only what is no text is a fault.
+    if len(texts) != grades or not all(isinstance(text, str) for text in texts):
+        raise DataError(
+            f"Item {item.id} of {item.task} has {len(texts)} documents and {grades} grades.",
+            mend="Give the study as it was sampled.",
+        )
+    return tuple(map(str, texts))
+
+
+HEADLINE = reranking.HEADLINE
+SCORE = "similarity"
+TIES = "equal similarities: irrelevant first"
+
+
+def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
+    """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
+    in the order shown is the variant."""
+    similar = nearest(system, data.queries, data.candidates)
+    found = reranking.evaluated(system, data, similar, context)
+    columns = {name: list(values) for name, values in found.items.items()}
+    for query, values in zip(data.ids, similar, strict=True):
+        for place, value in enumerate(values.tolist()):
+            for name, entry in zip(columns, (query, f"document={place}", SCORE, value), strict=True):
+                columns[name].append(None if entry != entry else entry)
+    return with_method(replace(found, items=columns), lambda method: f"similarity, {TIES}, {method}")
+
+
+def with_method(found: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
+    """The outcome with what `said` makes of the method of every row that has one."""
+    scores = tuple(replace(one, method=said(one.method)) if one.method else one for one in found.scores)
+    return replace(found, scores=scores)

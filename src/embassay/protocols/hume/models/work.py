@@ -1,4 +1,4 @@
-"""Doing one cell: a system on the items of a task. Runs in any process."""
+"""Doing one cell: a system on the items of a task, and the memory it takes. Runs in any process."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from embassay.contracts import Spread, Tokenizer
+from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.protocols.hume.folder import StudyFolder, read_study
-from embassay.protocols.hume.models.families import Settings, data_of, evaluation
-from embassay.protocols.hume.models.footprint import needed
-from embassay.protocols.opening import CachedSystem, charged
-from embassay.protocols.pteb.context import Context
+from embassay.protocols.hume.models.classification import FewLabelled
+from embassay.protocols.hume.models.families import Settings, data_of, evaluation, texts_of
+from embassay.protocols.kernel.forecast import dimensions, remembered
+from embassay.protocols.kernel.inputs import CachedSystem, charged
 from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.pteb.tasks import task as footprint
+from embassay.protocols.pteb.tasks.task import Context
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, Rehearsal
-from embassay.runs.memory import room_for
+from embassay.runs.memory import Footprint, room_for
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -86,3 +88,20 @@ def _study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of w
 def _context(job: Job, tokenizer: Tokenizer) -> Context:
     options = PtebOptions(resamples=job.resamples, neighbours=job.neighbours)
     return Context(job.task, tokenizer, job.seed, options)
+
+
+_LEARNT = 4 * 8
+"""Bytes of a value while a classifier learns from it and applies what it has learnt."""
+
+
+def needed(system: Similarity, data: Any, resamples: int) -> Footprint:
+    """The estimate for one system on the items of a task (`data_of`): that of PTEB for as many texts, with what a
+    classifier of vectors takes."""
+    texts, dim = texts_of(data), dimensions(system)
+    found = footprint.needed(system, data, texts, resamples)
+    parts = dict(found.parts)
+    if dim:
+        parts["vectors"] += remembered(len(texts), dim)
+        if isinstance(data, FewLabelled):
+            parts["the classifier"] = _LEARNT * len(texts) * dim
+    return replace(found, parts=parts, mend="Sample fewer items, or score fewer tasks (--task)")

@@ -1,4 +1,4 @@
-"""The paper's tables of people and models (1, 3-9), from result files. Scores are in points of 100.
+"""The paper's tables of people and models (1, 3-9) and ours, from result files. Scores are in points of 100.
 
 Tables 1 and 8 hold the numbers as the paper rounds them; the others are exact in CSV and rounded once for people.
 """
@@ -6,16 +6,31 @@ Tables 1 and 8 hold the numbers as the paper rounds them; the others are exact i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.evaluations import Evaluation, of_human
-from embassay.protocols.hume.published.matrix import HUMAN, Matrix, by_pair
-from embassay.protocols.hume.published.pair_summary import PairSummary
-from embassay.protocols.hume.published.rounding import fraction_first, percent_first
-from embassay.protocols.hume.published.study import Pair, Study, paper_study
+from embassay.protocols.hume.published.language_models import (
+    LlmScores,
+    difficulty_table,
+    family_table,
+    pair_score_table,
+)
+from embassay.protocols.hume.published.pairs import PairSummary, pair_summaries, qualities, quality_table
+from embassay.protocols.hume.published.paper import Pair, Study, fraction_first, paper_study, percent_first
+from embassay.protocols.hume.published.result_files import Evaluation, of_human
+from embassay.protocols.hume.published.standings import (
+    HUMAN,
+    Matrix,
+    Standing,
+    by_pair,
+    places,
+    score_matrix,
+    standings,
+    win_rates,
+)
+from embassay.protocols.hume.scoring.people import OneAnnotator
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 
 DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "reranking": 6, "sts": 7}
 OVERALL = "overall"
@@ -153,3 +168,103 @@ def models_table(study: Study | None = None) -> ColumnTable:
         "The paper's table leaves out stella_en_1.5B_v5, which is in all its results; its size is not given."
     )
     return ColumnTable("hume_table9", "HUME table 9: models", columns, rows, note)
+
+
+def every_table(
+    evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None,
+    *, one_annotator: OneAnnotator = "wilson",
+) -> Iterator[ColumnTable]:  # fmt: skip
+    """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
+    `hume_pairs`, `hume_win_rates` and `quality_flags`.
+
+    DataError where results lack a pair of the study. Source: spec hume, section 9.
+    """
+    study = study or paper_study()
+    matrix = score_matrix(evaluations, study)
+    yield main_table(matrix)
+    if llms:
+        yield family_table(llms, matrix)
+    yield datasets_table(study)
+    for family in DATASET_TABLES:
+        yield dataset_table(family, evaluations, study, every_subset=True)
+        yield dataset_table(family, evaluations, study, every_subset=False)
+    summaries = pair_summaries(evaluations, study, one_annotator=one_annotator)
+    yield pair_table(summaries)
+    yield models_table(study)
+    if llms:
+        present = {pair.family for pair in llms.pairs}
+        yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
+        yield difficulty_table(llms)
+    every = standings(matrix)
+    yield from (
+        overall_table(matrix),
+        pair_standing_table(every),
+        win_table(every),
+        quality_table(qualities(summaries)),
+    )
+
+
+_GROUPS: dict[str, Callable[[Pair], str]] = {
+    "all": lambda _: "all",
+    "family": lambda pair: pair.family,
+    "datasets": lambda pair: pair.group,
+    "language": lambda pair: pair.lang,
+}
+
+
+def overall_table(matrix: Matrix) -> ColumnTable:
+    """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
+    by_dataset = {one.system: one for one in places(matrix, "datasets")}
+    rows = tuple(
+        (
+            one.rank,
+            one.system,
+            100 * one.overall,
+            by_dataset[one.system].rank,
+            100 * by_dataset[one.system].overall,
+        )
+        for one in places(matrix)
+    )
+    columns = (
+        Column("rank", decimals=0), Column("system", "text"), Column("overall", decimals=1),
+        Column("rank_by_dataset", decimals=0), Column("overall_by_dataset", decimals=1),
+    )  # fmt: skip
+    note = f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset weighs the same instead."
+    return ColumnTable("hume_overall", "HUME: overall", columns, rows, note)
+
+
+def pair_standing_table(standings: Sequence[Standing]) -> ColumnTable:
+    """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
+    columns = (
+        Column("family", "text"), Column("dataset", "text"), Column("lang", "text"), Column("human", decimals=1),
+        *(Column(name, decimals=1) for name in ("best", "median", "mean", "worst")), Column("best_model", "text"),
+        *(Column(f"gap_{name}", "signed", 1) for name in ("best", "median", "mean")),
+        Column("human_rank", decimals=0), Column("position"), Column("best_percent_of_human", decimals=1),
+        Column("model_range", decimals=1), Column("model_sd", decimals=1), Column("difficulty", "text"),
+    )  # fmt: skip
+    note = "Gaps are Human minus models. Position is 0 at the worst model and 1 at the best."
+    rows = tuple(_standing_row(one) for one in standings)
+    return ColumnTable("hume_pairs", "HUME: people among the models, by pair", columns, rows, note)
+
+
+def _standing_row(one: Standing) -> tuple[Value, ...]:
+    levels = (one.human, one.best, one.median, one.mean, one.worst)
+    return (
+        one.pair.family, one.pair.dataset, one.pair.lang, *(100 * value for value in levels), one.best_model,
+        100 * one.gap("best"), 100 * one.gap("median"), 100 * one.gap("mean"), one.rank, one.position,
+        one.best_percent_of_human, 100 * one.spread, 100 * one.sd, one.difficulty,
+    )  # fmt: skip
+
+
+def win_table(standings: Sequence[Standing]) -> ColumnTable:
+    """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
+    rows = tuple(
+        (kind, wins.group, wins.against, wins.wins, wins.pairs, 100 * wins.rate)
+        for kind, by in _GROUPS.items()
+        for wins in win_rates(standings, by)
+    )
+    columns = (
+        Column("by", "text"), Column("group", "text"), Column("against", "text"), Column("wins", decimals=0),
+        Column("pairs", decimals=0), Column("win_rate", decimals=1),
+    )  # fmt: skip
+    return ColumnTable("hume_win_rates", "HUME: pairs that people win", columns, rows, "A tie is no win.")

@@ -1,7 +1,9 @@
-"""Systems and language models on a task, item by item, as they are compared with people."""
+"""Systems and language models beside people, item by item, on the items that count in the human score."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,17 +11,29 @@ from typing import Any
 import numpy as np
 
 from embassay.parquet import read_parquet
-from embassay.protocols.hume.beyond.paired import SystemValues
+from embassay.protocols.hume.inference.ceiling import against_people, among_people
+from embassay.protocols.hume.inference.differences import Compared, SystemValues, compare_with_people
+from embassay.protocols.hume.inference.layouts import people_rows, row_score
+from embassay.protocols.hume.inference.resampling import (
+    CORRELATION,
+    SHARE,
+    Floats,
+    Resampled,
+    no_interval,
+    resampled,
+)
 from embassay.protocols.hume.llms.answers import LlmAnswers
 from embassay.protocols.hume.llms.scoring import LLM_FAMILIES, ScoredLlm, score_llm
 from embassay.protocols.hume.models.classification import CORRECT, LABEL
-from embassay.protocols.hume.models.reranking import SCORE
-from embassay.protocols.hume.results.answered import Answered
-from embassay.protocols.hume.results.bars import no_bar
+from embassay.protocols.hume.models.families import SCORE
+from embassay.protocols.hume.published.standings import percent_of_human
+from embassay.protocols.hume.results.annotations import Answered, Counting
+from embassay.protocols.hume.scoring.people import is_outside
 from embassay.protocols.hume.study import Family
-from embassay.protocols.hume.summary.record import Bar, SystemKind
+from embassay.protocols.hume.summary.record import Bar, SystemKind, SystemScore
 from embassay.runs.cells import CellRecord
 from embassay.runs.folder import RunFolder
+from embassay.stats import Estimate
 
 _VALUE: Mapping[Family, str] = {
     "classification": CORRECT, "clustering": "cluster", "reranking": "ap", "sts": "similarity"
@@ -142,3 +156,86 @@ def on_items(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Co
     """Those that have a value on any of these items."""
     wanted = set(items)
     return [one for one in contestants if wanted & one.values.keys()]
+
+
+def beside_people(counting: Counting, contestants: Sequence[Contestant]) -> list[SystemScore]:
+    """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
+    and its score with people's answers for gold."""
+    able = on_items(contestants, counting.counted.items)
+    values = {one.system: one.values for one in able}
+    compared = compare_with_people(counting.counted, values, counting.draws)
+    return [_beside(counting, one, compared.get(one.system)) for one in contestants]
+
+
+def alone(one: Contestant) -> SystemScore:
+    """A system where there is nobody to compare it with."""
+    return SystemScore(system=one.system, kind=one.kind, score=one.score, failed=one.failed, notes=one.notes)
+
+
+def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> SystemScore:
+    score = _on_counted(counting, own)
+    if score.value is None or compared is None:
+        return alone(own).model_copy(update={"score": score})
+    people = counting.people.per_annotator()
+    return alone(own).model_copy(
+        update={
+            "score": score,
+            "outside": is_outside(score.value, counting.human),
+            "percent_of_human": percent_of_human(score.value, counting.human.estimate),
+            "difference": as_bar(compared.difference),
+            "p": known(compared.difference.p),
+            "among_people": among_people(score.value, people).estimate,
+            "against_people": as_bar(against_people(counting.everybody, own.answers, counting.draws)),
+        }
+    )
+
+
+def _on_counted(counting: Counting, own: Contestant) -> Bar:
+    """The score on the items that count: that of the cell, with its interval, where these are all."""
+    if own.score.value is None or (own.kind != "llm" and not counting.omits):
+        return own.score
+    items = [item for item in counting.counted.items if item in own.values]
+    if not items:
+        return no_bar("no item that people answered")
+    spec, gold = counting.of.task.spec, people_rows(counting.counted, items).gold
+    row = [own.values[item] for item in items]
+
+    def score(counts: Floats) -> Floats:
+        return row_score(spec, gold, row, counts)
+
+    if spec.family == "clustering":
+        found = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
+    else:
+        within = (CORRELATION if spec.family == "sts" else SHARE,)
+        found = resampled(score, len(items), counting.draws, within=within)[0]
+    said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), found.method)))
+    # Of several runs of a language model the score is the mean over runs, not that of mean answers.
+    value = found.estimate if counting.omits else own.score.value
+    return Bar(
+        value=known(value), low=known(found.low), high=known(found.high), n=len(items), method=said,
+        reason="" if not math.isnan(value) else found.reason or "the value is undefined",
+    )  # fmt: skip
+
+
+def as_bar(found: Estimate) -> Bar:
+    """An estimate as a `Bar`: NaN becomes None. A value without an interval says why in `reason`.
+
+    >>> from embassay.stats import wilson
+    >>> as_bar(wilson(0.5, 10)).method
+    '95% Wilson'
+    """
+    reason = found.reason if isinstance(found, Resampled) else ""
+    value, low, high = (None if math.isnan(one) else one for one in (found.estimate, found.low, found.high))
+    if value is None and not reason:
+        reason = found.method or "the value is undefined"
+    return Bar(value=value, low=low, high=high, n=found.n, method=found.method, reason=reason)
+
+
+def no_bar(reason: str, n: int = 0) -> Bar:
+    """No value, and why."""
+    return Bar(value=None, n=n, reason=reason)
+
+
+def known(value: float | None) -> float | None:
+    """NaN as None."""
+    return None if value is None or math.isnan(value) else value

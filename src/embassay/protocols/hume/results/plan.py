@@ -1,9 +1,10 @@
-"""From a request to the cells of a run: every task of the study with every system."""
+"""From a request to the cells of a run, and what scoring them takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.llms.answers import LlmAnswers, read_llm_answers
 from embassay.protocols.hume.models import work
 from embassay.protocols.hume.models.families import Settings, fingerprint_of, texts_of
-from embassay.protocols.hume.results.answered import Answered, answered, fingerprint
-from embassay.protocols.hume.results.request import VERSION, StudyRequest
-from embassay.protocols.planning import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
+from embassay.protocols.hume.models.work import needed
+from embassay.protocols.hume.results.annotations import Answered, answered, fingerprint
+from embassay.protocols.hume.results.options import VERSION, StudyRequest
+from embassay.protocols.kernel.forecast import Forecaster, Work
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
+from embassay.runs.forecast import Forecast, Forecasts, tokens_of
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -130,3 +134,29 @@ def _key(
             "resamples": job.resamples,
         }
     )
+
+
+TIMED = 4_000
+"""Texts of a run from which its systems are timed before it begins: to time a system takes as long as a small run."""
+
+
+def forecast(plan: Plan, *, measure: bool = True) -> Forecasts:
+    """The cost of every cell. With `measure`, systems on this machine are timed on a few texts, for which they are
+    loaded here."""
+    return Forecasts(tuple(_cells(plan, measure=measure)) if plan.systems else ())
+
+
+def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
+    tokenizer = open_tokenizer(plan.request.tokenizer)
+    forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
+    for dataset in plan.datasets:
+        job: work.Job = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
+        data, family = work.held(job.study, job.content, job.task, job.settings)
+        texts = texts_of(data)
+        tokens, _ = tokens_of(texts, tokenizer)
+        wanted = Work(
+            family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(work.rehearse, job), texts,
+            kind="distances" if family == "clustering" else "pairs",
+            footprint=partial(needed, data=data, resamples=job.resamples),
+        )  # fmt: skip
+        yield from forecaster.cells(wanted)

@@ -3,10 +3,9 @@
 sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts", n=15)]))
 """
 
-from embassay.protocols.hume.sampling.contamination import Twin, twins
-from embassay.protocols.hume.sampling.defects import counted_defects, in_words, study_flags
-from embassay.protocols.hume.sampling.request import LabelText, SampleRequest, TaskRequest
-from embassay.protocols.hume.sampling.sample import Sampled, sample
+from embassay.protocols.hume.sampling.defects import Twin, counted_defects, in_words, study_flags, twins
+from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskRequest
+from embassay.protocols.hume.sampling.protocol import Sampled, sample
 
 __all__ = [
     "LabelText",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embassay.protocols.hume.published.correlated import correlated
-from embassay.protocols.hume.published.standing import Standing
-from embassay.protocols.hume.summary.record import PairRecord, Summary, Wins
-from embassay.protocols.hume.summary.standing import beside_models
+from embassay.protocols.hume.published.standings import Standing, correlated
+from embassay.protocols.hume.summary.record import PairRecord, Summary, Wins, beside_models
 from embassay.protocols.hume.summary.tables import PAIR, points
-from embassay.protocols.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.stats import wilson
 
 PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lang"}

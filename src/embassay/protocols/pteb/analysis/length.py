@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.measures.resamples import counted_average_precision, counted_spearman
 from embassay.protocols.pteb.analysis.groups import RESAMPLES, SEED
-from embassay.protocols.pteb.judging.bins import by_words
+from embassay.protocols.pteb.judging.agreement import by_words
 from embassay.randomness import generator
 from embassay.stats import Estimate, percentile_interval
 from embassay.stats.resampling import resampled_rows, row_counts

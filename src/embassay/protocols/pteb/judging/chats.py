@@ -11,11 +11,11 @@ from typing import Any
 
 from embassay.contracts import ChatModel
 from embassay.errors import UsageError
-from embassay.protocols.planning import PlannedSystem
-from embassay.protocols.pteb.paraphrasing.licences import licence_of
+from embassay.protocols.kernel.plan import PlannedSystem
+from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.pteb.paraphrasing.llm import suited
+from embassay.protocols.pteb.paraphrasing.paraphrasers import licence_of
 from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
-from embassay.protocols.session import unknown_price
 from embassay.runs.answers import AnswerCache, CachedChat
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.remote import Ledger

@@ -1,14 +1,15 @@
-"""What a judge run can be told."""
+"""What a judge run can be told, and was asked to do."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.options import check_options, option
+from embassay.protocols.kernel import request
+from embassay.protocols.kernel.request import check_options, option
 
 if TYPE_CHECKING:
     from embassay.contracts import Sampling
@@ -86,3 +87,22 @@ def _edges(name: str, text: str) -> tuple[float, ...]:
     if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
         raise UsageError(f"{name} is {text!r}.", mend="Give rising numbers with commas between: 10,20,30,50.")
     return edges
+
+
+VERSION = 2
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class JudgeRequest(request.Request):
+    """The arguments of a judge run; `systems` are the judges. `gold` are ranges of gold scores, see `gold.py`."""
+
+    tokenizer: str = ""
+    gold: tuple[str, ...] = ()
+    options: JudgeOptions = field(default_factory=JudgeOptions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = super().as_dict()
+        del plain["tokenizer"], plain["tasks"], plain["grades"]
+        return {**plain, "options": self.options.as_dict()}

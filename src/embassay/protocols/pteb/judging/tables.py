@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.agreement import ERROR, HEADLINE
-from embassay.protocols.pteb.judging.summary import MEAN_OF_JUDGES
-from embassay.protocols.tables import Column, ColumnTable, Value
+from embassay.protocols.pteb.judging.conclusions import MEAN_OF_JUDGES
 from embassay.records import Result
 
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from embassay.contracts import Spread
-from embassay.protocols import opening
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.pteb.judging.agreement import Context, Judged, agreement
 from embassay.protocols.pteb.judging.chats import Judge
-from embassay.protocols.pteb.judging.gold import Range
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.judging.rating import Asking, Pair, rate
+from embassay.protocols.pteb.judging.ratings import Asking, Pair, Range, rate
 from embassay.protocols.pteb.paraphrasing.prompts import Prompt
-from embassay.protocols.request import DatasetRequest
 from embassay.records import Loaded, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.systems.remote import Ledger

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.manifest import Source
+from embassay.protocols.kernel.tables import csv_row
 from embassay.protocols.pteb.paraphrasing.records import USABLE, Outcome, Paraphrase
-from embassay.protocols.pteb.paraphrasing.set import COLUMNS, ParaphraseSet
-from embassay.protocols.spreadsheets import csv_row
+from embassay.protocols.pteb.paraphrasing.sets import COLUMNS, ParaphraseSet, Source
 from embassay.runs.files import digest, write_atomic
 
 if TYPE_CHECKING:

@@ -1,17 +1,20 @@
-"""Paraphrasers by spec string: language models, wordings written beforehand, and controls."""
+"""Paraphrasers by spec string: language models, wordings written beforehand, and controls that need nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.pteb.paraphrasing.controls import Copied, Permuted
-from embassay.protocols.pteb.paraphrasing.generation import Generation
 from embassay.protocols.pteb.paraphrasing.prompts import Prompt, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import Paraphraser
-from embassay.protocols.pteb.paraphrasing.written import Recorded, open_stored
+from embassay.protocols.pteb.paraphrasing.records import Asked, Generation, Outcome, Paraphrase, Paraphraser
+from embassay.protocols.pteb.paraphrasing.sets import Recorded, open_stored
+from embassay.randomness import generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.systems.remote.ledger import Ledger
@@ -105,5 +108,159 @@ def _copied() -> Paraphraser:
 @PARAPHRASERS.register(
     "permuted", "the words in another order (control); permuted:FOLDER as far as in that set"
 )
-def _permuted(name: str, target: str = "", source: str = "") -> Paraphraser:
+def _permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
     return Permuted(name, open_stored(name, target, source) if target else None)
+
+
+class _Control:
+    """What both are: free, with any number of runs."""
+
+    name: str
+    identity: str
+    remote = False
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
+        """first, first + 1 ..."""
+        return tuple(range(first, first + runs))
+
+    def about(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+
+class Copied(_Control):
+    """Returns every text: no drop but what comes from elsewhere."""
+
+    name = identity = "copied"
+
+    def write(
+        self,
+        asked: Sequence[Asked],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",  # noqa: ARG002
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """The texts."""
+        for position, one in enumerate(asked):
+            yield position, _worded(one, one.text, seed)
+        hear(len(asked))
+
+
+class Permuted(_Control):
+    """Permutes the words of every text: all of them, or only until the text is as far from its wording, in word edit
+    distance, as the wording that `like` has for it. What a model loses here is not for want of other words."""
+
+    def __init__(self, name: str, like: Paraphraser | None = None) -> None:
+        self.name, self._like = name, like
+        self.identity = "permuted" + (f":{like.identity}" if like is not None else "")
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
+        """Those of `like`, else first, first + 1 ..."""
+        if self._like is not None:
+            return self._like.seeds(runs, first, dataset=dataset)
+        return super().seeds(runs, first)
+
+    def write(
+        self,
+        asked: Sequence[Asked],
+        *,
+        seed: int,
+        run: int,
+        dataset: str = "",
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """The texts with their words permuted; `missing` where `like` has no wording."""
+        like = (
+            dict(self._like.write(asked, seed=seed, run=run, dataset=dataset))
+            if self._like is not None
+            else {}
+        )
+        for position, one in enumerate(asked):
+            model = like.get(position)
+            if model is not None and not model.usable:
+                reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
+                yield (
+                    position,
+                    Paraphrase(one.text, one.lang, one.place, "", "missing", reason, 0, seed),
+                )
+                continue
+            rng = generator(seed, "permuted", one.place, one.text)
+            yield position, _worded(one, _permuted(one.text, rng, model.wording if model else None), seed)
+        hear(len(asked))
+
+
+def _worded(asked: Asked, wording: str, seed: int) -> Paraphrase:
+    blank = not asked.text.strip()
+    same = wording.strip() == asked.text.strip()
+    outcome: Outcome = "copied" if same and not blank else "ok"
+    return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
+
+
+def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
+    """The words of `text` in another order; as far from it as `like` is, where there is one."""
+    words = text.split()
+    if len(words) < 2:
+        return text
+    if like is None:
+        return " ".join(words[i] for i in rng.permutation(len(words)))
+    from embassay.measures.correlation import edit_distance
+
+    wanted = edit_distance(text, like)
+    moved = rng.permutation(len(words))
+    # Turning the places of ever more words moves them all: the distance grows with their number.
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high) // 2
+        if edit_distance(text, " ".join(_turned(words, moved[:middle]))) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    near = [" ".join(_turned(words, moved[:count])) for count in {max(0, low - 1), low}]
+    best = min(near, key=lambda one: abs(edit_distance(text, one) - wanted))
+    return text if best.split() == words else best
+
+
+def _turned(words: list[str], places: np.ndarray[Any, np.dtype[np.int64]]) -> list[str]:
+    """The words with those at these places passed on by one: each to the next place, the last to the first."""
+    turned = list(words)
+    for here, there in zip(places, np.roll(places, -1), strict=True):
+        turned[there] = words[here]
+    return turned
+
+
+_GEMMA, _LLAMA = "Gemma Terms of Use", "Llama Community License"
+_LICENCES = {
+    "gemma": _GEMMA,
+    "embeddinggemma": _GEMMA,
+    "gpt-oss": "Apache-2.0",
+    "qwen3": "Apache-2.0",
+    "mistral-small": "Apache-2.0",
+    "magistral-small": "Apache-2.0",
+    "mistral-nemo": "Apache-2.0",
+    "mixtral": "Apache-2.0",
+    "llama": _LLAMA,
+    "deepseek-r1": "MIT",
+    "phi3": "MIT",
+    "phi4": "MIT",
+    "olmo": "Apache-2.0",
+    "granite": "Apache-2.0",
+    "smollm": "Apache-2.0",
+    "aya": "CC BY-NC 4.0",
+    "command-r": "CC BY-NC 4.0",
+}
+_OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
+
+
+def licence_of(spec: str) -> str:
+    """The licence of the model in a spec string by its family, as its makers state it; "" where it is not known.
+
+    >>> licence_of("ollama:gemma3:27b"), licence_of("openai:gpt-5-mini"), licence_of("openai:own-model")
+    ('Gemma Terms of Use', "OpenAI's terms of service", '')
+    """
+    model = spec.partition(":")[2].partition("?")[0].rpartition("/")[2].lower()
+    family = max((one for one in _LICENCES if model.startswith(one)), key=len, default="")
+    if family:
+        return _LICENCES[family]
+    return "OpenAI's terms of service" if _OPENAI.match(spec) and "base_url" not in spec else ""

@@ -1,13 +1,15 @@
-"""What a selection of paraphrasers can be told."""
+"""What a selection of paraphrasers can be told, and was asked to do."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.options import option
+from embassay.protocols.kernel import request
+from embassay.protocols.kernel.request import option
 from embassay.protocols.pteb.judging.options import RatingOptions
+from embassay.protocols.pteb.paraphrasing.records import Generation
 from embassay.protocols.pteb.selection.choice import Rule
 
 
@@ -37,3 +39,31 @@ class SelectionOptions(RatingOptions):
     def rule(self) -> Rule:
         """The rule that selects."""
         return Rule(self.least_similarity, self.least_edit_distance)
+
+
+VERSION = 2
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class SelectionRequest(request.Request):
+    """The arguments of a selection; `systems` are the candidates, which `judge` rates, and `cross_judges` as well."""
+
+    tokenizer: str = ""
+    judge: str = ""
+    cross_judges: tuple[str, ...] = ()
+    prompt: str = "default"
+    generation: Generation = field(default_factory=Generation)
+    options: SelectionOptions = field(default_factory=SelectionOptions)
+
+    def __post_init__(self) -> None:
+        if not self.systems:
+            raise UsageError("No paraphraser is named.", mend="Name one, such as ollama:gemma3:27b.")
+        if not self.judge:
+            raise UsageError("No judge is named.", mend="Name a language model, such as ollama:gemma3:27b.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = super().as_dict()
+        del plain["tokenizer"], plain["tasks"], plain["grades"]
+        return {**plain, "generation": self.generation.as_dict(), "options": self.options.as_dict()}

@@ -1,35 +1,40 @@
-"""From a request to the cells of a selection: every candidate on every dataset, and later the other judges."""
+"""From a request to the cells of a selection, and what they will take."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from embassay.data.shapes import check_targets
-from embassay.protocols import opening
-from embassay.protocols.planning import (
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
     PlannedTask,
     check_names,
     joined_tasks,
 )
+from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.pteb.judging.chats import Judge, check_named, facts_of_chat, planned_judges
-from embassay.protocols.pteb.judging.plan import OnPairs
+from embassay.protocols.pteb.judging.plan import ANSWER_TOKENS, Asked, OnPairs, of_questions
+from embassay.protocols.pteb.judging.ratings import shown
+from embassay.protocols.pteb.paraphrasing import records
 from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
 from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, open_paraphraser
-from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphraser
-from embassay.protocols.pteb.selection.request import VERSION, SelectionRequest
+from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt, open_prompt
+from embassay.protocols.pteb.paraphrasing.records import Asked as AskedText
+from embassay.protocols.pteb.paraphrasing.records import Paraphraser
+from embassay.protocols.pteb.plan import Source
+from embassay.protocols.pteb.selection.options import VERSION, SelectionRequest
 from embassay.protocols.pteb.slices import asked_of, slices
-from embassay.protocols.pteb.sources import Source
-from embassay.protocols.session import unknown_price
 from embassay.records import Paraphrases
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
+from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
+from embassay.systems.remote.tokens import likely_tokens
 
 TASK = "paraphrasers"
 PAIRS = "sts"
@@ -59,7 +64,7 @@ class Plan:
     cells: tuple[Cell, ...] = ()
     tokenizer_identity: str = ""
 
-    def asked(self, dataset: PlannedDataset) -> list[Asked]:
+    def asked(self, dataset: PlannedDataset) -> list[AskedText]:
         """The distinct texts of a dataset, in the order of the data."""
         return distinct_texts(self.request, dataset.source)
 
@@ -105,7 +110,7 @@ def make_plan(request: SelectionRequest, answers: Path | None = None, ledger: Le
     return plan.with_cross_check(everyone) if request.options.cross_check == "all" else plan
 
 
-def distinct_texts(request: SelectionRequest, source: str) -> list[Asked]:
+def distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
     parts = slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
     asked = asked_of(PAIRS, parts, by_place=False)
@@ -198,3 +203,46 @@ def _cell(
     units = dataset.tasks[0].n * (1 if variant else 2)
     # All of them wait for the judge's server, whoever paraphrases.
     return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
+
+
+def forecast(plan: Plan) -> Forecasts:
+    """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
+    texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
+    return Forecasts(tuple(_cells(plan)))
+
+
+def _cells(plan: Plan) -> Iterator[Forecast]:
+    everyone = plan.request.options.cross_check == "all"
+    for dataset in plan.datasets:
+        asked = plan.asked(dataset)
+        for source in plan.sources:
+            yield _paraphrases(plan, source, dataset, asked)
+        for judge in plan.judges:
+            rated = len(plan.sources) if judge is plan.judges[0] or everyone else 1
+            yield _ratings(plan, judge, dataset, asked, rated)
+
+
+def _paraphrases(
+    plan: Plan, source: Source, dataset: PlannedDataset, asked: Sequence[records.Asked]
+) -> Forecast:
+    head = Forecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
+    paraphraser = source.paraphraser
+    if not isinstance(paraphraser, LLMParaphraser):
+        return head
+    [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
+    fresh = [one for one in asked if not paraphraser.kept(one, seed)]
+    questions = [paraphraser.question(one, seed) for one in fresh]
+    read = sum(likely_tokens([one.content for one in question.messages]) for question in questions)
+    written = likely_tokens([one.text for one in fresh])
+    return of_questions(head, paraphraser.chat.model, Asked(len(asked), len(fresh), read, written))
+
+
+def _ratings(
+    plan: Plan, judge: PlannedSystem, dataset: PlannedDataset, asked: Sequence[records.Asked], candidates: int
+) -> Forecast:
+    n = candidates * len(asked)
+    each = likely_tokens([judge_prompt().text, shown("", "")])
+    texts = likely_tokens([one.text for one in asked])
+    head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
+    chat = Judge(judge.spec, plan.longest).open()
+    return of_questions(head, chat, Asked(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))

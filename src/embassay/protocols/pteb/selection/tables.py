@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.pteb.selection.conclusions import SHIFT
 from embassay.protocols.pteb.selection.criteria import HEADLINE
-from embassay.protocols.pteb.selection.summary import SHIFT
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import Result
 
 _SHOWN = {

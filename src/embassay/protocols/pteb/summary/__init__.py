@@ -1,8 +1,8 @@
 """From the cells of a PTEB run to what is said of it: scores, drops, their intervals, and who is told from whom."""
 
+from embassay.protocols.pteb.summary.conclusions import standings, summarise, summarise_originals
 from embassay.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
-from embassay.protocols.pteb.summary.summarise import standings, summarise, summarise_originals
-from embassay.protocols.pteb.summary.until_ci import more_runs_needed
+from embassay.protocols.pteb.summary.runs import more_runs_needed
 
 __all__ = [
     "Layout",

@@ -1,17 +1,21 @@
-"""What a system scores in other wordings: on a dataset, over the datasets of a task, and over tasks."""
+"""What a system scores in other wordings: on a dataset, over a task's datasets, over tasks; and the rows of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.comparisons import Headline, mean_component
-from embassay.protocols.pteb.summary.runs import Runs
+from embassay.protocols.kernel.comparisons import Headline, mean_component
+from embassay.protocols.pteb.summary.layout import ORIGINAL, OVERALL, Layout, RunDataset
+from embassay.protocols.pteb.summary.runs import Cells, Runs, over_runs
 from embassay.randomness import generator
-from embassay.records import Component, Stratum
+from embassay.records import Component, Result, Stratum
+from embassay.runs.cells import CellRecord
+from embassay.stats import MixedMean, mixed_mean
 from embassay.stats.freedom import KEPT
 
 Floats = NDArray[np.float64]
@@ -192,3 +196,198 @@ def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
         common = min(map(len, of_source))
         means.append(np.mean([runs[:common] for runs in of_source], axis=0))
     return tuple(means)
+
+
+ONE_RUN = "one run has no standard deviation"
+
+
+def level_rows(
+    layout: Layout, task: str, headline: str, level: Level, label: str,
+    dataset: RunDataset | None = None, subset: str = "",
+) -> Iterator[Result]:  # fmt: skip
+    """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
+    of a system at one level; `subset` is one language of a dataset. On a dataset also `delta_runs`: the drop with the
+    interval over runs alone, which is what --until-ci narrows."""
+    name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
+    where = (name, subset, lang, label, level.system)
+    for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
+        low, high = part.interval
+        yield Result(
+            "pteb",
+            task,
+            *where,
+            measure,
+            part.value,
+            part.n,
+            low,
+            high,
+            part.method,
+            layout.seed,
+            part.reason,
+        )
+    runs = min(map(len, level.runs), default=0)
+    for measure, sd in (("sd", level.sd), ("delta_sd", level.delta_sd)):
+        reason = "" if sd is not None else level.score.reason or ONE_RUN
+        yield Result(
+            "pteb", task, *where, measure, sd, runs if sd is not None else 0,
+            method=_method_of_spread(level) if sd is not None else "", seed=layout.seed, reason=reason,
+        )  # fmt: skip
+    half = over_runs(level.deltas) if dataset else None
+    if half is not None and (drop := level.delta.value) is not None:
+        yield Result(
+            "pteb", task, *where, "delta_runs", drop, runs, drop - half, drop + half,
+            f"95% t interval over {runs} runs: other paraphrases of these very texts", layout.seed,
+        )  # fmt: skip
+
+
+def original_row(layout: Layout, task: str, headline: str, original: Headline) -> Result:
+    """The original score over datasets or tasks."""
+    low, high = original.interval
+    return Result(
+        "pteb", task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
+        original.method, layout.seed, original.reason,
+    )  # fmt: skip
+
+
+def _method_of_spread(level: Level) -> str:
+    runs = min(map(len, level.runs))
+    words = f"sample standard deviation over {runs} runs"
+    return words + (f", root mean square of {len(level.runs)} sources" if len(level.runs) > 1 else "")
+
+
+ALL = ""
+"""The label of the mean over all sources but controls."""
+
+
+class Scores:
+    """The levels of a run by task (or `overall`), dataset, system and source."""
+
+    def __init__(self, layout: Layout, records: Sequence[CellRecord]) -> None:
+        self.layout = layout
+        self.cells = Cells(records)
+        # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
+        self.on_dataset = cache(self._on_dataset)
+        self.in_scope = cache(self._in_scope)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All sources together, and each by itself where there are several."""
+        # A single source beside controls has no label: it is all of the mean.
+        return tuple(dict.fromkeys((ALL, *(source.label for source in self.layout.sources if source.label))))
+
+    @property
+    def scopes(self) -> list[tuple[str, str]]:
+        """The tasks and `overall`, with the measure of their headline."""
+        return [*((task.name, task.headline) for task in self.layout.tasks), (OVERALL, OVERALL)]
+
+    def parts(self, scope: str) -> list[tuple[str, RunDataset]]:
+        """The tasks and datasets that make up a task or `overall`."""
+        names = [task.name for task in self.layout.tasks if scope in (OVERALL, task.name)]
+        return [(name, dataset) for name in names for dataset in self.layout.of_task(name)]
+
+    def original(self, scope: str, system: str) -> Headline:
+        """The original score over the datasets of a task, or over tasks."""
+        if scope == OVERALL:
+            names = [task.name for task in self.layout.tasks]
+            parts, noun = [(name, self.original(name, system)) for name in names], "task"
+        else:
+            datasets = [dataset.name for _, dataset in self.parts(scope)]
+            parts, noun = (
+                [
+                    (name, replace(self.cells.original(scope, name, system), bounds=self._bounds(scope)))
+                    for name in datasets
+                ],
+                "dataset",
+            )
+        for name, part in parts:
+            if part.value is None:
+                return Headline.none(system, f"{name}: {part.reason}")
+        return over_headlines([part for _, part in parts], system, noun=noun)
+
+    def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
+        sources = [
+            self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
+        ]
+        return on_dataset(
+            dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples, bounds=self._bounds(task)
+        )  # fmt: skip
+
+    def _bounds(self, task: str) -> tuple[float, float]:
+        """What scores of a task lie between: correlations from -1, shares from 0."""
+        measure = next(one.headline for one in self.layout.tasks if one.name == task)
+        return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
+
+    def _in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
+        if scope == OVERALL:
+            tasks = [task.name for task in self.layout.tasks]
+            levels = [(name, self.in_scope(name, system, label)) for name in tasks]
+            return over(levels, system, noun="task")
+        levels = [
+            (dataset.name, self.on_dataset(scope, dataset.name, system, label))
+            for _, dataset in self.parts(scope)
+        ]
+        return over(levels, system, noun="dataset")
+
+
+MEASURE = "delta_mixed"
+SPREADS = {"datasets": "sd_rows", "runs": "sd_columns", "residual": "sd_residual"}
+ONE_VALUE = "one dataset and one run say nothing of others"
+UNKNOWN = "cannot be told from the rest"
+
+
+def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
+    """`delta_mixed` of a task or `overall`, and the standard deviations between datasets, between runs and of the rest.
+
+    The bootstrap intervals of `delta` hold for these datasets; this one takes datasets and runs as samples of others
+    (`embassay.stats.mixed_mean`), with the weights that make it the mean of the same drops.
+    """
+    found = mixed_drop(scores, scope, system)
+    row = partial(Result, "pteb", scope, "", "", "", "", system, seed=scores.layout.seed)
+    if isinstance(found, str):
+        yield row(MEASURE, None, 0, reason=found)
+        return
+    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
+    method = _method_of_mean(found, len(scores.parts(scope)))
+    yield row(MEASURE, found.estimate, found.n, low, high, method)
+    for name, field in SPREADS.items():
+        sd = getattr(found, field)
+        if np.isnan(sd):
+            yield row(f"delta_sd:{name}", None, found.n, reason=ONE_VALUE if found.n == 1 else UNKNOWN)
+        else:
+            yield row(f"delta_sd:{name}", sd, found.n, method=method)
+
+
+def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
+    """The mean drop with datasets as rows and runs as columns, or why there is none."""
+    total = scores.in_scope(scope, system)
+    if not total.present:
+        return total.score.reason
+    parts = scores.parts(scope)
+    tasks = [task for task, _ in parts]
+    values: list[float] = []
+    weights: list[float] = []
+    rows: list[tuple[str, str]] = []
+    columns: list[tuple[int, int]] = []
+    for task, dataset in parts:
+        sources = scores.on_dataset(task, dataset.name, system).deltas
+        share = 1 / (len(set(tasks)) * tasks.count(task) * len(sources))
+        for source, deltas in enumerate(sources):
+            values += deltas.tolist()
+            weights += [share / len(deltas)] * len(deltas)
+            rows += [(task, dataset.name)] * len(deltas)
+            columns += [(source, run) for run in range(len(deltas))]
+    return mixed_mean(values, rows, columns, weights=weights)
+
+
+def _method_of_mean(found: MixedMean, datasets: int) -> str:
+    """What was taken as a sample of what."""
+    if found.n == 1:
+        return ONE_VALUE
+    sample = "dataset and run as random effects"
+    if datasets == 1:
+        sample = "one dataset: holds for other runs on it"
+    elif datasets == found.n:
+        sample = "one run: holds for other datasets"
+    if np.isnan(found.df):
+        return f"{sample}; no variation"
+    return f"{sample}; t with {found.df:.1f} degrees of freedom (Satterthwaite)"

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embassay.protocols.pteb.tables.described import described_tables
-from embassay.protocols.pteb.tables.given import Given
-from embassay.protocols.pteb.tables.grid import Grid
-from embassay.protocols.pteb.tables.relations import relation_tables
+from embassay.protocols.kernel.tables import ColumnTable
+from embassay.protocols.pteb.tables.facts import described_tables
+from embassay.protocols.pteb.tables.grid import Given, Grid
 from embassay.protocols.pteb.tables.scores import score_tables
-from embassay.protocols.pteb.tables.statistics import statistic_tables
-from embassay.protocols.tables import ColumnTable
+from embassay.protocols.pteb.tables.statistics import relation_tables, statistic_tables
 
 __all__ = ["Given", "tables"]
 

@@ -6,19 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, variance
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.analysis import DatasetUsed, against_distance
-from embassay.protocols.pteb.summary.scopes import OVERALL
-from embassay.protocols.pteb.tables.given import (
+from embassay.protocols.pteb.summary.layout import OVERALL
+from embassay.protocols.pteb.tables.grid import (
+    AVERAGE,
     ORIGINAL,
+    Entry,
     Given,
+    Grid,
+    Values,
+    average_entries,
     english_part,
     headline,
     is_multilingual,
     mean,
     points,
 )
-from embassay.protocols.pteb.tables.grid import AVERAGE, Entry, Grid, Values, average_entries
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import Result
 
 OTHER_METHOD = (

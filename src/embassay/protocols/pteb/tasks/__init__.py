@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Similarity
-from embassay.protocols.estimates import Items, undefined
-from embassay.protocols.pteb.context import Context
+from embassay.protocols.kernel.estimates import Items, undefined
 from embassay.protocols.pteb.options import PtebOptions
-from embassay.protocols.pteb.tasks.task import Reworded, Task, Wording
+from embassay.protocols.pteb.tasks.task import Context, Reworded, Task, Wording
 from embassay.records import Loaded, TaskOutcome
 from embassay.registry import Registry
 

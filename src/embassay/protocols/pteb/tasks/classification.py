@@ -15,13 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.estimates import Items, estimate
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks.comparison import Embedding
-from embassay.protocols.pteb.tasks.outcomes import outcome
-from embassay.protocols.pteb.tasks.rewording import Place, places, reworded, rows_reworded
-from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.pteb.tasks.comparison import Embedding, outcome
+from embassay.protocols.pteb.tasks.task import (
+    Context,
+    Place,
+    Reworded,
+    Wording,
+    places,
+    reworded,
+    rows_reworded,
+)
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
 HEADLINE = "accuracy"

@@ -17,13 +17,17 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage
-from embassay.protocols.estimates import Estimate, Items, over_sets, over_texts_of_a_set
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks.comparison import Embedding
-from embassay.protocols.pteb.tasks.outcomes import outcome
-from embassay.protocols.pteb.tasks.rewording import Place, places, reworded, rows_reworded
-from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, over_sets, over_texts_of_a_set
+from embassay.protocols.pteb.tasks.comparison import Embedding, outcome
+from embassay.protocols.pteb.tasks.task import (
+    Context,
+    Place,
+    Reworded,
+    Wording,
+    places,
+    reworded,
+    rows_reworded,
+)
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"

@@ -1,14 +1,18 @@
-"""What a task asks a system for: how similar pairs of texts are, or the vectors of texts."""
+"""What a task asks a system for, the same items on both sides, and an outcome from its one number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
+from embassay.protocols.kernel.estimates import Estimate, Items, undefined
+from embassay.protocols.pteb.tasks.task import WITHOUT_WORDING, Reworded, Task
+from embassay.records import Component, Score, Skipped, TaskOutcome
 
 DECIMALS = 6
 """Similarities are rounded before they are ranked, so that float noise decides nothing."""
@@ -58,3 +62,53 @@ def nearest(
 def _rounded(values: NDArray[np.float32]) -> NDArray[np.float64]:
     # Zero has one sign, and equal values compare equal.
     return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0)
+
+
+NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
+
+
+def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
+    """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
+    without what they take along; `both` itself where there are none."""
+    said, own = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
+    gone = [place for place, text in own.items() if text in failures or said[place] in failures]
+    if not gone:
+        return both
+    without = set(gone)
+    rest = task.reword(both.original, lambda place, _: None if place in without else said[place])
+    taken = tuple(left for left in rest.lost if not left.reason.endswith(WITHOUT_WORDING))
+    lost = (*both.lost, Skipped(NOT_ENCODED, len(gone), tuple(gone[:5])), *taken)
+    return replace(rest, items=both.items, lost=lost)
+
+
+def outcome(
+    headline: str,
+    found: Estimate | str,
+    items: Items,
+    *,
+    n: int,
+    scores: Iterable[Score] = (),
+    skipped: Iterable[Skipped] = (),
+    warnings: Iterable[str] = (),
+    counts: Mapping[str, int],
+) -> TaskOutcome:
+    """The outcome whose headline is `found`, or has no value for the reason that `found` is. `n` counts the items."""
+    left_out, noted = _summed(skipped), tuple(warnings)
+    if isinstance(found, str):
+        row = undefined(headline, n, found)
+        component = Component(None, n, reason=found)
+    else:
+        row = replace(found.score(headline), n=n)
+        units = found.n if found.units is None else found.units
+        component = replace(found.component(), n=n, units=None if units == n else units)
+    return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
+
+
+def _summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    """One entry per reason."""
+    by_reason: dict[str, Skipped] = {}
+    for one in skipped:
+        before = by_reason.get(one.reason, Skipped(one.reason, 0))
+        examples = (*before.examples, *one.examples)[:5]
+        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
+    return tuple(by_reason.values())

@@ -13,14 +13,10 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures.resamples import counted_average_precision
-from embassay.protocols.estimates import Estimate, Items
-from embassay.protocols.groups import words
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks.comparison import similarity
-from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, words
+from embassay.protocols.pteb.tasks.comparison import outcome, similarity
 from embassay.protocols.pteb.tasks.resampling import drawn
-from embassay.protocols.pteb.tasks.rewording import Place, places, reworded_pairs
+from embassay.protocols.pteb.tasks.task import Context, Place, places, reworded_pairs
 from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"

@@ -16,13 +16,18 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import average_precision
-from embassay.protocols.estimates import Items, estimate
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks.comparison import nearest
-from embassay.protocols.pteb.tasks.outcomes import outcome
-from embassay.protocols.pteb.tasks.rewording import Groups, Place, left_out, numbered, several_places
-from embassay.protocols.pteb.tasks.task import Reworded, Wording
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.pteb.tasks.comparison import nearest, outcome
+from embassay.protocols.pteb.tasks.task import (
+    Context,
+    Groups,
+    Place,
+    Reworded,
+    Wording,
+    left_out,
+    numbered,
+    several_places,
+)
 from embassay.records import RerankingSet, TaskOutcome
 
 HEADLINE = "map"

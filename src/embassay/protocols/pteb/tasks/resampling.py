@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.resamples import counted_spearman
-from embassay.protocols.context import Context
-from embassay.protocols.estimates import Estimate
+from embassay.protocols.kernel.estimates import Estimate
+from embassay.protocols.kernel.inputs import Context
 from embassay.stats.resampling import resampled_rows, row_counts
 
 _DRAWS = 1 << 18

@@ -15,20 +15,19 @@ import numpy as np
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
-from embassay.protocols.estimates import Items, estimate
-from embassay.protocols.groups import words
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks.outcomes import outcome
-from embassay.protocols.pteb.tasks.rewording import (
+from embassay.protocols.kernel.estimates import Items, Lost, estimate, words
+from embassay.protocols.pteb.tasks.comparison import outcome
+from embassay.protocols.pteb.tasks.task import (
+    Context,
     Place,
+    Reworded,
+    Wording,
     left_out,
     places,
     reworded,
     rows_of,
     without_wording,
 )
-from embassay.protocols.pteb.tasks.task import Reworded, Wording
 from embassay.records import RetrievalSet, TaskOutcome
 
 HEADLINE = "ndcg@10"

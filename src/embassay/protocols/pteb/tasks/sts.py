@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embassay.contracts import Similarity
-from embassay.protocols.estimates import Items
-from embassay.protocols.groups import words
-from embassay.protocols.lost import Lost
-from embassay.protocols.pteb.context import Context
-from embassay.protocols.pteb.tasks.comparison import similarity
-from embassay.protocols.pteb.tasks.outcomes import outcome
+from embassay.protocols.kernel.estimates import Items, Lost, words
+from embassay.protocols.pteb.tasks.comparison import outcome, similarity
 from embassay.protocols.pteb.tasks.resampling import correlated
-from embassay.protocols.pteb.tasks.rewording import Place, places, reworded_pairs
+from embassay.protocols.pteb.tasks.task import Context, Place, places, reworded_pairs
 from embassay.records import ScoredPairs, TaskOutcome
 
 HEADLINE = "spearman"

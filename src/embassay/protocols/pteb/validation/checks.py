@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from embassay.protocols.pteb.validation.pairs import Item
 from embassay.protocols.pteb.validation.rules import Rules
-from embassay.protocols.pteb.validation.sampling import Item
 
 Fate = Literal["kept", "cleared", "rejected"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.lost import MOST_LOST
+from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.pteb.validation.checks import RaterVerdict, Rating
+from embassay.protocols.pteb.validation.pairs import Item
 from embassay.protocols.pteb.validation.rules import HIGHEST, Rules
-from embassay.protocols.pteb.validation.sampling import Item
 from embassay.randomness import generator
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
 from embassay.stats.resampling import resampled_rows, row_counts

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.options import check_options, option
+from embassay.protocols.kernel.request import check_options, option
 
 LOWEST, HIGHEST = 0.0, 5.0
 """The scale of ratings: from nothing in common to the same meaning."""

@@ -10,15 +10,13 @@ from typing import Any
 
 from embassay import __version__
 from embassay.errors import UsageError
-from embassay.protocols.manifest import moment, spent
+from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.pteb.validation.checks import NO_DECISIONS, Checked, Rating, check
-from embassay.protocols.pteb.validation.decisions import read_decisions
-from embassay.protocols.pteb.validation.estimating import estimate_files
-from embassay.protocols.pteb.validation.inspection import FILE, keep_list
-from embassay.protocols.pteb.validation.intake import check_decisions, collect
+from embassay.protocols.pteb.validation.estimates import estimate_files
+from embassay.protocols.pteb.validation.inspection import FILE, keep_list, read_decisions
 from embassay.protocols.pteb.validation.languages import LanguageResult, language_results
-from embassay.protocols.pteb.validation.rating_file import write_ratings
-from embassay.protocols.pteb.validation.sampling import Item
+from embassay.protocols.pteb.validation.pairs import Item
+from embassay.protocols.pteb.validation.rating_file import check_decisions, collect, write_ratings
 from embassay.protocols.pteb.validation.study import Study
 from embassay.protocols.pteb.validation.tables import rows, tables
 from embassay.runs.files import write_atomic

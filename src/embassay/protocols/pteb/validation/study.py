@@ -18,11 +18,9 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.manifest import moment
-from embassay.protocols.pteb.paraphrasing.set import ParaphraseSet, Source
-from embassay.protocols.pteb.validation.rating_file import SHOWN, write_ratings
-from embassay.protocols.pteb.validation.rules import Rules, rules_from
-from embassay.protocols.pteb.validation.sampling import (
+from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
+from embassay.protocols.pteb.validation.pairs import (
     Item,
     Sample,
     by_language,
@@ -31,6 +29,8 @@ from embassay.protocols.pteb.validation.sampling import (
     sample_items,
     sheet,
 )
+from embassay.protocols.pteb.validation.rating_file import SHOWN, write_ratings
+from embassay.protocols.pteb.validation.rules import Rules, rules_from
 from embassay.runs.files import slug, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.validation.checks import RaterVerdict
 from embassay.protocols.pteb.validation.languages import CLASSES, LanguageResult
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import Result
 from embassay.stats import Estimate
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.grades import label_summary, query_labels
@@ -19,7 +20,6 @@ from embassay.protocols.rag.golden.summary import Figure, Golden
 from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import about
 from embassay.protocols.rag.ranking import Call, Candidate
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import Result
 from embassay.stats import Estimate
 

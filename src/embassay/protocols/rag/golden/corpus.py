@@ -16,7 +16,7 @@ from embassay.data.sampling import Draw
 from embassay.data.tables import FORMATS, table_of
 from embassay.data.views import Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
-from embassay.protocols.footprint import dimensions, footprint, vectors
+from embassay.protocols.kernel.forecast import dimensions, footprint, vectors
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.stages import Input
 from embassay.protocols.rag.tradeoffs import words_bytes

@@ -14,16 +14,16 @@ from statistics import mean
 from typing import Any
 
 from embassay.contracts import Message
-from embassay.protocols.forecasting import Forecaster
-from embassay.protocols.forecasting import Work as Effort
-from embassay.protocols.planning import PlannedSystem
+from embassay.protocols.kernel.forecast import Forecaster
+from embassay.protocols.kernel.forecast import Work as Effort
+from embassay.protocols.kernel.plan import PlannedSystem
+from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.rag.golden.corpus import searching
 from embassay.protocols.rag.golden.stages import State, states_of
 from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.prompts import grade_messages, order_messages
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.session import unknown_price
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
 from embassay.systems.remote.ledger import Price
 from embassay.systems.remote.tokens import likely_tokens

@@ -27,8 +27,8 @@ from embassay.data.delimited import Delimited, text_lines
 from embassay.data.rows import Row, missing_column
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.tables import inert
 from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
-from embassay.protocols.spreadsheets import inert
 from embassay.randomness import generator
 from embassay.runs.files import digest, to_json, write_atomic
 from embassay.runs.folder import RunFolder

@@ -18,7 +18,7 @@ from statistics import mean, median
 from typing import Any
 
 from embassay.measures.grades import GRADES
-from embassay.protocols.manifest import moment
+from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
 from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.options import option
+from embassay.protocols.kernel.request import option
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.runs.files import to_json
 from embassay.runs.folder import RunFolder

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.errors import UsageError
-from embassay.protocols.manifest import manifest, moment, sessions, spent
-from embassay.protocols.outcome import Run
-from embassay.protocols.planning import PlannedDataset, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.session import Accounts, Silent, check_prices, lock, opened, read_previous
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
 from embassay.protocols.rag.golden.corpus import read_inputs
@@ -25,7 +25,6 @@ from embassay.protocols.rag.golden.stages import STAGES, Asked, Outcome, State, 
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.session import Accounts, Silent, check_prices, lock, opened, read_previous
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.files import digest, to_json, write_atomic
 from embassay.runs.folder import RunFolder

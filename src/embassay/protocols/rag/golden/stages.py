@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from embassay.errors import DataError
 from embassay.limits import WHOLE, read_bounded
-from embassay.protocols.manifest import moment
+from embassay.protocols.kernel.outcome import moment
 from embassay.runs.files import digest, slug, to_json, write_atomic
 
 STAGES: Mapping[str, str] = {

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import UsageError
-from embassay.protocols import opening
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.golden.corpus import Passages, Posed, Read, passages_of
 from embassay.protocols.rag.golden.options import GoldenRequest
 from embassay.protocols.rag.golden.stages import Asked, QueryFolder, folder_names
 from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
 from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
-from embassay.protocols.session import Silent
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer

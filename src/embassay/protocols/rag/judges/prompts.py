@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from embassay.contracts import Message
-from embassay.protocols.prompt import Prompt
+from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.rag.judges import Passage, Question
 
 VERSION = "1"

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
-from embassay.protocols.estimates import Items, undefined
-from embassay.protocols.lost import MOST_LOST
+from embassay.protocols.kernel.estimates import MOST_LOST, Items, undefined
 from embassay.protocols.rag.probes.questions import NOISIEST, Questions, Variant, level_name
 from embassay.protocols.rag.probes.resampling import METHOD, ProbeContext
 from embassay.protocols.rag.probes.similarities import CUTOFF, MEASURES, firsts, similarities, values

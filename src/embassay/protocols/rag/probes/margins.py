@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.errors import UsageError
-from embassay.protocols.estimates import Items
+from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.rag.probes.bundles import CANDIDATES, CONDITIONS, Bundle, Material, bundles
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.probes.similarities import counts_of, firsts, graded_top, similarities, values

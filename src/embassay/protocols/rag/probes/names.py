@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from embassay.contracts import Similarity, Spread
-from embassay.protocols.estimates import Items
-from embassay.protocols.forecasting import Work
-from embassay.protocols.opening import CachedSystem, charged
-from embassay.protocols.planning import PlannedDataset, PlannedTask
+from embassay.protocols.kernel.estimates import Items
+from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.inputs import CachedSystem, charged
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import margins, plan
 from embassay.protocols.rag.probes.bundles import CONDITIONS, Lang, Material, material, near_miss
 from embassay.protocols.rag.probes.margins import HEADLINE, TASK, Texts, all_bundles, outcome, texts_of
@@ -30,7 +31,6 @@ from embassay.protocols.rag.probes.resampling import (
     link_table,
 )
 from embassay.protocols.rag.probes.similarities import MEASURES, lost_queries
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.files import digest

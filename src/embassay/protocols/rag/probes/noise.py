@@ -11,10 +11,11 @@ import numpy as np
 
 from embassay.contracts import Similarity, Spread
 from embassay.data.shapes import check_targets
-from embassay.protocols.estimates import Items
-from embassay.protocols.forecasting import Work
-from embassay.protocols.opening import CachedSystem, charged
-from embassay.protocols.planning import PlannedDataset, PlannedTask, check_names
+from embassay.protocols.kernel.estimates import Items
+from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.inputs import CachedSystem, charged
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import drops, plan
 from embassay.protocols.rag.probes.drops import COSINE, HEADLINE, OVERLAP, TASK, TAU, outcome
 from embassay.protocols.rag.probes.options import NOISE_VERSION, NoiseRequest
@@ -43,7 +44,6 @@ from embassay.protocols.rag.probes.resampling import (
 from embassay.protocols.rag.probes.similarities import MEASURES, RECALL, lost_queries
 from embassay.protocols.rag.probes.small_talk import LEVELS, Lang
 from embassay.protocols.rag.rewriters import open_rewriter
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.rag.probes.bundles import CONDITIONS, Lang
-from embassay.protocols.request import DatasetRequest
 
 NAMES_VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from embassay.contracts import Similarity, Tokenizer
-from embassay.protocols.footprint import dimensions, footprint, read_bytes, remembered, token_bytes
-from embassay.protocols.forecasting import Work
-from embassay.protocols.planning import PlannedDataset, PlannedSystem, planned_systems
+from embassay.protocols.kernel.forecast import (
+    Work,
+    dimensions,
+    footprint,
+    read_bytes,
+    remembered,
+    token_bytes,
+)
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, planned_systems
 from embassay.protocols.rag.rewriters import Rewriter, about
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest

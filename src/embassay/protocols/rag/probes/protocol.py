@@ -6,18 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.forecasting import Forecaster
-from embassay.protocols.outcome import Run
-from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
-from embassay.protocols.rag.probes import drops, margins, names, noise
-from embassay.protocols.rag.probes.names import plan_names
-from embassay.protocols.rag.probes.noise import plan_noise
-from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
-from embassay.protocols.rag.probes.plan import Plan
-from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
-from embassay.protocols.rag.probes.resampling import Rows
-from embassay.protocols.rows import cell_rows
-from embassay.protocols.session import (
+from embassay.protocols.kernel.estimates import cell_rows
+from embassay.protocols.kernel.forecast import Forecaster
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.session import (
     Conclusion,
     Evaluate,
     Session,
@@ -27,6 +19,14 @@ from embassay.protocols.session import (
     opened,
     unknown_price,
 )
+from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
+from embassay.protocols.rag.probes import drops, margins, names, noise
+from embassay.protocols.rag.probes.names import plan_names
+from embassay.protocols.rag.probes.noise import plan_noise
+from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+from embassay.protocols.rag.probes.plan import Plan
+from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
+from embassay.protocols.rag.probes.resampling import Rows
 from embassay.records import Result
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers

@@ -16,15 +16,15 @@ from embassay.contracts import Role
 from embassay.data.retrieval import fitting_map, grade_map
 from embassay.errors import DataError, UsageError
 from embassay.measures.grades import ABSENT, UNJUDGED
-from embassay.protocols import opening
-from embassay.protocols.opening import charged
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import bundles, material
 from embassay.protocols.rag.probes.margins import all_bundles, corpus_of, written
 from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.probes.small_talk import LEVELS, Lang, noisy
 from embassay.protocols.rag.rewriters import Rewriter
-from embassay.protocols.session import Silent
 from embassay.randomness import random_bytes
 from embassay.records import Loaded, RetrievalSet, Skipped
 from embassay.runs.calls import Failure, all_of

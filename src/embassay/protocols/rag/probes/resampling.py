@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import pearson, spearman
-from embassay.protocols.context import Context, lost_rows
-from embassay.protocols.estimates import estimate, interval, undefined
-from embassay.protocols.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.estimates import estimate, interval, undefined
+from embassay.protocols.kernel.inputs import Context, lost_rows
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.randomness import generator
 from embassay.records import Result, Score
 from embassay.stats.resampling import row_counts

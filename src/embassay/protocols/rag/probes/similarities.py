@@ -12,7 +12,7 @@ from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays
 from embassay.measures.grades import ABSENT, GRADES, Graded
 from embassay.measures.sets import n_recall_of, ra_nwg_of
-from embassay.protocols.lost import Lost
+from embassay.protocols.kernel.estimates import Lost
 from embassay.systems.transforms import unit
 
 Floats = NDArray[np.float64]

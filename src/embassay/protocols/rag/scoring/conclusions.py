@@ -13,8 +13,8 @@ from itertools import combinations
 
 import numpy as np
 
-from embassay.protocols import numbers
-from embassay.protocols.numbers import interval, score
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import interval, score
 from embassay.protocols.rag.scoring.losses import (
     DEPTHS,
     Beside,

@@ -11,7 +11,7 @@ from embassay.measures import evaluate_graded
 from embassay.measures.grades import is_fallback, is_inverted
 from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
-from embassay.protocols.numbers import counted
+from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.scoring.comparisons import ALPHA
 from embassay.protocols.rag.scoring.conclusions import listed, percent
 from embassay.protocols.rag.scoring.inputs import Graded1To5

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay import __version__
-from embassay.protocols.manifest import moment
+from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.tables import inert
 from embassay.protocols.rag.scoring import notes
 from embassay.protocols.rag.scoring.comparisons import ALPHA, TESTS, compared, likeness, randomized
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
@@ -53,8 +55,6 @@ from embassay.protocols.rag.scoring.values import (
     per_query,
     values,
 )
-from embassay.protocols.session import check_same_arguments
-from embassay.protocols.spreadsheets import inert
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder, hardware, versions
 

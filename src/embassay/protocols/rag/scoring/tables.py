@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.scoring.score import Comparison, Score
-from embassay.protocols.tables import Column, ColumnTable, Value
 from embassay.records import Result
 
 PROTOCOL, TASK = "rag", "score"

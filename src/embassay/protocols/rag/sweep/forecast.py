@@ -12,7 +12,8 @@ import numpy as np
 
 from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import EmbassayError, UsageError
-from embassay.protocols.footprint import (
+from embassay.protocols.kernel.forecast import (
+    Forecaster,
     dimensions,
     footprint,
     largest,
@@ -21,8 +22,7 @@ from embassay.protocols.footprint import (
     text_bytes,
     vectors,
 )
-from embassay.protocols.forecasting import Forecaster
-from embassay.protocols.forecasting import Work as Effort
+from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.rag.sweep.collection import Collection, passages_of, token_lengths
 from embassay.protocols.rag.sweep.grid import SweepPlan, plan_of
 from embassay.protocols.rag.sweep.options import SweepRequest

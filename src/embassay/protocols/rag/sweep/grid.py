@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.planning import PlannedDataset, PlannedSystem, PlannedTask, check_names
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.options import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder

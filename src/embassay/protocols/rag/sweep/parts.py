@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Reranker, Role, Tokenizer
 from embassay.errors import EmbassayError, ModelError
-from embassay.protocols import opening
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
 from embassay.protocols.rag.sweep.options import SweepRequest
 from embassay.protocols.rag.sweep.stacks import NONE, Counts
-from embassay.protocols.session import Silent
 from embassay.registry import Registry
 from embassay.runs.calls import Failure, all_of
 from embassay.runs.pair_scores import CachedReranker, PairCache

@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
-from embassay.protocols.manifest import manifest, moment, sessions, spent
-from embassay.protocols.outcome import Run
+from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
+from embassay.protocols.kernel.session import (
+    Accounts,
+    Silent,
+    check_prices,
+    check_same_arguments,
+    lock,
+    opened,
+    read_previous,
+)
 from embassay.protocols.rag.sweep.bench import Bench, Encoded
 from embassay.protocols.rag.sweep.config import read_config, request_of, with_rules
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
@@ -40,15 +48,6 @@ from embassay.protocols.rag.sweep.stacks import (
     Times,
     read_found,
     write_found,
-)
-from embassay.protocols.session import (
-    Accounts,
-    Silent,
-    check_prices,
-    check_same_arguments,
-    lock,
-    opened,
-    read_previous,
 )
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.engines.attempts import in_words

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.document.html import tight
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.contract import Board, Boards, Card
 from embassay.web.leaderboard.page import marks, words
 from embassay.web.leaderboard.page.rows import drawn, ends, place, standing

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from embassay.document.marks import Scale, scale_of
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.contract import Board, Card, Column, Elsewhere, Stand, SystemRow
 
 MOST_ROWS = 300

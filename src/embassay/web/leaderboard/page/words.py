@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW
 from embassay.web.leaderboard.contract import Board, Cell, Column, Dataset, Facts, SystemRow
 

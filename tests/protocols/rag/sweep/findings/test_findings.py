@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
 from embassay.protocols.rag.sweep.findings.record import Part
 from embassay.protocols.rag.sweep.findings.verdict import ms, percent, usd

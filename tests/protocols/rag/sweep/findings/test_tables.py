@@ -7,10 +7,10 @@ import io
 
 import pytest
 
+from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.tables import rerankers, tables
 from embassay.protocols.rag.sweep.stacks import Configuration, Rules
-from embassay.protocols.tables import ColumnTable
 
 from ..sweeps import SCENARIO, constant, scenarios
 

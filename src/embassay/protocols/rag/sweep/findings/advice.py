@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from embassay.protocols import numbers
+from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.ground import (
     AXES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import Findings, Memory, Part, StackFacts
 from embassay.protocols.rag.sweep.stacks import NONE
-from embassay.protocols.tables import Column, ColumnTable, Value
 
 Row = tuple[Value, ...]
 

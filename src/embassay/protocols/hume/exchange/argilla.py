@@ -1,0 +1,403 @@
+"""Argilla 2: settings and records to load there, and exported records read back."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from embassay.errors import DataError
+from embassay.limits import read_bounded
+from embassay.protocols.hume.exchange.entries import SKIPPED, Incoming, Place, Taken
+from embassay.protocols.hume.folder.files import AnnotationRow, Scale, StudyFolder, Task
+from embassay.protocols.hume.study import Item
+
+LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
+FLAG, COMMENT = "flag", "comment"
+NONE = "none"
+"""The answer that no document is relevant: an empty selection would be no answer there."""
+TASK = "embassay_task"
+"""A record's metadata say which task of the study it is of."""
+USERS = "users.json"
+"""A file beside the records: who the users are that their ids stand for."""
+
+
+def document(place: int) -> str:
+    """The field of a document, and its name among the answers, from 1 on."""
+    return f"document_{place + 1}"
+
+
+_MAIN: Mapping[str, str] = {
+    "classification": LABEL,
+    "clustering": GROUP,
+    "sts": RATING,
+    "reranking": RELEVANT,
+}
+_STATUSES = ("draft", "discarded", "submitted")
+_NO_STATUS = (
+    "responses without a status are taken as submitted; a flat export (flatten=True) tells drafts apart"
+)
+
+
+def read_argilla(path: Path, folder: StudyFolder) -> Taken:
+    """The answers of exported records: submitted ones count; discarded ones have no value and the flag `skipped`,
+    unless a reason was given; drafts are left out.
+
+    `users.json` beside the file, as `hume export` writes it, says who a user's id stands for.
+    DataError, with the record, for what cannot be read.
+    """
+    taken = Taken()
+    document = _json(path)
+    if not is_argilla(document):
+        raise DataError("These are no records of Argilla", path=path, mend=MEND)
+    users = _users(path.parent / USERS)
+    items = {item.id: item for item in folder.items}
+    for number, record in enumerate(records_of(document), start=1):
+        at = Place(path, words=f"record {number} ({record.get('id', '-')})")
+        item = record.get("external_id") or record.get("id")
+        if item not in items:
+            raise at.fault("it is of no item of the study", found=repr(item)[:60], mend=MEND)
+        task, payload = folder.task(items[item].task), items[item].payload
+        responses = by_user(record, at)
+        if not responses:
+            taken.leave_out("records without a response")
+        for user, response in responses.items():
+            annotator = users.get(user, user)
+            _take(task, payload, str(item), annotator, response, at, taken)
+    return taken
+
+
+def _take(
+    task: Task,
+    payload: Mapping[str, Any],
+    item: str,
+    annotator: str,
+    response: Response,
+    at: Place,
+    taken: Taken,
+) -> None:
+    status = response.status or "submitted"
+    if not response.status:
+        taken.remarks.append(_NO_STATUS)
+    if status not in _STATUSES:
+        raise at.fault(
+            "the status of a response is not known", expected=", ".join(_STATUSES), found=status[:60]
+        )
+    if status == "draft":
+        taken.leave_out("drafts")
+        return
+    value = (
+        _value(task, payload, response.said.get(_MAIN[task.family]), at) if status == "submitted" else None
+    )
+    flag, comment = (str(response.said.get(name) or "") for name in (FLAG, COMMENT))
+    if value is None and status == "submitted" and not flag and not comment:
+        taken.leave_out("responses without an answer")
+        return
+    if value is None and status == "discarded":
+        flag = flag or SKIPPED
+    taken.answers.append(Incoming(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
+
+
+def _value(task: Task, payload: Mapping[str, Any], said: Any, at: Place) -> Any:
+    if task.family != "reranking" or said is None:
+        return said
+    names = [document(place) for place in range(len(payload["documents"]))]
+    if not isinstance(said, list) or (unknown := [one for one in said if one not in (*names, NONE)]):
+        what = repr(said if not isinstance(said, list) else unknown[0])[:60]
+        raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
+    if NONE in said and len(said) > 1:
+        raise at.fault(
+            "documents are relevant and none of them is", found=repr(said)[:60], mend="Correct it there."
+        )
+    return [int(name in said) for name in names]
+
+
+def _users(path: Path) -> Mapping[str, str]:
+    if not path.is_file():
+        return {}
+    found = _json(path)
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
+        raise DataError(
+            "This is no list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
+        )
+    return found
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(read_bounded(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(
+            "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=MEND
+        ) from None
+
+
+Plain = dict[str, Any]
+_USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
+
+
+def argilla_records(task: Task, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()) -> list[Plain]:
+    """One record per item, as `rg.Record.from_dict` reads it: `responses` by question, each with the user and the
+    status (submitted, or discarded where the item could not be judged)."""
+    by_item: dict[str, list[AnnotationRow]] = {}
+    for row in rows:
+        by_item.setdefault(row.item_id, []).append(row)
+    return [
+        {
+            "id": item.id,
+            "fields": _record_fields(task, item),
+            "metadata": {TASK: task.name},
+            "suggestions": {},
+            "responses": _responses(task, by_item.get(item.id, [])),
+            "vectors": {},
+        }
+        for item in items
+    ]
+
+
+def user_id(annotator: str) -> str:
+    """The id of an annotator as a user: their own where it is a UUID, else one that follows from it."""
+    try:
+        return str(uuid.UUID(annotator))
+    except ValueError:
+        return str(uuid.uuid5(_USERS, annotator))
+
+
+def _record_fields(task: Task, item: Item) -> Plain:
+    payload = item.payload
+    if task.family != "reranking":
+        return dict(payload)
+    documents = {document(place): one["text"] for place, one in enumerate(payload["documents"])}
+    return {"query": payload["query"], **documents}
+
+
+def _responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
+    found: dict[str, list[Plain]] = {}
+    for row in rows:
+        status = "discarded" if row.value is None else "submitted"
+        for name, value in _answers(task, row):
+            found.setdefault(name, []).append(
+                {"value": value, "user_id": user_id(row.annotator_id), "status": status}
+            )
+    return found
+
+
+def _answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
+    names: Mapping[str, str] = {
+        "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
+    }  # fmt: skip
+    if row.value is not None:
+        yield names[task.family], _response_value(task, row.value)
+    for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
+        if text:
+            yield name, text
+
+
+def _response_value(task: Task, value: Any) -> Any:
+    if task.family == "reranking":
+        return [document(place) for place, mark in enumerate(value) if mark] or [NONE]
+    if task.family == "sts":
+        whole = as_rating(task.scale or Scale()) and value == int(value)
+        return int(value) if whole else f"{value:g}"
+    return str(value)
+
+
+_MOST_LEVELS = 11
+_SHOWN_OPTIONS = 8
+
+
+def argilla_settings(task: Task, items: Sequence[Item]) -> Plain:
+    """The settings of a dataset for a task with these items: as many documents as the longest query has."""
+    most = max((len(item.payload.get("documents", ())) for item in items), default=0)
+    return {
+        "guidelines": task.guidelines,
+        "fields": list(_settings_fields(task, most)),
+        "questions": [_question(task, most), _words(FLAG, "Why can it not be judged?"), _words(COMMENT, "Comment")],
+        "vectors": [],
+        "metadata": [
+            {
+                "name": TASK, "title": TASK, "visible_for_annotators": False,
+                "settings": {"type": "terms", "values": [task.name], "visible_for_annotators": False},
+            }
+        ],
+        "allow_extra_metadata": True,
+        "distribution": {"strategy": "overlap", "min_submitted": 1},
+        "mapping": None,
+    }  # fmt: skip
+
+
+def as_rating(scale: Scale) -> bool:
+    """Whether a rating question can hold the scale: whole numbers from 0 to 10."""
+    return (
+        scale.step == 1 and scale.low == int(scale.low) and scale.low >= 0 and scale.high <= _MOST_LEVELS - 1
+    )
+
+
+def levels(scale: Scale) -> list[str]:
+    """The levels of another scale, as names of labels."""
+    count = round((scale.high - scale.low) / scale.step) + 1
+    return [f"{scale.low + i * scale.step:g}" for i in range(count)]
+
+
+def _settings_fields(task: Task, most: int) -> Iterable[Plain]:
+    names = {
+        "classification": ["text"],
+        "clustering": ["text"],
+        "sts": ["text1", "text2"],
+        "reranking": ["query"],
+    }
+    for name in names[task.family]:
+        yield _field(name, required=True)
+    for place in range(most):
+        yield _field(document(place), required=place == 0)
+
+
+def _field(name: str, *, required: bool) -> Plain:
+    return {
+        "name": name, "title": name, "required": required, "description": None,
+        "settings": {"type": "text", "use_markdown": False}, "type": "text",
+    }  # fmt: skip
+
+
+def _question(task: Task, most: int) -> Plain:
+    if task.family == "classification":
+        labels = [(str(one.value), one.name, one.description) for one in task.labels]
+        return _asked(LABEL, task, "label_selection", _options(labels))
+    if task.family == "clustering":
+        return _asked(GROUP, task, "text", {"use_markdown": False})
+    if task.family == "reranking":
+        documents = [(document(place), f"document {place + 1}", "") for place in range(most)]
+        told = _options([*documents, (NONE, "none of them", "")])
+        return _asked(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
+    scale = task.scale or Scale()
+    if as_rating(scale):
+        values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
+        return _asked(RATING, task, "rating", {"options": values})
+    return _asked(RATING, task, "label_selection", _options([(one, one, "") for one in levels(scale)]))
+
+
+def _asked(name: str, task: Task, kind: str, told: Mapping[str, Any]) -> Plain:
+    return {
+        "name": name, "title": task.question, "description": _anchors(task), "required": True,
+        "settings": {"type": kind, **told}, "type": kind,
+    }  # fmt: skip
+
+
+def _anchors(task: Task) -> str | None:
+    anchors = task.scale.anchors if task.scale else {}
+    return "; ".join(f"{level}: {meaning}" for level, meaning in anchors.items()) or None
+
+
+def _options(named: Iterable[tuple[str, str, str]]) -> Plain:
+    options = [
+        {"value": value, "text": text, "description": meaning or None} for value, text, meaning in named
+    ]
+    return {"options": options, "visible_options": _SHOWN_OPTIONS if len(options) > _SHOWN_OPTIONS else None}
+
+
+def _words(name: str, title: str) -> Plain:
+    return {
+        "name": name, "title": title, "description": None, "required": False,
+        "settings": {"type": "text", "use_markdown": False}, "type": "text",
+    }  # fmt: skip
+
+
+MEND = "Export records there with their responses (`dataset.records.to_list(flatten=True)` as JSON)."
+
+
+@dataclass
+class Response:
+    """All that one user said of a record."""
+
+    status: str = ""
+    said: dict[str, Any] = field(default_factory=dict)
+    ts: str = ""
+
+
+def is_argilla(document: Any) -> bool:
+    """Whether a JSON document looks like records of Argilla."""
+    records = records_of(document)
+    return bool(records) and all(
+        isinstance(one, dict) and ("fields" in one or any(key.endswith(".responses") for key in one))
+        for one in records
+    )
+
+
+class _Said(NamedTuple):
+    """What a user said to one question."""
+
+    user: str
+    question: str
+    value: Any
+    status: str = ""
+    ts: str = ""
+
+
+def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
+    """What every user said, from whichever form the record is in."""
+    found: dict[str, Response] = {}
+    for one in _said(record, at):
+        response = found.setdefault(one.user, Response())
+        if one.question in response.said:
+            raise at.fault(f"user {one.user} answers {one.question} twice", mend="Keep one of them.")
+        response.said[one.question] = one.value
+        response.status = one.status or response.status
+        response.ts = one.ts or response.ts
+    return found
+
+
+def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
+    responses = record.get("responses")
+    if isinstance(responses, list):
+        yield from _of_server(responses, at)
+    elif isinstance(responses, Mapping):
+        for question, each in responses.items():
+            for one in _objects(each, at):
+                yield _Said(_word(one, "user_id"), question, one.get("value"), _word(one, "status"))
+    else:
+        yield from _flat(record, at)
+
+
+def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
+    for one in _objects(responses, at):
+        values = one.get("values") or {}
+        if not isinstance(values, Mapping):
+            raise at.fault("the values of a response are no object", found=repr(values)[:60], mend=MEND)
+        # A response without values may still be discarded.
+        for question, value in values.items() or [("", None)]:
+            said = value.get("value") if isinstance(value, Mapping) else value
+            yield _Said(_word(one, "user_id"), question, said, _word(one, "status"), _word(one, "updated_at"))
+
+
+def _flat(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
+    for key, values in record.items():
+        if not key.endswith(".responses") or values is None:
+            continue
+        users, statuses = record.get(f"{key}.users"), record.get(f"{key}.status")
+        lists = [values, users, statuses]
+        if statuses is None and isinstance(values, list):
+            lists[2] = [None] * len(values)
+        if not all(isinstance(one, list) for one in lists) or len({len(one) for one in lists}) > 1:
+            raise at.fault(f"{key} has not one user and status for each response", mend=MEND)
+        for value, user, status in zip(*lists, strict=True):
+            yield _Said(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
+
+
+def _word(one: Mapping[str, Any], name: str) -> str:
+    return str(one.get(name) or "")
+
+
+def _objects(values: Any, at: Place) -> list[Mapping[str, Any]]:
+    if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
+        raise at.fault("its responses are no list of objects", found=repr(values)[:60], mend=MEND)
+    return values
+
+
+def records_of(document: Any) -> list[Any]:
+    """A list of records, or what the server calls `items`."""
+    if isinstance(document, dict):
+        document = document.get("items", document.get("records"))
+    return document if isinstance(document, list) else []

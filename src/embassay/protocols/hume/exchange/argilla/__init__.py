@@ -1,1 +1,0 @@
-"""Argilla 2: settings and records to load there, and exported records read back."""

@@ -1,0 +1,360 @@
+"""Label Studio: tasks and a labelling configuration to import there, and its JSON export read back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from embassay.errors import DataError
+from embassay.limits import read_bounded
+from embassay.protocols.hume.exchange.entries import SKIPPED, Incoming, Place, Taken
+from embassay.protocols.hume.folder.files import AnnotationRow, Scale, StudyFolder, Task
+from embassay.protocols.hume.study import Item
+from embassay.runs.files import digest
+
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no XML can hold, escaped or not."""
+_MOST_BUTTONS = 11
+"""Levels of a scale that are shown as choices; a finer one is a number to type."""
+
+
+def labelling_config(task: Task) -> str:
+    """The configuration of a project for this task.
+
+    Classification and STS are choices (a number for scales with many steps), a group is a short text, and every
+    document of a query has two choices. A reason why an item cannot be judged, and a comment, are texts.
+    """
+    view = ET.Element("View")
+    _add(view, "Header", value=task.title)
+    _add(view, "Header", value=task.question, size="4")
+    first = {
+        "classification": _classification,
+        "clustering": _clustering,
+        "reranking": _reranking,
+        "sts": _sts,
+    }[task.family](view, task)
+    for name, told in ((FLAG, "Cannot be judged or is broken: why?"), (COMMENT, "Comment")):
+        _add(view, "Header", value=told, size="5")
+        _add(
+            view,
+            "TextArea",
+            name=name,
+            toName=first,
+            maxSubmissions="1",
+            editable="true",
+            rows="1",
+            required="false",
+        )
+    ET.indent(view)
+    return ET.tostring(view, encoding="unicode") + "\n"
+
+
+def levels(scale: Scale) -> list[str]:
+    """The levels of a scale as texts: "0", "0.5" ...; none where there are too many for buttons.
+
+    >>> levels(Scale(high=2)), levels(Scale(step=0.1))
+    (['0', '1', '2'], [])
+    """
+    count = round((scale.high - scale.low) / scale.step) + 1
+    return [] if count > _MOST_BUTTONS else [f"{scale.low + i * scale.step:g}" for i in range(count)]
+
+
+def _classification(view: ET.Element, task: Task) -> str:
+    _text(view, "text")
+    choices = _choices(view, LABEL, "text", required=True)
+    for one in task.labels:
+        _choice(choices, one.name, alias=str(one.value), hint=one.description)
+    return "text"
+
+
+def _clustering(view: ET.Element, task: Task) -> str:  # noqa: ARG001 - one signature for all families
+    _text(view, "text")
+    _add(
+        view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
+        placeholder="The same word or number for texts of one topic",
+    )  # fmt: skip
+    return "text"
+
+
+def _sts(view: ET.Element, task: Task) -> str:
+    scale = task.scale or Scale()
+    _text(view, "text1")
+    _text(view, "text2")
+    if not (every := levels(scale)):
+        ends = {"min": f"{scale.low:g}", "max": f"{scale.high:g}", "step": f"{scale.step:g}"}
+        _add(view, "Number", name=RATING, toName="text1", required="true", **ends)
+        return "text1"
+    choices = _choices(view, RATING, "text1", required=True)
+    for level in every:
+        meaning = scale.anchors.get(level, "")
+        _choice(choices, f"{level}: {meaning}" if meaning else level, alias=level)
+    return "text1"
+
+
+def _reranking(view: ET.Element, task: Task) -> str:  # noqa: ARG001
+    _text(view, "query")
+    each = _add(view, "Repeater", on="$documents", indexFlag="{{idx}}")
+    _text(each, "document_{{idx}}", value="$documents[{{idx}}].text")
+    choices = _choices(each, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
+    _choice(choices, YES)
+    _choice(choices, NO)
+    return "query"
+
+
+def _text(parent: ET.Element, name: str, value: str = "") -> None:
+    _add(parent, "Text", name=name, value=value or f"${name}")
+
+
+def _choices(parent: ET.Element, name: str, shown: str, *, required: bool) -> ET.Element:
+    return _add(
+        parent, "Choices", name=name, toName=shown, choice="single-radio", required=str(required).lower(),
+        showInline="true",
+    )  # fmt: skip
+
+
+def _choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> None:
+    more = {name: text for name, text in (("alias", alias), ("hint", hint)) if text and text != value}
+    _add(parent, "Choice", value=value, **more)
+
+
+def _add(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
+    return ET.SubElement(parent, tag, {name: _NOT_XML.sub(" ", text) for name, text in attributes.items()})
+
+
+ITEM, TASK = "embassay_item", "embassay_task"
+"""Fields of a task's data: the item's id and the task of the study."""
+LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
+"""Control tags; a document's is `relevant_0`, `relevant_1` ..."""
+FLAG, COMMENT = "flag", "comment"
+YES, NO = "relevant", "not relevant"
+
+
+_MEND = (
+    "Export the project there as JSON (not JSON-MIN or CSV); its tasks are those of `embassay hume export`."
+)
+_DOCUMENT = re.compile(rf"{RELEVANT}_(\d+)")
+_MAIN: Mapping[str, str] = {"classification": LABEL, "clustering": GROUP, "sts": RATING}
+
+
+def is_label_studio(document: Any) -> bool:
+    """Whether a JSON document looks like tasks of Label Studio."""
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and all(isinstance(one, dict) and "data" in one for one in document)
+    )
+
+
+def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
+    """The answers of an export. Of several annotations of one person to one task the last one counts; what was skipped
+    there has no value and the flag `skipped`, unless a reason was given. Drafts and predictions are no answers.
+
+    An annotator is who `completed_by` names, by e-mail address or number; what `hume export` wrote says it itself.
+    DataError, with the task, for what cannot be read.
+    """
+    taken = Taken()
+    document = _document(path)
+    if not is_label_studio(document):
+        raise DataError("This is no JSON export of Label Studio", path=path, mend=_MEND)
+    items = {item.id: item for item in folder.items}
+    for number, one in enumerate(document, start=1):
+        at = Place(path, words=f"task {number} (id {one.get('id', '-')})")
+        item = one["data"].get(ITEM) if isinstance(one["data"], dict) else None
+        if not isinstance(item, str) or item not in items:
+            raise at.fault(
+                "it is of no item of the study",
+                expected=f"its id as {ITEM}",
+                found=repr(item)[:60],
+                mend=_MEND,
+            )
+        if one.get("predictions"):
+            taken.leave_out("predictions of a model")
+        _of_task(one, folder.task(items[item].task), items[item].payload, item, at, taken)
+    return taken
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(read_bounded(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(
+            "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=_MEND
+        ) from None
+
+
+def _of_task(
+    one: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
+) -> None:
+    annotations = one.get("annotations", one.get("completions")) or []
+    if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
+        raise at.fault("its annotations are no list of objects", mend=_MEND)
+    if not annotations:
+        taken.leave_out("tasks without an annotation")
+    latest: dict[str, tuple[str, Incoming]] = {}
+    for number, annotation in enumerate(annotations, start=1):
+        where = Place(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
+        found = _annotation(annotation, task, payload, item, where)
+        if found is None:
+            taken.leave_out("annotations without an answer")
+            continue
+        moment = str(annotation.get("updated_at") or found.ts)
+        before = latest.get(found.annotator_id)
+        if before is not None:
+            taken.leave_out("earlier annotations of the same person")
+        if before is None or moment >= before[0]:
+            latest[found.annotator_id] = moment, found
+    taken.answers += [found for _, found in latest.values()]
+
+
+def _annotation(
+    annotation: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place
+) -> Incoming | None:
+    results = annotation.get("result")
+    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+        raise at.fault("its result is no list of objects", mend=_MEND)
+    said = {str(one.get("from_name")): _said(one, at) for one in results}
+    meta: Mapping[str, Any] = next((one["meta"] for one in results if isinstance(one.get("meta"), dict)), {})
+    flag, comment = (str(said.get(name) or "") for name in (FLAG, COMMENT))
+    skipped = bool(annotation.get("was_cancelled"))
+    value = None if skipped else _value(task, payload, said, at)
+    if value is None and not skipped and not flag and not comment:
+        return None
+    return Incoming(
+        item, str(meta.get("annotator") or _who(annotation.get("completed_by"))), value, at,
+        ts=str(annotation.get("created_at") or ""), seconds=_seconds(annotation.get("lead_time")),
+        kind="simulated" if meta.get("kind") == "simulated" else "person",
+        flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment,
+    )  # fmt: skip
+
+
+def _said(result: Mapping[str, Any], at: Place) -> Any:
+    """What a tag says: a choice, a text, a number or stars."""
+    kind, value = result.get("type"), result.get("value")
+    if not isinstance(kind, str) or not isinstance(value, dict):
+        raise at.fault("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
+    found = value.get("text" if kind == "textarea" else kind)
+    if isinstance(found, list):
+        if len(found) > 1:
+            raise at.fault(
+                f"{result.get('from_name')} has several values", found=repr(found)[:80], mend="Keep one."
+            )
+        found = found[0] if found else None
+    return found
+
+
+def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: Place) -> Any:
+    if task.family == "reranking":
+        return _marks(len(payload["documents"]), said, at)
+    value = said.get(_MAIN[task.family])
+    if task.family == "classification" and value is not None:
+        values = {str(one.value): one.value for one in task.labels}
+        return values.get(str(value), next((one.value for one in task.labels if one.name == value), value))
+    if task.family == "sts" and isinstance(value, str):
+        # Without its alias, a choice is the level with its meaning.
+        return value.partition(":")[0]
+    return value
+
+
+def _marks(n: int, said: Mapping[str, Any], at: Place) -> list[int] | None:
+    places = {int(found[1]): value for name, value in said.items() if (found := _DOCUMENT.fullmatch(name))}
+    if not places:
+        return None
+    wrong = [value for value in places.values() if value not in (YES, NO)]
+    if set(places) != set(range(n)) or wrong:
+        raise at.fault(
+            "not every document is marked", expected=f"{n} times {YES!r} or {NO!r}",
+            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task there.",
+        )  # fmt: skip
+    return [int(places[place] == YES) for place in range(n)]
+
+
+def _who(completed_by: Any) -> str:
+    """A user as Label Studio says it: a number, or an object with an e-mail address."""
+    if isinstance(completed_by, Mapping):
+        names: Sequence[Any] = [
+            completed_by.get("email"),
+            completed_by.get("username"),
+            completed_by.get("id"),
+        ]
+        return next((str(name) for name in names if name), "")
+    return "" if completed_by in (None, "") else str(completed_by)
+
+
+def _seconds(value: Any) -> float | None:
+    good = (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    )
+    return float(value) if good else None
+
+
+Plain = dict[str, Any]
+
+
+def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()) -> list[Plain]:
+    """One task per item: `data` is what is shown, with the item's id; `annotations` are those of `rows`.
+
+    A user there is a number or an e-mail address, which an annotator's id is not: it goes into `meta` of every result,
+    and reading takes it from there.
+    """
+    by_item: dict[str, list[AnnotationRow]] = {}
+    for row in rows:
+        by_item.setdefault(row.item_id, []).append(row)
+    return [
+        {"data": _data(task, item), **_answers(task, by_item.get(item.id, []), with_answers=bool(rows))}
+        for item in items
+    ]
+
+
+def _data(task: Task, item: Item) -> Plain:
+    payload = dict(item.payload)
+    if task.family == "reranking":
+        payload["documents"] = [{"id": one["id"], "text": one["text"]} for one in payload["documents"]]
+    return {ITEM: item.id, TASK: task.name, **payload}
+
+
+def _answers(task: Task, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
+    return {"annotations": [_given_annotation(task, row) for row in rows]} if with_answers else {}
+
+
+def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
+    found: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
+    for name, shown, kind, value in _results(task, row):
+        key = digest([row.item_id, row.annotator_id, name])[:10]
+        found["result"].append({
+            "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
+            "meta": {"annotator": row.annotator_id, "kind": row.kind},
+        })  # fmt: skip
+    if row.seconds is not None:
+        found["lead_time"] = row.seconds
+    if row.ts:
+        found["created_at"] = row.ts
+    return found
+
+
+def _results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+    """Tag, what it is about, its type and value."""
+    first = {"reranking": "query", "sts": "text1"}.get(task.family, "text")
+    if row.value is not None:
+        yield from _values(task, row.value)
+    for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
+        if text:
+            yield name, first, "textarea", {"text": [text]}
+
+
+def _values(task: Task, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+    if task.family == "classification":
+        yield LABEL, "text", "choices", {"choices": [str(value)]}
+    elif task.family == "clustering":
+        yield GROUP, "text", "textarea", {"text": [str(value)]}
+    elif task.family == "sts":
+        choice = f"{value:g}" in levels(task.scale or Scale())
+        told = {"choices": [f"{value:g}"]} if choice else {"number": value}
+        yield RATING, "text1", "choices" if choice else "number", told
+    else:
+        for place, mark in enumerate(value):
+            yield f"{RELEVANT}_{place}", f"document_{place}", "choices", {"choices": [YES if mark else NO]}

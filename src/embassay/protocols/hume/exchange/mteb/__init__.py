@@ -1,1 +1,0 @@
-"""People's scores on a study as results of MTEB: folders `baseline__Human/REVISION/Task.json`."""

@@ -1,0 +1,118 @@
+"""All answers that people gave to a study: in files, and in the store of `embassay hume serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from pathlib import Path
+
+from embassay.errors import DataError
+from embassay.protocols.hume.answers import open_store
+from embassay.protocols.hume.answers.store import has_store
+from embassay.protocols.hume.folder.files import ANNOTATIONS, AnnotationRow, StudyFolder, read_rows
+from embassay.protocols.hume.study import Annotation
+
+_MEND = "Mend or delete the line, or export the annotations again."
+
+
+def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
+    """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
+    study, by annotator and item; or only those of `files`.
+
+    Raises DataError for an item that the study has not, and for an answer that is there twice, in files or in a file
+    and in the store.
+    """
+    known = {item.id for item in folder.items}
+    found: dict[tuple[str, str], Annotation] = {}
+    for path in files or sorted((folder.path / ANNOTATIONS).glob("*.jsonl")):
+        for line, row in read_rows(path, AnnotationRow, _MEND):
+            key = row.annotator_id, row.item_id
+            if row.item_id not in known or key in found:
+                what = "is there twice" if key in found else "is to no item of the study"
+                raise DataError(
+                    f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
+                    mend="Keep one line for each annotator and item of this study.",
+                )  # fmt: skip
+            found[key] = annotation_of(row)
+    return (*found.values(), *(() if files else _stored(folder, found)))
+
+
+def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+    """What the store of the study holds."""
+    from embassay.protocols.hume.answers import has_store, open_store, stored_annotations
+
+    if not has_store(folder):
+        return ()
+    store = open_store(folder, read_only=True)
+    try:
+        stored = stored_annotations(store)
+    finally:
+        store.close()
+    for one in stored:
+        if (one.annotator_id, one.item_id) in found:
+            raise DataError(
+                f"The answer of {one.annotator_id} to {one.item_id} is in a file of {folder.path / ANNOTATIONS} and in "
+                f"{store.database.place} too.",
+                mend="Move the file away if it came from this store, or name the files that count.",
+            )
+    return stored
+
+
+def annotation_of(row: AnnotationRow) -> Annotation:
+    """A row of a file as an annotation: lists become tuples."""
+    value = tuple(row.value) if isinstance(row.value, list) else row.value
+    return Annotation(**{**row.model_dump(), "value": value})
+
+
+Key = tuple[str, str]
+"""Annotator and item."""
+
+
+def filed(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
+    """The rows of every file in `annotations/`."""
+    return {
+        path: [row for _, row in read_rows(path, AnnotationRow)]
+        for path in sorted((folder.path / ANNOTATIONS).glob("*.jsonl"))
+    }
+
+
+def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+    """What the store holds that is decided: drafts and what was taken back are not there. None where nothing was ever
+    served. Raises ModelError where the server of the store does not answer."""
+    if not has_store(folder) and database is None:
+        return []
+    store = open_store(folder, database, read_only=True)
+    try:
+        kinds = {one.id: one.kind for one in store.annotators()}
+        return [
+            AnnotationRow(
+                item_id=one.item_id, annotator_id=annotator, value=one.value, ts=one.saved_at, seconds=one.seconds,
+                kind=kinds[annotator], flag=one.flag, comment=one.comment,
+            )
+            for annotator, answers in store.all_answers().items()
+            for one in answers.values()
+            if one.is_decided
+        ]  # fmt: skip
+    finally:
+        store.close()
+
+
+def all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+    """Everybody's answers, by annotator and then in the order of the study's items.
+
+    Raises DataError for an item that the study has not, and where a file and the store say different things.
+    """
+    order = {item.id: place for place, item in enumerate(folder.items)}
+    found: dict[Key, AnnotationRow] = {}
+    for row in [*(row for rows in filed(folder).values() for row in rows), *served(folder, database)]:
+        if row.item_id not in order:
+            raise DataError(
+                f"{row.annotator_id} answered {row.item_id}, which is no item of the study.",
+                mend="Keep answers to this study only.",
+            )
+        held = found.setdefault((row.annotator_id, row.item_id), row)
+        if (held.value, held.flag) != (row.value, row.flag):
+            raise DataError(
+                f"There are two different answers of {row.annotator_id} to {row.item_id}, in files or in the store.",
+                mend=f"Keep one: edit or delete the file in {folder.path / ANNOTATIONS}.",
+            )
+    return sorted(found.values(), key=lambda row: (row.annotator_id, order[row.item_id]))

@@ -1,0 +1,328 @@
+"""Annotates a study with language models: what it will take, and every answer kept the moment it comes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay import __version__
+from embassay.errors import UsageError
+from embassay.protocols.hume.folder.files import StudyFolder, Task, read_study
+from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator
+from embassay.protocols.hume.llms.answers import LLM, AnswerFile, Status, answer_file
+from embassay.protocols.hume.llms.options import AnnotateRequest, LlmOptions
+from embassay.protocols.hume.llms.prompts import messages, prompt
+from embassay.protocols.hume.llms.scoring import LLM_FAMILIES
+from embassay.protocols.kernel.outcome import moment, spent
+from embassay.protocols.kernel.session import Silent, unknown_price
+from embassay.runs.answers import AnswerCache, CachedChat
+from embassay.runs.files import to_json, write_atomic
+from embassay.runs.folder import RunFolder
+from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.runs.spending import Spending
+from embassay.systems.chat import open_chat_as
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.tokens import likely_tokens
+
+ACCOUNTS = "accounts"
+"""The folder beside the answers with what all of them have cost."""
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """A model's answers to a task: how many are there of each status, of how many that were asked for."""
+
+    model: str
+    task: str
+    family: str
+    file: Path
+    asked: int
+    statuses: dict[Status, int]
+    tokens: int
+    usd: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {**vars(self), "file": str(self.file), "statuses": dict(self.statuses)}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a session has come to, model by model and task by task; `spent` as manifests have it, over all sessions;
+    `left_out` are tasks that language models do not annotate."""
+
+    path: Path
+    annotated: tuple[Annotated, ...]
+    spent: dict[str, Any]
+    left_out: tuple[str, ...]
+
+    @property
+    def failed(self) -> int:
+        """Items whose call failed."""
+        return sum(one.statuses.get("failed", 0) for one in self.annotated)
+
+
+def annotate(
+    study: Path,
+    request: AnnotateRequest,
+    *,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    replace: bool = False,
+) -> Outcome:
+    """Have language models answer the items of the study in the folder `study`; answers go to its `llm/`.
+
+    What is answered already is not asked again; calls that failed are. `replace` discards earlier answers of these
+    models. `max_usd` limits what all answers of the study's models cost, earlier sessions included.
+    Raises UsageError for answers that were given under other settings, BudgetExceeded at the limit and ModelError for a
+    model that cannot be had: what has come is kept.
+    """
+    work = plan_work(read_study(study), request)
+    with _accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
+        annotators = open_annotators(work, ledger, answers)
+        files = {one.name: _opened(work, one, fresh=replace) for one in annotators}
+        try:
+            for one in annotators:
+                spending.account = one.name
+                _fill(work, one, files[one.name], listener or Silent())
+        finally:
+            for one in annotators:
+                files[one.name].put_in_order()
+            spending.close()
+            for one in annotators:
+                _write_settings(work, one, files[one.name])
+        rows = tuple(row for one in annotators for row in _annotated(work, one, files[one.name]))
+        left_out = tuple(task.name for task in work.left_out)
+        return Outcome(study, rows, spent(spending, max_usd), left_out)
+
+
+@contextmanager
+def _accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Ledger]]:
+    """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
+    folder = RunFolder(study / LLM / ACCOUNTS)
+    with folder.locked():
+        spending = Spending(folder.spending, moment("milliseconds"))
+        with closing(spending):
+            yield (
+                spending,
+                Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending),
+            )
+
+
+def _opened(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
+    """The file of a model's answers. UsageError where its settings were others."""
+    path = answer_file(work.folder.path, annotator.name, work.request.mode)
+    held = _settings_file(path)
+    if not fresh and path.exists() and held.exists():
+        before = json.loads(held.read_text("utf-8"))["settings"]
+        now = json.loads(to_json(work.settings(annotator)))
+        if differing := [name for name in now if before.get(name) != now[name]]:
+            raise UsageError(
+                f"{path} holds answers of other settings: {', '.join(differing)} was {_brief(before, differing)}, now "
+                f"{_brief(now, differing)}.",
+                mend="Ask anew with --replace, or repeat the old settings to resume.",
+            )
+    file = AnswerFile(path, work.folder, fresh=fresh)
+    _write_settings(work, annotator, file)
+    return file
+
+
+def _brief(settings: dict[str, Any], names: list[str]) -> str:
+    return ", ".join(to_json(settings.get(name))[:60] for name in names)
+
+
+def _fill(work: Work, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
+    asks = [ask for task in work.tasks for ask in work.asks(task)]
+    left = waiting(asks, file.answered())
+    kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
+    if left:
+        listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
+    for row in annotator.answers(left, listener.advanced_by):
+        file.append(row)
+
+
+def _annotated(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterator[Annotated]:
+    for task in work.tasks:
+        asks = work.asks(task)
+        rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
+        tokens = sum((row.tokens_in or 0) + (row.tokens_out or 0) for row in rows)
+        known = all(row.usd is not None for row in rows)
+        usd = sum(row.usd or 0.0 for row in rows) if known else None
+        statuses = Counter(row.status for row in rows)
+        yield Annotated(
+            annotator.name,
+            task.name,
+            task.family,
+            file.path,
+            len(asks),
+            dict(sorted(statuses.items())),
+            tokens,
+            usd,
+        )
+
+
+def _settings_file(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _write_settings(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> None:
+    """Beside the answers: all that they depend on, every word of the prompts, and who answered."""
+    left_out = getattr(annotator.chat.model, "left_out", ())
+    said = {
+        "embassay": __version__,
+        "settings": work.settings(annotator),
+        "prompts": {
+            task.name: prompt(task, work.request.mode).as_dict()
+            for task in work.folder.study.tasks
+            if task.family in LLM_FAMILIES
+        },
+        "answered_by": sorted(annotator.models) or _before(file.path),
+        "not_taken": list(left_out),
+        "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
+    }
+    write_atomic(_settings_file(file.path), to_json(said, indent=1) + "\n")
+
+
+def _before(path: Path) -> list[str]:
+    held = _settings_file(path)
+    return list(json.loads(held.read_text("utf-8")).get("answered_by", [])) if held.exists() else []
+
+
+_ANSWER = 1_024
+"""Tokens of a context that are left for the answer."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The study, the tasks that models annotate, and those left out because they cannot."""
+
+    folder: StudyFolder
+    request: AnnotateRequest
+    tasks: tuple[Task, ...]
+    left_out: tuple[Task, ...]
+
+    def asks(self, task: Task) -> list[Ask]:
+        """Every item of a task in every run."""
+        items = self.folder.items_of(task.name)[: self.request.limit]
+        return [Ask(task, item, run) for run in range(self.request.runs) for item in items]
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest question."""
+        mode = self.request.mode
+        return max(
+            sum(len(one.content.encode()) for one in messages(ask.task, mode, ask.item.payload))
+            for task in self.tasks
+            for ask in self.asks(task)
+        )
+
+    def settings(self, annotator: LlmAnnotator) -> dict[str, Any]:
+        """All that a model's answers depend on: answers by other settings are never mixed with these."""
+        mode = self.request.mode
+        return {
+            "model": annotator.name,
+            "mode": mode,
+            "seed": self.request.seed,
+            "temperature": annotator.options.temperature,
+            "answers": annotator.options.answers,
+            "study": self.folder.study.content,
+            "prompts": {
+                task.name: prompt(task, mode).identity
+                for task in self.folder.study.tasks
+                if task.family in LLM_FAMILIES
+            },
+        }
+
+
+def plan_work(folder: StudyFolder, request: AnnotateRequest) -> Work:
+    """What is to be asked of a study. UsageError where no task is left, or one that is named is not there or is one
+    of clustering."""
+    chosen = [folder.task(name) for name in dict.fromkeys(request.tasks)] or list(folder.study.tasks)
+    can = tuple(task for task in chosen if task.family in LLM_FAMILIES)
+    left_out = tuple(task for task in chosen if task not in can)
+    named = [task.name for task in chosen if request.tasks and task not in can]
+    if named or not can:
+        raise UsageError(
+            f"Language models do not annotate {', '.join(named) or 'the tasks of this study'}: ids of clusters are "
+            "hard to ask for consistently.",
+            mend=f"Name tasks of {', '.join(LLM_FAMILIES)}.",
+        )
+    if bare := [task.name for task in can if task.family == "classification" and not task.labels]:
+        raise UsageError(f"{bare[0]} has no labels to choose from.", mend="Sample the study again.")
+    return Work(folder, request, can, left_out)
+
+
+def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmAnnotator]:
+    """The models of a request, each once however it was spelled. UsageError for a name that is not known, and for one
+    without a price where the cost is limited; ModelError where a key or a package is missing."""
+    request = work.request
+    found = {}
+    for spec in dict.fromkeys(request.llms):
+        chat, options, whole = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
+        name = chat.name if options == LlmOptions() else whole
+        suit = getattr(chat, "suited", None)
+        # Tokenizers of language models make a token of two bytes or more, whatever the language.
+        chat = suit(tokens=work.longest // 2 + _ANSWER, think=False) if suit else chat
+        if getattr(chat, "price", None) is None and ledger.max_usd is not None:
+            raise unknown_price(chat.name)
+        found[name] = LlmAnnotator(
+            CachedChat(chat, cache), request.mode, options, seed=request.seed, name=name
+        )
+    return list(found.values())
+
+
+def waiting(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
+    """Those that have no answer yet."""
+    return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
+
+
+ANSWER_TOKENS = 12
+"""Of `{"rating": 3.5}`; a model that thinks writes more. A letter of a ranking takes `PER_DOCUMENT`."""
+PER_DOCUMENT = 4
+
+
+def forecast(
+    study: Path, request: AnnotateRequest, ledger: Ledger, *, cache: Path | None = None, replace: bool = False
+) -> Forecasts:
+    """A cell per model and task; answers that are there, in the study or in the cache, cost nothing. Every item is
+    taken to be asked once: retries come on top."""
+    work = plan_work(read_study(study), request)
+    with closing(AnswerCache.open(cache)) as answers:
+        annotators = open_annotators(work, ledger, answers)
+        return Forecasts(tuple(cell for one in annotators for cell in _cells(work, one, replace=replace)))
+
+
+def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
+    path = answer_file(work.folder.path, annotator.name, work.request.mode)
+    known = {} if replace else AnswerFile(path, work.folder).answered()
+    found = []
+    for task in work.tasks:
+        asks = work.asks(task)
+        left = [ask for ask in waiting(asks, known) if not annotator.chat.kept(annotator.question(ask))]
+        questions = [annotator.question(ask) for ask in left]
+        read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
+        written = sum(
+            ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
+        )
+        found.append(
+            Forecast(
+                task.name,
+                work.folder.study.name,
+                annotator.name,
+                len(asks) // work.request.runs,
+                len(asks),
+                read + written,
+                cached=len(asks) - len(left),
+                requests=len(left),
+                usd=None if annotator.price is None else annotator.price.usd(read, written),
+                seconds=remote_seconds(annotator.chat.model, len(left), read + written),  # type: ignore[arg-type]
+                assumed=True,
+            )
+        )
+    return found

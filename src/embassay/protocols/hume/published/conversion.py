@@ -1,0 +1,297 @@
+"""Published results as the pairs of the record, and a record as published results."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from embassay.errors import DataError, UsageError
+from embassay.measures import agreement_band
+from embassay.protocols.hume.published.language_models import LlmScores
+from embassay.protocols.hume.published.pairs import ADVICE, PairSummary, Quality, pair_summaries, qualities
+from embassay.protocols.hume.published.paper import Dataset, Model, Pair, Study
+from embassay.protocols.hume.published.result_files import Evaluation, of_human
+from embassay.protocols.hume.published.standings import (
+    HUMAN,
+    Matrix,
+    by_pair,
+    others,
+    percent_of_human,
+    score_matrix,
+)
+from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
+from embassay.protocols.hume.results.contestants import as_bar
+from embassay.protocols.hume.results.options import Models
+from embassay.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
+from embassay.protocols.hume.scoring.people import MAIN, POOLED_FIRST, Aggregation, OneAnnotator, is_outside
+from embassay.protocols.hume.study import Family, Who
+from embassay.protocols.hume.summary.record import Agreement, Annotator, Bar, PairRecord, SystemScore
+
+PUBLISHED = "published, no items"
+_COUNTS = {"value", "mean_spearman", "n_annotators", "n_items", "total_annotations"}
+_EXTRAS = {
+    "mean_pairwise_kappa": "cohen_kappa", "mean_percentage_agreement": "percent_agreement",
+    "mean_kendall_tau": "kendall", "mean_binary_kappa": "cohen_kappa", "spearman_std": "spearman_sd",
+    "n_comparisons": "comparisons",
+}  # fmt: skip
+"""What result files call the further coefficients -> their names here."""
+
+
+def published_pairs(
+    evaluations: Sequence[Evaluation],
+    study: Study,
+    llms: LlmScores | None = None,
+    *,
+    aggregation: Aggregation = "paper",
+    one_annotator: OneAnnotator = "wilson",
+) -> tuple[PairRecord, ...]:
+    """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as `aggregated`."""
+    human = by_pair(of_human(evaluations, study))
+    scored = aggregated(evaluations, study, aggregation)
+    matrix = score_matrix(scored, study)
+    found = qualities(pair_summaries(scored, study, one_annotator=one_annotator))
+    return tuple(
+        _pair(quality, human[quality.summary.pair.dataset, quality.summary.pair.lang], study, matrix, llms)
+        for quality in found
+    )
+
+
+def _pair(
+    quality: Quality, human: Evaluation, study: Study, matrix: Matrix, llms: LlmScores | None
+) -> PairRecord:
+    one = quality.summary
+    pair, dataset = one.pair, study.dataset(one.pair.dataset)
+    at = matrix.pairs.index(pair)
+    kind: Who = "simulated" if human.simulated else "person"
+    models = tuple(
+        _score(one, name, "embedding", float(value))
+        for name, value in zip(matrix.models, matrix.values[:, at], strict=True)
+    )
+    return PairRecord(
+        task=dataset.task if dataset else pair.dataset,
+        dataset=pair.dataset,
+        lang=pair.lang,
+        family=pair.family,
+        measure=MAIN[pair.family],
+        group=pair.group,
+        n=pair.n_items,
+        human=as_bar(one.interval),
+        annotators=tuple(
+            Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
+            for number, score in enumerate(one.annotators, start=1)
+        ),
+        conventions=_conventions(one, human.main_score),
+        agreement=_agreement(one, human),
+        models=models,
+        llms=_llms(one, llms),
+        difficulty=one.standing.difficulty,
+        trust=quality.trust,
+        superhuman_on_noise=quality.superhuman_on_noise,
+        flags=pair.flags,
+        advice=ADVICE if quality.trust == "low" else "",
+    )
+
+
+def _score(one: PairSummary, name: str, kind: str, value: float) -> SystemScore:
+    return SystemScore(
+        system=name,
+        kind=kind,  # type: ignore[arg-type]
+        score=Bar(value=value, n=one.pair.n_items, method=PUBLISHED),
+        outside=is_outside(value, one.interval),
+        percent_of_human=percent_of_human(value, one.standing.human),
+    )
+
+
+def _llms(one: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ...]:
+    keys = [(pair.dataset, pair.lang) for pair in llms.pairs] if llms else []
+    if llms is None or (one.pair.dataset, one.pair.lang) not in keys:
+        return ()
+    values = llms.values[:, keys.index((one.pair.dataset, one.pair.lang))]
+    return tuple(
+        _score(one, name, "llm", float(value)) for name, value in zip(llms.llms, values, strict=True)
+    )
+
+
+def _conventions(one: PairSummary, paper: float) -> dict[str, float | None]:
+    """What a file tells: its own score, the mean of its annotators' and the first's."""
+    pooled = paper if one.pair.family in POOLED_FIRST else None
+    mean = math.fsum(one.annotators) / len(one.annotators)
+    return {"paper": paper, "pooled": pooled, "mean": mean, "first": one.annotators[0]}
+
+
+def _agreement(one: PairSummary, human: Evaluation) -> Agreement | None:
+    if one.agreement is None:
+        return None
+    coefficient, n = COEFFICIENT[one.pair.family], one.pair.n_items
+    return Agreement(
+        coefficient=coefficient,
+        value=Bar(value=one.agreement, n=n, method=PUBLISHED),
+        band=agreement_band(one.agreement, BANDS[coefficient]),
+        annotators=len(one.annotators),
+        items=n,
+        annotations=one.total_annotations,
+        extras={_EXTRAS.get(k, k): v for k, v in human.agreement.items() if k not in _COUNTS},
+    )
+
+
+_MEND = "Give the HUME results of the MTEB results repository, those of its baseline/Human with them."
+
+
+def present(
+    evaluations: Sequence[Evaluation], study: Study, models: Models = "study"
+) -> tuple[Study, tuple[str, ...]]:
+    """The study with the pairs that people have and the models that have all of these, and a note of what is left out.
+
+    With `models` "all" other systems of the files are models too. DataError where people or models are missing
+    altogether: there is nothing to compare then.
+    """
+    human = {key for key, one in by_pair(of_human(evaluations, study)).items() if _scored(one)}
+    pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
+    if not pairs:
+        revision = f", revision {study.human_revision}" if study.human_revision else ""
+        raise DataError(
+            f"The results hold no people ({study.human}{revision})",
+            found=_found(evaluations, study),
+            mend=_MEND,
+        )
+    known = list(study.models)
+    if models == "all":
+        known += [Model(name) for name in others(evaluations, study)]
+    lacking = {model.name: _lacking(evaluations, model, pairs) for model in known}
+    kept = tuple(model for model in known if not lacking[model.name])
+    if not kept:
+        raise DataError("The results hold no model on all pairs that people annotated", mend=_MEND)
+    _check_names(kept)
+    left = len(study.pairs) - len(pairs)
+    notes = [f"{left} of {len(study.pairs)} pairs are left out: the results hold no people on them."] * (
+        left > 0
+    )
+    notes += [_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
+    datasets = tuple(
+        replace(one, pairs=tuple(pair for pair in one.pairs if (pair.dataset, pair.lang) in pairs))
+        for one in study.datasets
+    )
+    held = tuple(one for one in datasets if one.pairs)
+    return replace(study, datasets=held, models=kept), tuple(notes)
+
+
+def aggregated(
+    evaluations: Sequence[Evaluation], study: Study, aggregation: Aggregation
+) -> tuple[Evaluation, ...]:
+    """The evaluations with people's main scores by another rule than the files': the `mean` of the annotators' scores,
+    or that of the `first`. UsageError for `pooled`, which for clustering and reranking takes the answers themselves."""
+    if aggregation == "paper":
+        return tuple(evaluations)
+    if aggregation == "pooled":
+        families = ", ".join(sorted(POOLED_FIRST))
+        raise UsageError(
+            "Result files hold no answers that could be pooled.",
+            mend=f"Use paper, which pools {families}; or mean, or first.",
+        )
+    people = {id(one) for one in of_human(evaluations, study)}
+    return tuple(_by_rule(one, aggregation) if id(one) in people else one for one in evaluations)
+
+
+def _by_rule(one: Evaluation, aggregation: Aggregation) -> Evaluation:
+    each = one.per_experiment
+    if len(each) < 2:
+        return one
+    return replace(one, main_score=each[0] if aggregation == "first" else math.fsum(each) / len(each))
+
+
+def _check_names(models: Sequence[Model]) -> None:
+    """DataError for two models that tables would call the same."""
+    for name, count in Counter(one.short for one in models).items():
+        if count > 1:
+            names = ", ".join(one.name for one in models if one.short == name)
+            raise DataError(
+                f"{count} models are called {name}", found=names, mend="Give the results of one of them."
+            )
+
+
+def _scored(one: Evaluation) -> bool:
+    return not math.isnan(one.main_score)
+
+
+def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
+    own = by_pair(one for one in evaluations if one.system == model.name and _scored(one))
+    return len(pairs - own.keys())
+
+
+def _note(name: str, missing: int, pairs: int) -> str:
+    if missing == pairs:
+        return f"{name} is left out: the results hold nothing of it."
+    return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean would not compare."
+
+
+def _found(evaluations: Sequence[Evaluation], study: Study) -> str:
+    revisions = sorted({one.revision for one in evaluations if one.system == study.human})
+    if revisions:
+        return f"{study.human} in revision {', '.join(revisions)}"
+    names = sorted({one.system for one in evaluations})
+    return f"{len(names)} systems, {', '.join(names[:3])}" + (" ..." if len(names) > 3 else "")
+
+
+METRICS: Mapping[Family, tuple[str, ...]] = {
+    "classification": ("accuracy", "macro F1", "weighted F1"),
+    "clustering": ("V-measure", "ARI", "AMI"),
+    "reranking": ("MAP", "MRR@10", "nDCG@10"),
+    "sts": ("Spearman", "Pearson"),
+}
+"""What each family is measured by, the primary measure first."""
+
+
+def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Study:
+    """The pairs with a human score as a study, its models those systems that have a score on all of them; language
+    models are none."""
+    held = scored_pairs(pairs)
+    by_dataset: dict[str, list[PairRecord]] = {}
+    for one in held:
+        by_dataset.setdefault(one.dataset, []).append(one)
+    datasets = tuple(
+        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
+        for name, own in by_dataset.items()
+    )
+    models = tuple(
+        Model(one.system, one.parameters_millions)
+        for one in contenders
+        if one.kind != "llm" and whole(pairs, one.system)
+    )
+    return Study(datasets, models, HUMAN, "", "this study")
+
+
+def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
+    """People and every system that has a score, pair by pair."""
+    found = []
+    for pair in scored_pairs(pairs):
+        scores = {HUMAN: pair.human.value, **{one.system: one.score.value for one in pair.models}}
+        found += [
+            Evaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
+            for system, value in scores.items()
+            if value is not None
+        ]
+    return tuple(found)
+
+
+def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> LlmScores | None:
+    """Language models on the pairs that people and every one of them have a score on; None where there are none."""
+    names = tuple(one.system for one in contenders if one.kind == "llm")
+    held = [
+        (pair, own)
+        for pair in scored_pairs(pairs)
+        if (own := {one.system: one.score.value for one in pair.llms})
+        and all(own.get(name) is not None for name in names)
+    ]
+    if not names or not held:
+        return None
+    values = np.array([[own[name] for _, own in held] for name in names], dtype=np.float64)
+    human = np.array([pair.human.value for pair, _ in held], dtype=np.float64)
+    return LlmScores(tuple(_published_pair(pair) for pair, _ in held), names, values, human)
+
+
+def _published_pair(one: PairRecord) -> Pair:
+    return Pair(one.dataset, one.lang, one.family, one.n, len(one.annotators), one.group, one.flags)

@@ -1,0 +1,237 @@
+"""Published results from files to a finished folder, of the paper's study or another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.published.conversion import METRICS, aggregated, present, published_pairs
+from embassay.protocols.hume.published.language_models import LlmScores, read_llm_scores
+from embassay.protocols.hume.published.paper import (
+    ENGLISH_ONLY,
+    MULTILINGUAL,
+    Dataset,
+    Model,
+    Pair,
+    Study,
+    paper_study,
+)
+from embassay.protocols.hume.published.result_files import Evaluation, read_results
+from embassay.protocols.hume.published.standings import others
+from embassay.protocols.hume.published.tables import every_table
+from embassay.protocols.hume.results.conclusions import (
+    Contender,
+    against_gap,
+    correlation_bar,
+    matrix_of,
+    places,
+    wins,
+)
+from embassay.protocols.hume.results.options import PublishedRequest
+from embassay.protocols.hume.results.rows import published_rows, write_finished
+from embassay.protocols.hume.results.summary import LLM
+from embassay.protocols.hume.results.tables import quality_table, study_tables
+from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.study import FAMILIES, Family
+from embassay.protocols.hume.summary.figures import every_figure
+from embassay.protocols.hume.summary.markdown import write_markdown
+from embassay.protocols.hume.summary.record import Summary, write_summary
+from embassay.protocols.hume.summary.tables import agreement_table, annotators_table
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.tables import ColumnTable
+from embassay.runs.files import digest
+from embassay.runs.folder import RunFolder
+
+TITLE = "HUME, published results"
+_HEADER = "dataset,lang,human,"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What files of published results hold: the part of the study that is there, and notes of what is not."""
+
+    study: Study
+    evaluations: tuple[Evaluation, ...]
+    llms: LlmScores | None
+    notes: tuple[str, ...]
+
+
+def run_published(request: PublishedRequest, out: Path, command: str = "") -> Run:
+    """Write the folder of a request; the same once more writes it anew. UsageError for a folder of other arguments."""
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    found = read_published(request)
+    summary = summarised(found, request)
+    with folder.locked():
+        write_summary(folder.path, summary)
+        write_markdown(folder.path, summary)
+        write_finished(
+            folder, request=request, command=command or _command(request, out),
+            rows=list(published_rows(summary)), tables=_tables(found, summary, request),
+            systems=_systems(summary), datasets=_datasets(summary, request), extra={},
+        )  # fmt: skip
+    return Run(out)
+
+
+def read_published(request: PublishedRequest) -> Published:
+    """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
+    study = paper_study()
+    evaluations = _evaluations(request, replace(study, datasets=()))
+    names = {name for one in study.datasets for name in (one.task, one.name)}
+    # Not by an alias: a task of one's own may well be called emotion.
+    if any(one.dataset in names for one in evaluations):
+        evaluations = _evaluations(request, study)
+    else:
+        study = derived(evaluations, study.human)
+    held, notes = present(evaluations, study, request.models)
+    llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
+    more = others(evaluations, held) if request.models == "study" else []
+    if more:
+        notes = (*notes, f"Not of the study, so in no table: {', '.join(more)}.")
+    return Published(held, evaluations, llms, notes)
+
+
+def _evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
+    return tuple(one for path in request.results for one in read_results(Path(path), study))
+
+
+def summarised(found: Published, request: PublishedRequest) -> Summary:
+    """The record of published results."""
+    pairs = published_pairs(
+        found.evaluations, found.study, found.llms,
+        aggregation=request.aggregation, one_annotator=request.one_annotator,
+    )  # fmt: skip
+    entered = contenders(found)
+    matrix = matrix_of(pairs, entered)
+    gap = against_gap(pairs, matrix)
+    return Summary(
+        title=TITLE, source="published", seed=request.seed, pairs=pairs,
+        places=places(pairs, entered, request.seed), wins=wins(matrix),
+        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
+    )  # fmt: skip
+
+
+def contenders(found: Published) -> tuple[Contender, ...]:
+    """The models, and language models, which have no scores on clustering."""
+    models = [Contender(one.short, "embedding", one.parameters_millions) for one in found.study.models]
+    names = found.llms.llms if found.llms else ()
+    return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
+
+
+def _tables(found: Published, summary: Summary, request: PublishedRequest) -> Iterable[ColumnTable]:
+    """The paper's for its own study, those of any study for others."""
+    if found.study.source == SOURCE:
+        yield from study_tables(summary, contenders(found))
+        return
+    scored = aggregated(found.evaluations, found.study, request.aggregation)
+    own = (
+        quality_table(summary),
+        agreement_table(summary),
+        annotators_table(summary),
+        *every_figure(summary),
+    )
+    names = {table.name for table in own}
+    every = every_table(scored, found.llms, found.study, one_annotator=request.one_annotator)
+    yield from (table for table in every if table.name not in names)
+    yield from own
+
+
+def _llm_files(given: Sequence[str]) -> list[Path]:
+    """Files as they are; of a folder those whose first columns are those of such a table."""
+    found: list[Path] = []
+    for one in map(Path, given):
+        if not one.exists():
+            raise DataError(
+                "There is no such file or folder", path=one, mend=f"Give a CSV file of {_HEADER}..."
+            )
+        own = sorted(path for path in one.glob("*.csv") if _is_llm_table(path)) if one.is_dir() else [one]
+        if not own:
+            raise DataError(
+                "The folder holds no scores of language models",
+                path=one, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
+            )  # fmt: skip
+        found += own
+    if len(set(found)) < len(found):
+        raise UsageError("A file of --llm-scores is given twice.", mend="Give every file once.")
+    return found
+
+
+def _is_llm_table(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
+
+
+def _systems(summary: Summary) -> list[dict[str, Any]]:
+    return [
+        {"name": one.system, "kind": one.kind, "identity": "published", "facts": {"summary": "published scores"}}
+        for one in summary.places
+        if one.kind != "human"
+    ]  # fmt: skip
+
+
+def _datasets(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.dataset,
+            "source": ", ".join(request.results),
+            "lang": one.lang,
+            "fingerprint": digest([one.human.value, *(model.score.value for model in one.models)]),
+            "tasks": {one.family: {"n": one.n, "skipped": [], "warnings": list(one.flags)}},
+        }
+        for one in summary.pairs
+    ]
+
+
+def _command(request: PublishedRequest, out: Path) -> str:
+    return f"embassay.hume.score(from_mteb={list(request.results)!r}, out={str(out)!r})"
+
+
+SOURCE = "the results themselves"
+
+
+def derived(evaluations: Sequence[Evaluation], human: str) -> Study:
+    """The datasets that people (`human`) have results on, with the models of all other systems.
+
+    Families are told by the measures of a file. Raises DataError for people in several revisions, and measures of no
+    family; without people the study has no pairs.
+    """
+    people = [one for one in evaluations if one.system == human]
+    revisions = sorted({one.revision for one in people})
+    if len(revisions) > 1:
+        raise DataError(
+            f"The results hold people in {len(revisions)} revisions", found=", ".join(revisions),
+            mend="Give the files of one revision.",
+        )  # fmt: skip
+    names = dict.fromkeys(one.dataset for one in people)
+    datasets = tuple(_dataset(name, [one for one in people if one.dataset == name]) for name in names)
+    systems = dict.fromkeys(one.system for one in evaluations if one.system != human)
+    return Study(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
+
+
+def _dataset(name: str, own: Sequence[Evaluation]) -> Dataset:
+    family = _family(name, own)
+    group = MULTILINGUAL if {one.lang for one in own} - {"eng"} else ENGLISH_ONLY
+    pairs = tuple(
+        Pair(name, one.lang, family, _items(one), max(len(one.per_experiment), 1), group) for one in own
+    )
+    return Dataset(name, name, family, METRICS[family], pairs)
+
+
+def _family(name: str, own: Iterable[Evaluation]) -> Family:
+    known = {metric for one in own for metric in one.metrics}
+    found = [family for family in FAMILIES if MAIN[family] in known]
+    if len(found) != 1:
+        raise DataError(
+            f"The results of {name} are of no family of HUME", found=", ".join(sorted(known)) or "no measures",
+            expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out.",
+        )  # fmt: skip
+    return found[0]
+
+
+def _items(one: Evaluation) -> int:
+    """How many items were annotated; 0 where a file does not say, as for one annotator."""
+    return int(one.agreement.get("n_items", 0) or one.metrics.get("n_items", 0))

@@ -1,0 +1,273 @@
+"""Where people stand among the models: per pair, in groups of pairs, and overall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.published.paper import Pair, Study, paper_study
+from embassay.protocols.hume.published.result_files import Evaluation, of_human
+
+Reference = Literal["best", "median", "mean"]
+REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
+Weighting = Literal["pairs", "datasets"]
+Difficulty = Literal["easy", "moderate", "hard"]
+EASY, HARD = 0.7, 0.5
+ROUNDING = 1e-12
+"""What the mean of equal scores can differ by from each of them: less is a tie."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """People beside the models on one pair, all fractions. `rank` is 1 + the models strictly above; `sd` is the
+    models' standard deviation (population)."""
+
+    pair: Pair
+    human: float
+    best: float
+    best_model: str
+    median: float
+    mean: float
+    worst: float
+    sd: float
+    rank: int
+    n_models: int
+
+    def reference(self, name: Reference) -> float:
+        """The models' best, median or mean."""
+        return {"best": self.best, "median": self.median, "mean": self.mean}[name]
+
+    def gap(self, name: Reference = "best") -> float:
+        """Human minus the reference: above 0 people are better."""
+        return self.human - self.reference(name)
+
+    def wins(self, name: Reference = "best") -> bool:
+        """Whether people are strictly better; a tie is no win."""
+        return self.gap(name) > ROUNDING
+
+    @property
+    def spread(self) -> float:
+        """Best minus worst model: the higher, the less consistent the models are."""
+        return self.best - self.worst
+
+    @property
+    def position(self) -> float | None:
+        """(human - worst) / (best - worst): 0 as the worst model, 1 as the best; None where all models are equal."""
+        return (self.human - self.worst) / self.spread if self.spread else None
+
+    @property
+    def best_percent_of_human(self) -> float | None:
+        """100 x best model / human; None where people scored 0 or below."""
+        return percent_of_human(self.best, self.human)
+
+    @property
+    def difficulty(self) -> Difficulty:
+        """For people: see `difficulty`."""
+        return difficulty(self.human)
+
+
+@dataclass(frozen=True)
+class Wins:
+    """How many of `pairs` pairs of a group people win against a reference."""
+
+    group: str
+    against: Reference
+    wins: int
+    pairs: int
+
+    @property
+    def rate(self) -> float:
+        """Share of the pairs won."""
+        return self.wins / self.pairs
+
+
+@dataclass(frozen=True)
+class Place:
+    """A system, or Human, by its mean over pairs or datasets; `rank` is 1 + those strictly above."""
+
+    system: str
+    overall: float
+    rank: int
+
+
+def standings(matrix: Matrix) -> tuple[Standing, ...]:
+    """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8.
+
+    The best model is the first of equals in the study's order.
+    """
+    if not matrix.models:
+        raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
+    return tuple(
+        Standing(
+            pair=pair,
+            human=float(human),
+            best=float(x.max()),
+            best_model=matrix.models[int(x.argmax())],
+            median=float(np.median(x)),
+            mean=float(x.mean()),
+            worst=float(x.min()),
+            sd=float(x.std()),
+            rank=1 + int((x > human).sum()),
+            n_models=len(x),
+        )
+        for pair, human, x in zip(matrix.pairs, matrix.human, matrix.values.T, strict=True)
+    )
+
+
+def win_rates(standings: Sequence[Standing], by: Callable[[Pair], str] = lambda _: "all") -> tuple[Wins, ...]:
+    """Wins against best, median and mean in every group that `by` makes of the pairs, groups as first met.
+
+    Source: spec hume, section 8; figure 12.
+    """
+    groups = dict.fromkeys(by(one.pair) for one in standings)
+    return tuple(
+        Wins(group, name, sum(one.wins(name) for one in own), len(own))
+        for group in groups
+        for own in ([one for one in standings if by(one.pair) == group],)
+        for name in REFERENCES
+    )
+
+
+def places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
+    """Models and Human by their mean, best first; equals share a rank.
+
+    Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
+    Source: spec hume, section 8 and ambiguity 14.
+    """
+    means = matrix.means() if weighting == "pairs" else _means_of_datasets(matrix)
+    ranked = sorted(means.items(), key=lambda item: -item[1])
+    return tuple(
+        Place(system, mean, 1 + sum(other > mean for other in means.values())) for system, mean in ranked
+    )
+
+
+def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
+    names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
+    each = [matrix.means(_of_dataset(name)) for name in names]
+    return {system: float(np.mean([means[system] for means in each])) for system in each[0]}
+
+
+def _of_dataset(name: str) -> Callable[[Pair], bool]:
+    return lambda pair: pair.dataset == name
+
+
+def difficulty(human: float) -> Difficulty:
+    """Easy from 0.7, hard below 0.5, moderate between. Source: spec hume, section 8 and ambiguity 19.
+
+    >>> difficulty(0.7), difficulty(0.5), difficulty(0.49)
+    ('easy', 'moderate', 'hard')
+    """
+    return "easy" if human >= EASY else "moderate" if human >= HARD else "hard"
+
+
+def percent_of_human(score: float, human: float) -> float | None:
+    """100 x score / human; None where people scored 0 or below, and a share means nothing.
+
+    >>> round(percent_of_human(0.85, 22 / 48), 1)
+    185.5
+    """
+    return 100 * score / human if human > 0 else None
+
+
+HUMAN = "Human"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """`values` (models, pairs) and `human` (pairs,), fractions. Models go by short names; people are none of them."""
+
+    pairs: tuple[Pair, ...]
+    models: tuple[str, ...]
+    values: NDArray[np.float64]
+    human: NDArray[np.float64]
+
+    def where(self, wanted: Callable[[Pair], bool]) -> NDArray[np.int64]:
+        """The positions of the pairs that are wanted."""
+        return np.array([i for i, pair in enumerate(self.pairs) if wanted(pair)], dtype=np.int64)
+
+    def means(self, wanted: Callable[[Pair], bool] = lambda _: True) -> dict[str, float]:
+        """The unweighted mean over the wanted pairs of every model, and of Human last; NaN over none."""
+        at = self.where(wanted)
+        if not len(at):
+            return dict.fromkeys((*self.models, HUMAN), math.nan)
+        every = np.vstack([self.values, self.human])[:, at].mean(axis=1)
+        return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
+
+
+def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) -> Matrix:
+    """The main scores of the study's models and people over its pairs; other systems and subsets are left out.
+
+    DataError where a model of the study, or the people in the paper's revision, lack a pair or have it twice: a mean
+    over fewer pairs would not compare. Source: spec hume 5 and 13.
+    """
+    study, every = study or paper_study(), list(evaluations)
+    groups = {model.short: [one for one in every if one.system == model.name] for model in study.models}
+    groups[HUMAN] = of_human(every, study)
+    rows = {name: _row(name, own, study.pairs) for name, own in groups.items()}
+    human = rows.pop(HUMAN)
+    values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
+    return Matrix(study.pairs, tuple(rows), values, np.array(human))
+
+
+def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:
+    """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
+    study = study or paper_study()
+    known = {study.human, *(model.name for model in study.models)}
+    return sorted({one.system for one in evaluations} - known)
+
+
+def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evaluation]:
+    """Evaluations of one system by dataset and language. DataError where two are of the same pair."""
+    found: dict[tuple[str, str], Evaluation] = {}
+    for one in evaluations:
+        earlier = found.setdefault((one.dataset, one.lang), one)
+        if earlier is not one:
+            raise DataError(
+                f"{one.system} has two results for {one.dataset} ({one.lang})",
+                found=f"revisions {earlier.revision} and {one.revision}",
+                mend="Keep the results of one revision.",
+            )
+    return found
+
+
+def _row(name: str, own: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
+    found = {key: one.main_score for key, one in by_pair(own).items()}
+    missing = [pair.name for pair in pairs if math.isnan(found.get((pair.dataset, pair.lang), math.nan))]
+    if missing:
+        raise DataError(
+            f"{name} has no score for {len(missing)} of {len(pairs)} pairs, the first {missing[0]}",
+            mend="Give results that hold every pair of the study.",
+        )
+    return [found[pair.dataset, pair.lang] for pair in pairs]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's correlation over `n` pairs, -1 to 1, with the two-sided p of the t approximation; both None where
+    either series is constant or there are fewer than three pairs."""
+
+    rho: float | None
+    p: float | None
+    n: int
+
+
+def correlated(
+    x: Sequence[float] | NDArray[np.float64], y: Sequence[float] | NDArray[np.float64]
+) -> Correlation:
+    """Spearman's correlation of two series of equal length, ties sharing the mean of their ranks.
+
+    >>> correlated([1, 2, 3, 4], [2, 4, 6, 9]).rho
+    1.0
+    """
+    from scipy.stats import spearmanr
+
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Correlation(None, None, len(x))
+    found = spearmanr(x, y)
+    return Correlation(float(found.statistic), float(found.pvalue), len(x))

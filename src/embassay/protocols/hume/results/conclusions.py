@@ -1,0 +1,237 @@
+"""What follows from all pairs together: places, wins, and the headlines that comparisons and gates take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from embassay.protocols.hume.published.paper import Pair
+from embassay.protocols.hume.published.standings import (
+    HUMAN,
+    REFERENCES,
+    Correlation,
+    Matrix,
+    correlated,
+    standings,
+    win_rates,
+)
+from embassay.protocols.hume.published.standings import places as ranked_places
+from embassay.protocols.hume.results.contestants import no_bar
+from embassay.protocols.hume.results.plan import Plan
+from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.study import FAMILIES
+from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CLASSICAL,
+    CORRECTION,
+    METHOD,
+    OVERALL,
+    RANKED,
+    Headline,
+    Standing,
+    compared,
+    mean_component,
+)
+from embassay.runs.cells import CellRecord
+from embassay.stats import bootstrap_ci
+
+__all__ = [
+    "REFERENCES",
+    "Contender",
+    "against_gap",
+    "correlation_bar",
+    "matrix_of",
+    "places",
+    "scored_pairs",
+    "whole",
+    "wins",
+]
+
+FEWEST_PAIRS = 10
+"""Pairs from which on a mean over them gets an interval."""
+_BY: Mapping[Literal["all", "family", "lang", "group"], Callable[[Pair], str]] = {
+    "all": lambda _: "all", "family": lambda one: one.family, "lang": lambda one: one.lang,
+    "group": lambda one: one.group,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A system of the run. Those that are `ranked` are compared with people in places, wins, best and median; the
+    others stand beside, for the reason in `why_not`."""
+
+    system: str
+    kind: SystemKind
+    parameters_millions: float | None = None
+    ranked: bool = True
+    why_not: str = ""
+
+
+def scored_pairs(pairs: Sequence[PairRecord]) -> tuple[PairRecord, ...]:
+    """The pairs that have a human score."""
+    return tuple(one for one in pairs if one.human.value is not None)
+
+
+def whole(pairs: Sequence[PairRecord], system: str) -> bool:
+    """Whether the system has a score on every pair that people have one on."""
+    return None not in [_value(one, system) for one in scored_pairs(pairs)]
+
+
+def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
+    """People and the ranked systems that are whole, over the pairs with a human score."""
+    held = scored_pairs(pairs)
+    names = tuple(one.system for one in contenders if one.ranked and whole(pairs, one.system))
+    values = np.array([[_value(pair, name) for pair in held] for name in names], dtype=np.float64)
+    human = np.array([pair.human.value for pair in held], dtype=np.float64)
+    return Matrix(tuple(map(_pair, held)), names, values.reshape(len(names), len(held)), human)
+
+
+def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int) -> tuple[Place, ...]:
+    """People and systems by their mean over the pairs with a human score, best first; then the others, unranked."""
+    held = scored_pairs(pairs)
+    if not held:
+        return ()
+    matrix = matrix_of(pairs, contenders)
+    rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
+    known = {one.system: one for one in contenders}
+    first = [
+        Place(
+            system=one.system, kind=known[one.system].kind if one.system in known else "human",
+            mean=_mean(rows[one.system].tolist(), seed), rank=one.rank,
+            parameters_millions=known[one.system].parameters_millions if one.system in known else None,
+        )
+        for one in ranked_places(matrix)
+    ]  # fmt: skip
+    rest = [_unranked(held, one, seed) for one in contenders if one.system not in rows]
+    return (*first, *sorted(rest, key=lambda one: -(one.mean.value if one.mean.value is not None else -9)))
+
+
+def wins(matrix: Matrix) -> tuple[Wins, ...]:
+    """In how many pairs people are strictly above the models' best, median and mean; empty without a model."""
+    if not matrix.models:
+        return ()
+    every = standings(matrix)
+    return tuple(
+        Wins(by=by, group=one.group, reference=one.against, wins=one.wins, pairs=one.pairs)
+        for by, group in _BY.items()
+        for one in win_rates(every, group)
+    )
+
+
+def against_gap(pairs: Sequence[PairRecord], matrix: Matrix) -> Correlation:
+    """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
+    agreement = {(one.dataset, one.lang): one.agreement.value.value for one in pairs if one.agreement}
+    both = [
+        (found, -one.gap())
+        for one in (standings(matrix) if matrix.models else ())
+        if (found := agreement.get((one.pair.dataset, one.pair.lang))) is not None
+    ]
+    return correlated([agreed for agreed, _ in both], [lead for _, lead in both])
+
+
+def correlation_bar(found: Correlation) -> Bar:
+    """A correlation over pairs; why there is none."""
+    if found.rho is None:
+        few = "fewer than three pairs have an agreement and a model"
+        return no_bar(few if found.n < 3 else "agreement or lead does not vary", found.n)
+    return Bar(value=found.rho, n=found.n, method="Spearman over pairs, p by the t approximation")
+
+
+def _mean(values: Sequence[float], seed: int) -> Bar:
+    mean = math.fsum(values) / len(values)
+    if len(values) < FEWEST_PAIRS:
+        return Bar(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
+    found = bootstrap_ci(list(values), seed=seed)
+    return Bar(value=mean, low=found.low, high=found.high, n=len(values), method="mean, bootstrap over pairs")
+
+
+def _unranked(held: Sequence[PairRecord], one: Contender, seed: int) -> Place:
+    values = [value for value in (_value(pair, one.system) for pair in held) if value is not None]
+    lacking = len(held) - len(values)
+    reason = f"no score on {lacking} of {len(held)} pairs" if lacking else one.why_not
+    mean = (
+        no_bar(reason, len(values)) if lacking else _mean(values, seed).model_copy(update={"reason": reason})
+    )
+    return Place(
+        system=one.system, kind=one.kind, mean=mean, rank=None, parameters_millions=one.parameters_millions
+    )
+
+
+def _value(pair: PairRecord, system: str) -> float | None:
+    return next((one.score.value for one in _scores(pair) if one.system == system), None)
+
+
+def _scores(pair: PairRecord) -> Iterator[SystemScore]:
+    yield from pair.models
+    yield from pair.llms
+
+
+def _pair(one: PairRecord) -> Pair:
+    return Pair(one.dataset, one.lang, one.family, one.n, len(one.annotators), one.group, one.flags)
+
+
+def system_standings(
+    plan: Plan, records: Sequence[CellRecord], contenders: Sequence[Contender]
+) -> tuple[Standing, ...]:
+    """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
+    return tuple(_standings(plan, records, [one for one in contenders if one.kind != "llm"]))
+
+
+def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
+    """Which systems the items tell apart, overall and by family, as in comparisons.json.
+
+    Those that another method scored have a scope `NAME:classical` of their own.
+    """
+    scopes: dict[str, list[Headline]] = {}
+    for one in every:
+        if not one.dataset:
+            name = one.task if one.group == RANKED else f"{one.task}:{one.group}"
+            scopes.setdefault(name, []).append(one.headline)
+    return {
+        "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
+        "scopes": {name: compared(own) for name, own in scopes.items()},
+    }  # fmt: skip
+
+
+def _standings(plan: Plan, records: Sequence[CellRecord], systems: Sequence[Contender]) -> Iterator[Standing]:
+    held = {(one.dataset, one.system): one for one in records}
+    tasks = [one.task for one in plan.answered if any(one.answers.values())]
+    for one in systems:
+        group = RANKED if one.ranked else CLASSICAL
+        own = {task.name: _headline(held.get((task.name, one.system)), one.system) for task in tasks}
+        yield Standing(OVERALL, "", OVERALL, _mean_headline(one.system, own), group)
+        for family in FAMILIES:
+            of_family = {task.name: own[task.name] for task in tasks if task.family == family}
+            if of_family:
+                yield Standing(family, "", MAIN[family], _mean_headline(one.system, of_family), group)
+            if len(of_family) > 1:
+                yield from (
+                    Standing(family, name, MAIN[family], found, group) for name, found in of_family.items()
+                )
+
+
+def _headline(record: CellRecord | None, system: str) -> Headline:
+    if record is None or not record.done:
+        return Headline.none(system, (record.reason if record else "") or "not run yet")
+    headline = record.scores[0]
+    component = record.components.get(headline.measure)
+    if component is None or component.value is None:
+        return Headline.none(system, headline.reason)
+    return Headline.of(system, component, headline.method)
+
+
+def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
+    """The mean over tasks; without a value where one of them has none."""
+    for name, one in headlines.items():
+        if one.value is None:
+            return Headline.none(system, f"{name}: {one.reason}")
+    if len(headlines) == 1:
+        return next(iter(headlines.values()))
+    mean = mean_component([one.component for one in headlines.values()])
+    method = f"mean over {len(headlines)} tasks"
+    return Headline.of(system, mean, method)

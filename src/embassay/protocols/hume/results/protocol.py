@@ -1,0 +1,141 @@
+"""Scoring a study, from request to finished folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.models import work
+from embassay.protocols.hume.published.protocol import run_published
+from embassay.protocols.hume.results.conclusions import comparisons, system_standings
+from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
+from embassay.protocols.hume.results.plan import TIMED, Plan, forecast, make_plan
+from embassay.protocols.hume.results.rows import PROTOCOL, study_rows
+from embassay.protocols.hume.results.summary import study_summary
+from embassay.protocols.hume.results.tables import study_tables
+from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.summary.markdown import write_markdown
+from embassay.protocols.hume.summary.record import write_summary
+from embassay.protocols.kernel.estimates import cell_rows
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.session import (
+    Conclusion,
+    Evaluate,
+    Session,
+    Silent,
+    check_prices,
+    lock,
+    opened,
+)
+from embassay.records import Result
+from embassay.runs.cells import CellRecord
+from embassay.runs.engines.contract import Workers
+from embassay.runs.folder import RunFolder
+from embassay.runs.forecast import Forecasts
+
+
+def carry_out(
+    request: StudyRequest,
+    out: Path,
+    *,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """Carry out a request: systems not yet done, then people as they have answered by now."""
+    listener = listener or Silent()
+    with opened(out, request, max_usd) as (folder, accounts, held):
+        plan = make_plan(request, cache, accounts.ledger)
+        check_prices(plan.systems, max_usd)
+        lock(folder, held)
+        command = (
+            command or f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
+        )
+        session = Session(folder, plan, _Score(folder), accounts, workers=workers, command=command)
+        session.extra = plan.settings
+        session.begin(listener)
+        try:
+            session.do(listener)
+        finally:
+            session.end()
+    return Run(out)
+
+
+class _Score:
+    """What scoring adds to a session."""
+
+    protocol = PROTOCOL
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self.evaluate: Evaluate = work.evaluate
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        lang = next(one.lang for one in plan.datasets if one.name == record.dataset)
+        headline = MAIN[plan.folder.task(record.dataset).family]
+        return cell_rows(PROTOCOL, record, headline, lang=lang, seed=plan.request.seed)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
+        summary, entered = study_summary(plan, records, self.folder)
+        write_summary(self.folder.path, summary)
+        write_markdown(self.folder.path, summary)
+        tables = tuple(study_tables(summary, entered))
+        every = system_standings(plan, records, entered)
+        return Conclusion(tuple(study_rows(summary)), comparisons(every), tables, every)
+
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def score(
+    study: str | Path | None = None,
+    systems: Sequence[str] = (),
+    *,
+    out: str | Path,
+    from_mteb: Paths = (),
+    llm_scores: Paths = (),
+    workers: Workers = 1,
+    cache: Path | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Score people, systems and language models on the same items, into the folder `out`; returns the run.
+
+    From the folder of a `study`, further arguments are those of `StudyRequest`: tasks, answers, aggregation ("paper"),
+    human_ap_mode ("tie_aware"), one_annotator ("wilson"), samples_per_label, resamples (10,000), seed (1337),
+    tokenizer ("cl100k"), min_answered (0.5), min_shared (10), repeats (10), neighbours (10). Or from published results
+    (`from_mteb`, files or folders, and `llm_scores`), those of `PublishedRequest`. Resumes what is unfinished in `out`,
+    and scores people anew.
+
+    UsageError when `out` holds a run of other arguments, DataError for a study or files that are not what they should
+    be or that nobody annotated, BudgetExceeded at `max_usd`: what is finished is kept. `read_summary(run.path)` reads
+    the record.
+    """
+    results, llms = _texts(from_mteb), _texts(llm_scores)
+    if (study is None) == (not results) or (results and systems):
+        raise UsageError(
+            "Score either a study with systems, or published results.", mend="Give one of the two."
+        )
+    plain = _plain(arguments)
+    if results:
+        return run_published(PublishedRequest(results, llms, **plain), Path(out))
+    request = StudyRequest(str(study), tuple(systems), **plain)
+    return carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
+
+
+def _texts(given: Paths) -> tuple[str, ...]:
+    return (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples, paths as text: a request is a value."""
+    return {
+        name: _texts(value) if name in ("tasks", "answers") else value for name, value in arguments.items()
+    }

@@ -1,0 +1,290 @@
+"""From the cells and answers of a study to its record: a pair for every task, with people by every rule."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from embassay.protocols.hume.folder import Task
+from embassay.protocols.hume.inference.ceiling import human_ceiling
+from embassay.protocols.hume.inference.coefficients import agreement_intervals
+from embassay.protocols.hume.inference.power import needed
+from embassay.protocols.hume.models.families import VECTORS
+from embassay.protocols.hume.published.pairs import ADVICE, trust
+from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
+from embassay.protocols.hume.published.standings import difficulty
+from embassay.protocols.hume.results.annotations import Answered, Counting, rule_of
+from embassay.protocols.hume.results.conclusions import (
+    Contender,
+    against_gap,
+    correlation_bar,
+    matrix_of,
+    places,
+    wins,
+)
+from embassay.protocols.hume.results.contestants import (
+    Contestant,
+    alone,
+    as_bar,
+    beside_people,
+    known,
+    llm_name,
+    no_bar,
+    of_cell,
+    of_llm,
+)
+from embassay.protocols.hume.results.options import StudyRequest
+from embassay.protocols.hume.results.plan import Plan
+from embassay.protocols.hume.scoring.agreement import people_agreement
+from embassay.protocols.hume.scoring.measures import AP_MODES
+from embassay.protocols.hume.scoring.people import MAIN, Scored, who_counts
+from embassay.protocols.hume.study import Answers
+from embassay.protocols.hume.summary.record import (
+    Agreement,
+    Annotator,
+    Bar,
+    Need,
+    PairRecord,
+    Summary,
+    SystemKind,
+    SystemScore,
+)
+from embassay.protocols.hume.summary.tables import disputed
+from embassay.runs.cells import CellRecord
+from embassay.runs.folder import RunFolder
+from embassay.stats import Estimate
+
+OTHER_METHOD = (
+    "classifies and clusters without vectors, by another method: not ranked with those that have them"
+)
+LLM = "language models are compared with people on their own pairs"
+
+
+def study_summary(
+    plan: Plan, records: Sequence[CellRecord], folder: RunFolder
+) -> tuple[Summary, tuple[Contender, ...]]:
+    """The record of a study as far as its cells have ended, and its systems."""
+    entered = contenders(plan)
+    ranked = [one.system for one in entered if one.ranked]
+    kinds: Mapping[str, SystemKind] = {one.system: one.kind for one in entered}
+    names = named(plan.folder.study.tasks)
+    by_task: dict[str, list[Contestant]] = {one.task.name: [] for one in plan.answered}
+    tasks = {one.task.name: one for one in plan.answered}
+    for record in records:
+        by_task[record.dataset].append(of_cell(record, kinds[record.system], tasks[record.dataset], folder))
+    for of in plan.answered:
+        by_task[of.task.name] += [one for answers in plan.llms if (one := of_llm(answers, of)) is not None]
+    pairs = tuple(
+        study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
+            update={
+                "disputed": disputed(
+                    of.task.family,
+                    plan.folder.items_of(of.task.name),
+                    of.gold,
+                    who_counts(of.answers, plan.request.min_answered),
+                )
+            }
+        )
+        for of in plan.answered
+    )
+    matrix = matrix_of(pairs, entered)
+    gap = against_gap(pairs, matrix)
+    summary = Summary(
+        title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
+        places=places(pairs, entered, plan.request.seed), wins=wins(matrix),
+        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p,
+        notes=tuple(_notes(plan, pairs, entered)),
+    )  # fmt: skip
+    return summary, entered
+
+
+def contenders(plan: Plan) -> tuple[Contender, ...]:
+    """The systems, and the language models that annotated.
+
+    Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
+    are ranked among themselves.
+    """
+    embedding = [one for one in plan.systems if one.kind == "embedding"]
+    apart = bool(embedding) and any(one.task.family in VECTORS for one in plan.answered)
+    found = [
+        Contender(one.name, "embedding")
+        if one.kind == "embedding"
+        else Contender(one.name, "classical", None, not apart, OTHER_METHOD if apart else "")
+        for one in plan.systems
+    ]
+    return (*found, *(Contender(llm_name(one), "llm", None, False, LLM) for one in plan.llms))
+
+
+def _notes(plan: Plan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
+    notes = []
+    nobody = [pair.name for pair in pairs if pair.human.value is None]
+    if nobody:
+        notes.append(f"Nobody annotated {', '.join(nobody)}: no part of means, ranks and wins.")
+    if plan.request.aggregation == "pooled" and any(
+        rule_of(pair.family, "pooled") != "pooled" for pair in pairs
+    ):
+        notes.append("Groups of several people cannot be pooled: clustering has the mean of its annotators.")
+    apart = [one.system for one in entered if one.why_not == OTHER_METHOD]
+    if apart:
+        notes.append(f"{', '.join(apart)}: {OTHER_METHOD}.")
+    return notes
+
+
+NOBODY = "nobody annotated it"
+TOO_FEW = ": too few, left out of the human score and the agreement"
+
+
+def study_pair(
+    of: Answered, request: StudyRequest, contestants: Sequence[Contestant], ranked: Sequence[str], name: Named
+) -> PairRecord:
+    """The pair of a task; `ranked` are the systems among which the best is looked for."""
+    task = of.task
+    head = PairRecord(
+        task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
+        group=name.group, n=len(of.items), human=no_bar(NOBODY),
+        flags=_flags(of, who_counts(of.answers, request.min_answered)),
+        models=tuple(alone(one) for one in contestants if one.kind != "llm"),
+        llms=tuple(alone(one) for one in contestants if one.kind == "llm"),
+    )  # fmt: skip
+    if not any(of.answers.values()):
+        return head
+    return _completed(Counting(of, request), head, contestants, ranked)
+
+
+def _completed(
+    counting: Counting, head: PairRecord, contestants: Sequence[Contestant], ranked: Sequence[str]
+) -> PairRecord:
+    human, agreement = counting.human, _agreement(counting)
+    level = trust(head.family, agreement.value.value if agreement else None)
+    systems = beside_people(counting, contestants)
+    best = max(
+        (one for one in systems if one.system in ranked and one.score.value is not None),
+        key=lambda one: one.score.value or 0, default=None,
+    )  # fmt: skip
+    return head.model_copy(
+        update={
+            "human": as_bar(human),
+            "annotators": _annotators(counting, counting.people.annotators),
+            "left_out": _annotators(counting, counting.left_out),
+            "conventions": _conventions(counting),
+            "agreement": agreement,
+            "ceiling": as_bar(human_ceiling(counting.everybody, counting.draws).value),
+            "models": tuple(one for one in systems if one.kind != "llm"),
+            "llms": tuple(one for one in systems if one.kind == "llm"),
+            "difficulty": difficulty(human.estimate),
+            "trust": level,
+            "superhuman_on_noise": level == "low" and best is not None and _above(best, human),
+            "advice": ADVICE if level == "low" else "",
+            "need": _need(counting, best, contestants),
+        }
+    )
+
+
+def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annotator, ...]:
+    main = MAIN[counting.of.task.family]
+    workers = {one.id: one for one in counting.of.workers}
+    return tuple(
+        Annotator(
+            id=name, kind=workers[name].kind, score=own.scores[main], items=own.items,
+            seconds=workers[name].seconds, flagged=workers[name].flagged,
+        )
+        for name, own in scored.items()
+    )  # fmt: skip
+
+
+def _conventions(counting: Counting) -> dict[str, float | None]:
+    people = counting.people
+    found: dict[str, float | None] = {
+        "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
+        "mean": people.score("mean"), "first": people.score("first"),
+    }  # fmt: skip
+    if counting.of.task.family == "reranking":
+        found |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
+    return found
+
+
+def _agreement(counting: Counting) -> Agreement | None:
+    family, answers, least = counting.of.task.family, counting.answers, counting.request.min_shared
+    found = people_agreement(family, answers, min_shared=least)
+    if found.annotators < 2:
+        return None
+    intervals = agreement_intervals(family, answers, counting.draws, min_shared=least)
+    own = intervals.pop(found.coefficient, None)
+    value = Bar(
+        value=known(found.value), low=known(own.low) if own else None, high=known(own.high) if own else None,
+        n=found.items, method=own.method if own else "", reason=found.reason or (own.reason if own else ""),
+    )  # fmt: skip
+    return Agreement(
+        coefficient=found.coefficient, value=value, band=found.band, annotators=found.annotators,
+        items=found.items, annotations=found.annotations,
+        extras={name: known(extra) for name, extra in found.extras.items()},
+        intervals={name: as_bar(one) for name, one in intervals.items()},
+    )  # fmt: skip
+
+
+def _need(counting: Counting, best: SystemScore | None, contestants: Sequence[Contestant]) -> Need | None:
+    values = {one.system: one.values for one in contestants}
+    if best is None or not values[best.system]:
+        return None
+    found = needed(counting.counted, values[best.system])
+    return Need(
+        system=best.system, items=found.items, annotators=found.annotators, smallest=known(found.smallest),
+        note=found.note,
+    )  # fmt: skip
+
+
+def _above(best: SystemScore, human: Estimate) -> bool:
+    return not math.isnan(human.high) and (best.score.value or 0.0) > human.high
+
+
+def _flags(of: Answered, counted: Answers) -> tuple[str, ...]:
+    n, open_items = len(of.items), len(of.unanswered)
+    said = list(of.task.notes)
+    if 0 < open_items < n:
+        said.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
+    said += [
+        f"{one.id} answered {one.answered} of {n} items" + ("" if one.id in counted else TOO_FEW)
+        for one in of.workers
+        if one.answered < n - open_items
+    ]
+    return tuple(said)
+
+
+@dataclass(frozen=True)
+class Named:
+    """The dataset of a task, and whether that has other languages than English in the study."""
+
+    dataset: str
+    group: str
+
+
+def named(tasks: Sequence[Task]) -> Mapping[str, Named]:
+    """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
+    short = {task.name: without_language(task.name, task.lang) for task in tasks}
+    counts = Counter((short[task.name], task.lang) for task in tasks)
+    families = {name: {one.family for one in tasks if short[one.name] == name} for name in short.values()}
+    dataset = {
+        task.name: short[task.name]
+        if counts[short[task.name], task.lang] == 1 and len(families[short[task.name]]) == 1
+        else task.name
+        for task in tasks
+    }
+    langs: dict[str, set[str]] = {}
+    for task in tasks:
+        langs.setdefault(dataset[task.name], set()).add(task.lang)
+    return {
+        name: Named(own, MULTILINGUAL if langs[own] - {"eng"} else ENGLISH_ONLY)
+        for name, own in dataset.items()
+    }
+
+
+def without_language(name: str, lang: str) -> str:
+    """The name without a language at its end.
+
+    >>> without_language("sib200-dan", "dan"), without_language("sib200", "dan"), without_language("dan", "dan")
+    ('sib200', 'sib200', 'dan')
+    """
+    short = name.removesuffix(lang).rstrip("-_.")
+    return short if name.endswith(lang) and short and short != name.removesuffix(lang) else name

@@ -1,0 +1,210 @@
+"""The tables of a study: the paper's, where they say something of any study, and ours, from the record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from embassay.protocols.hume.published.conversion import as_evaluations, as_llm_scores, as_study
+from embassay.protocols.hume.published.language_models import difficulty_table, family_table, pair_score_table
+from embassay.protocols.hume.published.pairs import AGREEMENT_METRIC
+from embassay.protocols.hume.published.standings import HUMAN, score_matrix, standings
+from embassay.protocols.hume.published.tables import (
+    dataset_table,
+    datasets_table,
+    main_table,
+    models_table,
+    overall_table,
+    pair_standing_table,
+    win_table,
+)
+from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
+from embassay.protocols.hume.study import FAMILIES
+from embassay.protocols.hume.summary.figures import every_figure
+from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.summary.tables import (
+    PAIR,
+    agreement_table,
+    annotators_table,
+    answered_by,
+    points,
+)
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+
+SIMULATED = "The annotators are scripts that stand in for people: these numbers say nothing of people."
+PARTLY = "Some of the annotators are scripts that stand in for people."
+
+
+def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+    """Every table that has a row, marked where annotators are simulated.
+
+    `hume_table1`, `3` to `9`, with language models `2` and `10` to `13`; `hume_overall`, `hume_pairs`,
+    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`; `hume_figure1` to `8`.
+    """
+    for table in _tables(summary, contenders):
+        if table.rows:
+            yield marked(table, summary)
+
+
+def _tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+    ranked = [one.system for one in contenders if one.ranked]
+    if scored_pairs(summary.pairs):
+        yield from _as_the_paper(summary, contenders)
+    yield people_table(summary, ranked)
+    yield systems_table(summary)
+    yield need_table(summary)
+    yield agreement_table(summary)
+    yield quality_table(summary)
+    yield annotators_table(summary)
+    yield from every_figure(summary)
+
+
+def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+    """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
+    study, evaluations = as_study(summary.pairs, contenders), as_evaluations(summary.pairs)
+    matrix, llms = matrix_of(summary.pairs, contenders), as_llm_scores(summary.pairs, contenders)
+    yield main_table(score_matrix(evaluations, study), rounded=False)
+    if llms:
+        yield family_table(llms, matrix)
+    yield datasets_table(study)
+    for family in FAMILIES:
+        if any(one.family == family for one in study.datasets):
+            made = dataset_table(family, evaluations, study, every_subset=True)
+            yield replace(made, note="")
+    yield replace(models_table(study), note="") if study.models else models_table(study)
+    if llms:
+        present = {pair.family for pair in llms.pairs}
+        yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
+        yield difficulty_table(llms)
+    if matrix.models:
+        every = standings(matrix)
+        yield from (overall_table(matrix), pair_standing_table(every), win_table(every))
+
+
+def marked(table: ColumnTable, summary: Summary) -> ColumnTable:
+    """The table with a note, and people by another name, where scripts stand in for them."""
+    if not summary.simulated:
+        return table
+    kinds = {one.kind for pair in summary.pairs for one in pair.annotators}
+    name, note = (f"{HUMAN} (simulated)", SIMULATED) if kinds == {"simulated"} else (HUMAN, PARTLY)
+
+    def cell(value: Value) -> Value:
+        return name if value == HUMAN else value
+
+    rows = tuple(tuple(cell(value) for value in row) for row in table.rows)
+    return replace(table, rows=rows, note=" ".join(filter(None, (note, table.note))))
+
+
+def people_table(summary: Summary, ranked: Sequence[str]) -> ColumnTable:
+    """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
+    columns = (
+        *(Column(name, "text") for name in ("category", "task", "lang")),
+        *(Column(name, decimals=0) for name in ("n_samples", "n_annotators", "total_annotations")),
+        *(Column(name, decimals=1) for name in ("human", "ci_low", "ci_high")), Column("ci_method", "text"),
+        Column("iaa_metric", "text"), Column("iaa"), Column("best_model", "text"),
+        Column("best_model_score", decimals=1), Column("outside_interval", decimals=0), Column("answered_by", "text"),
+    )  # fmt: skip
+    rows = tuple(_people_row(pair, ranked) for pair in summary.pairs)
+    note = (
+        "The range of the annotators is no 95% interval, and a model outside an interval is no test: the model's own "
+        "uncertainty plays no part. For that see hume_systems."
+    )
+    return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)
+
+
+def quality_table(summary: Summary) -> ColumnTable:
+    """Table `quality_flags` (15): agreement in words, models above people who disagree, other marks, what to do."""
+    columns = (
+        *PAIR, Column("iaa_metric", "text"), Column("iaa"), Column("agreement", "text"),
+        Column("superhuman_on_noise", decimals=0), Column("advice", "text"), Column("flags", "text"),
+    )  # fmt: skip
+    rows = tuple(_quality_row(pair) for pair in summary.pairs)
+    note = "Agreement takes two annotators; it is empty for one."
+    return ColumnTable("quality_flags", "HUME: how far scores can be trusted", columns, rows, note)
+
+
+def systems_table(summary: Summary) -> ColumnTable:
+    """Table `hume_systems`: every system beside people, on the same items: difference with interval and p, the share of
+    annotators below it, and its score with people for gold beside that of people."""
+    columns = (
+        *PAIR, Column("system", "text"), Column("kind", "text"), Column("n", decimals=0), Column("score", decimals=1),
+        Column("low", decimals=1), Column("high", decimals=1), Column("human", decimals=1),
+        Column("percent_of_human", decimals=1), Column("outside_interval", decimals=0),
+        Column("minus_human", "signed", 1), Column("diff_low", "signed", 1), Column("diff_high", "signed", 1),
+        Column("p", "p"), Column("annotators_below"), Column("against_people", decimals=1),
+        Column("ceiling", decimals=1), Column("failed", decimals=0), Column("method", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    rows = tuple(_system_row(pair, one) for pair in summary.pairs for one in (*pair.models, *pair.llms))
+    note = (
+        "minus_human is a paired bootstrap over the items, with these annotators. against_people takes the answers of "
+        "people for gold, as ceiling does of one annotator against the others."
+    )
+    return ColumnTable("hume_systems", "HUME: systems beside people", columns, rows, note)
+
+
+def need_table(summary: Summary) -> ColumnTable:
+    """Table `hume_need`: how many items or annotators would separate the best model from people."""
+    columns = (
+        *PAIR, Column("system", "text"), Column("n", decimals=0), Column("annotators", decimals=0),
+        Column("items_needed", decimals=0), Column("annotators_needed", decimals=0),
+        Column("smallest_difference", decimals=1), Column("note", "text"),
+    )  # fmt: skip
+    rows = tuple(_need_row(pair) for pair in summary.pairs if pair.need)
+    note = "At 80% power and a level of 5%, if the true difference is the one observed: an order of size."
+    return ColumnTable(
+        "hume_need", "HUME: what would separate the best model from people", columns, rows, note
+    )
+
+
+def best_of(pair: PairRecord, ranked: Sequence[str]) -> SystemScore | None:
+    """The best of the ranked models, the first of equals; None where none has a score."""
+    held = [one for one in pair.models if one.system in ranked and one.score.value is not None]
+    return max(held, key=lambda one: one.score.value or 0.0, default=None)
+
+
+def _people_row(pair: PairRecord, ranked: Sequence[str]) -> tuple[Value, ...]:
+    best, agreement = best_of(pair, ranked), pair.agreement
+    return (
+        pair.family, pair.dataset, pair.lang, pair.human.n or pair.n, len(pair.annotators),
+        sum(one.items for one in pair.annotators), *_ends(pair.human), pair.human.method or pair.human.reason,
+        AGREEMENT_METRIC[pair.family] if agreement else "", agreement.value.value if agreement else None,
+        best.system if best else "", points(best.score.value) if best else None, _flag(best),
+        answered_by(pair.annotators),
+    )  # fmt: skip
+
+
+def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
+    agreement = pair.agreement
+    return (
+        pair.family, pair.dataset, pair.lang, AGREEMENT_METRIC[pair.family] if agreement else "",
+        agreement.value.value if agreement else None, pair.trust or "", int(pair.superhuman_on_noise), pair.advice,
+        "; ".join(pair.flags),
+    )  # fmt: skip
+
+
+def _system_row(pair: PairRecord, one: SystemScore) -> tuple[Value, ...]:
+    return (
+        pair.family, pair.dataset, pair.lang, one.system, one.kind, one.score.n, *_ends(one.score),
+        points(pair.human.value), one.percent_of_human, _flag(one), *_ends(one.difference), one.p, one.among_people,
+        points(one.against_people.value) if one.against_people else None,
+        points(pair.ceiling.value) if pair.ceiling else None, one.failed, one.score.method, one.score.reason,
+    )  # fmt: skip
+
+
+def _need_row(pair: PairRecord) -> tuple[Value, ...]:
+    need = pair.need
+    assert need is not None
+    return (
+        pair.family, pair.dataset, pair.lang, need.system, pair.n, len(pair.annotators), need.items, need.annotators,
+        points(need.smallest), need.note,
+    )  # fmt: skip
+
+
+def _ends(bar: Bar | None) -> Iterator[float | None]:
+    yield from (
+        (points(bar.value), points(bar.low), points(bar.high)) if bar is not None else (None, None, None)
+    )
+
+
+def _flag(one: SystemScore | None) -> int | None:
+    return None if one is None or one.outside is None else int(one.outside)

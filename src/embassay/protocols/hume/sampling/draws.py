@@ -1,0 +1,436 @@
+"""The draw of each family: pairs to rate, texts to label or to group, documents to judge, and items to practise on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.folder.files import LabelChoice, Practice, Scale
+from embassay.protocols.hume.sampling.instructions import label_choices
+from embassay.protocols.hume.sampling.options import TaskRequest
+from embassay.protocols.hume.sampling.pools import (
+    Choice,
+    Chosen,
+    Drawn,
+    by_bins,
+    contradicted,
+    counted,
+    equal_per_label,
+    first_of_each,
+    gold_groups,
+    pair_text,
+    plain,
+    relevant_of,
+    seeded,
+)
+from embassay.protocols.hume.simulation import on_scale
+from embassay.protocols.hume.study import Family
+from embassay.records import LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
+from embassay.search.bm25 import BM25Index, Hear
+from embassay.search.duplicates import Shingle, shingles
+
+NEAR = 0.8
+"""From this share of common runs of words a document is a near copy of another one: it is not shown beside it."""
+DEPTH = 100
+"""Documents that BM25 finds for a query, among which hard negatives are looked for."""
+HARD = 20
+"""Among the harder half, at most so many, the negatives that are shown are drawn. The very hardest alone are an attack
+on BM25, and hold most of the documents that are relevant though nobody judged them: on Cranfield every system that we
+tried was hardly better than chance with them."""
+PRACTISED = 4
+"""Documents of a query to practise on."""
+Negatives = Callable[["Asked"], Iterable[str]]
+"""The ids of documents that are not relevant to a query, hardest first."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query, the gain of its judged documents, and the text of all documents there are, by id."""
+
+    id: str
+    query: str
+    gains: Mapping[str, float]
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _ById(Mapping[str, str]):
+    """The texts of a corpus by their ids: each is read when it is asked for."""
+
+    index: BM25Index
+    texts: Sequence[str]
+
+    def __getitem__(self, key: str) -> str:
+        try:
+            return self.texts[self.index.place(key)]
+        except UsageError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index.ids)
+
+    def __len__(self) -> int:
+        return len(self.index.ids)
+
+
+def from_lists(data: RerankingSet) -> tuple[list[Asked], Negatives]:
+    """Queries whose candidates are given; hardest are those of the list that BM25 over it ranks first."""
+    asked = []
+    for place, key in enumerate(data.ids):
+        ids = [f"{key}#{number}" for number in range(1, len(data.candidates[place]) + 1)]
+        texts = dict(zip(ids, data.candidates[place], strict=True))
+        gains = dict(zip(ids, map(float, data.relevance[place]), strict=True))
+        asked.append(Asked(key, data.queries[place][0], gains, texts))
+    return asked, _hardest_of_list
+
+
+def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[Asked], Negatives]:
+    """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant. `hear` is told
+    how far the index is."""
+    index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts, hear=hear)
+    texts = _ById(index, data.corpus.texts)
+    asked = [
+        Asked(key, query, data.qrels[key], texts)
+        for key, query in zip(data.queries.ids, data.queries.texts, strict=True)
+    ]
+
+    def hardest(one: Asked) -> Iterator[str]:
+        return (
+            hit.id for hit in index.search(one.query, DEPTH + len(one.gains)) if not _is_relevant(one, hit.id)
+        )
+
+    return asked, hardest
+
+
+def draw_reranking(
+    asked: Sequence[Asked], negatives: Negatives, request: TaskRequest, n: int, seed: int
+) -> Drawn:
+    """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query; the
+    others are drawn among the hardest negatives.
+
+    Of more relevant documents those of the highest gain are shown, and the others not at all. Queries without enough
+    documents are left out. Near copies of a document that is shown or relevant are not shown. Source: spec hume 2.1.
+    """
+    first = {plain(one.query): one for one in reversed(asked)}
+    pool = [one for one in asked if first[plain(one.query)] is one]
+    order = [pool[place] for place in seeded([one.id for one in pool], seed, "queries")]
+    items: list[Chosen] = []
+    left = 0
+    while order and len(items) < n:
+        item = _ranked_item(order.pop(0), negatives, request.relevant, request.candidates, seed)
+        left += item is None
+        items += [item] if item else []
+    notes = (
+        *counted(left, "query", f"passed over: fewer than {request.candidates} documents to show"),
+        *counted(len(asked) - len(pool), "repeated query", "left out"),
+    )
+    about = (_relevant_note(items),) if items else ()
+    practice = _ranked_practice(order, negatives, request, seed)
+    return Drawn(tuple(items), practice, notes=notes, about_gold=about)
+
+
+def shown(
+    one: Asked, negatives: Iterable[str], relevant: int, total: int, seed: int
+) -> tuple[str, ...] | None:
+    """The documents of a query in the order they are shown, None where there are not `total` of them."""
+    known = [
+        document for document, gain in one.gains.items() if gain > 0 and one.texts.get(document, "").strip()
+    ]
+    best = relevant_of({key: one.gains[key] for key in known}, len(known), seed, one.id)
+    chosen = _unlike(best, one.texts, [], relevant)
+    if not chosen:
+        return None
+    beside = [shingles(one.texts[document]) for document in known]
+    chosen += _unlike(negatives, one.texts, beside, total - len(chosen))
+    order = seeded(chosen, seed, "shown", one.id)
+    return tuple(chosen[place] for place in order) if len(chosen) == total else None
+
+
+def _ranked_item(one: Asked, negatives: Negatives, relevant: int, total: int, seed: int) -> Chosen | None:
+    documents = shown(one, _mixed(list(negatives(one)), one.id, total, seed), relevant, total, seed)
+    if documents is None:
+        return None
+    payload = {
+        "query": one.query,
+        "documents": [{"id": f"d{place}", "text": one.texts[key]} for place, key in enumerate(documents, 1)],
+    }
+    return Chosen(payload, [int(_is_relevant(one, key)) for key in documents], one.id, documents)
+
+
+def _ranked_practice(
+    rest: Sequence[Asked], negatives: Negatives, request: TaskRequest, seed: int
+) -> tuple[Practice, ...]:
+    """Queries that were not drawn with four documents each, the shortest of a few; our own where there are too few."""
+    some = (
+        _ranked_item(one, negatives, min(request.relevant, 2), PRACTISED, seed)
+        for one in rest[: 4 * request.practice]
+    )
+    found = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
+    if len(found) < request.practice:
+        return tuple(own_practice("reranking")[: request.practice])
+    return tuple(marks_practice(dict(item.payload), item.gold) for item in found)
+
+
+def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
+    """The harder ones in a drawn order, then the others."""
+    size = min(HARD, max(total - 1, len(hardest) // 2))
+    order = seeded(hardest[:size], seed, "negatives", query)
+    return [hardest[place] for place in order] + list(hardest[size:])
+
+
+def _hardest_of_list(one: Asked) -> list[str]:
+    ids = [key for key in one.texts if not _is_relevant(one, key)]
+    index = BM25Index.of(list(one.texts), list(one.texts.values()))
+    scores = index.scores(one.query, ids)
+    return [ids[place] for place in sorted(range(len(ids)), key=lambda place: (-scores[place], ids[place]))]
+
+
+def _is_relevant(one: Asked, document: str) -> bool:
+    return one.gains.get(document, 0) > 0
+
+
+def _unlike(
+    documents: Iterable[str], texts: Mapping[str, str], beside: list[frozenset[Shingle]], upto: int
+) -> list[str]:
+    """The first documents that are neither empty nor near copies of one before them or of those `beside`."""
+    taken: list[str] = []
+    for document in documents:
+        if len(taken) == upto:
+            break
+        own = shingles(texts[document])
+        if texts[document].strip() and all(len(own & one) < NEAR * len(own | one) for one in beside):
+            taken.append(document)
+            beside.append(own)
+    return taken
+
+
+def _relevant_note(items: Sequence[Chosen]) -> str:
+    sizes = Counter(sum(item.gold) for item in items)
+    words = ", ".join(f"{number} in {sizes[number]}" for number in sorted(sizes))
+    return f"relevant documents per query: {words}"
+
+
+def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, seed: int) -> Drawn:
+    """`n` pairs, spread evenly over five bins of the gold score; each pair once, in either order of its texts, and
+    texts in one pair only as far as there are enough."""
+    joined = [pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
+    scores = [float(score) for score in pairs.scores]
+    wrong = contradicted(joined, [repr(score) for score in scores])
+    pool = [place for place in first_of_each(joined) if plain(joined[place]) not in wrong]
+    choice = by_bins(
+        [pairs.ids[place] for place in pool], [scores[place] for place in pool],
+        [(plain(pairs.first[place]), plain(pairs.second[place])) for place in pool], n, seed,
+    )  # fmt: skip
+    taken = [pool[place] for place in choice.positions]
+    low, high = min(scores), max(scores)
+    off = (low, high) != (scale.low, scale.high)
+    notes = (
+        *choice.notes,
+        *counted(len(wrong), "pair", "with several scores left out"),
+        *counted(len(joined) - len(set(map(plain, joined))), "repeated pair", "left out"),
+        *((f"gold {low:g} to {high:g}, rated {scale.low:g} to {scale.high:g}",) if off else ()),
+    )
+    items = tuple(_rated_item(pairs, place, scores[place]) for place in taken)
+    rest = [place for place in pool if place not in set(taken)]
+    return Drawn(items, _rated_practice(pairs, rest, scores, scale, request, seed), notes=notes)
+
+
+def _rated_item(pairs: ScoredPairs, place: int, score: float) -> Chosen:
+    one, other = pairs.first[place], pairs.second[place]
+    same = plain(one) == plain(other)
+    return Chosen(
+        {"text1": one, "text2": other}, score, pairs.ids[place], defects=("same_text",) if same else ()
+    )
+
+
+def _rated_practice(
+    pairs: ScoredPairs, rest: Sequence[int], scores: Sequence[float], scale: Scale,
+    request: TaskRequest, seed: int,
+) -> tuple[Practice, ...]:  # fmt: skip
+    """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
+    order = [rest[place] for place in seeded([pairs.ids[place] for place in rest], seed, "practice")]
+    short = short_first(order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)])
+    if len(short) < request.practice:
+        return tuple(own_practice("sts"))[: request.practice]
+    steps = max(request.practice - 1, 1)
+    taken: list[int] = []
+    for number in range(request.practice):
+        level = on_scale(scale.low + (scale.high - scale.low) * number / steps, scale)
+        free = [place for place in short if place not in taken]
+        taken.append(min(free, key=lambda place: abs(scores[place] - level)))
+    mixed = [taken[place] for place in seeded([pairs.ids[place] for place in taken], seed, "practice order")]
+    return tuple(
+        rating_practice(pairs.first[place], pairs.second[place], scores[place], scale) for place in mixed
+    )
+
+
+def draw_classification(
+    tested: LabelledTexts, trained: LabelledTexts | None, request: TaskRequest, n: int, seed: int
+) -> Drawn:
+    """`n` texts of `tested`, equal per label. A text that is there with several labels is left out; one that `trained`
+    has with another label is kept and marked as ambiguous."""
+    wrong = contradicted(tested.texts, tested.labels)
+    pool = [place for place in first_of_each(tested.texts) if plain(tested.texts[place]) not in wrong]
+    choice = _chosen(tested, pool, n, seed)
+    taken = set(choice.positions)
+    other = {} if trained is None else _labels_of(trained)
+    items = tuple(_labelled_item(tested, place, other) for place in choice.positions)
+    labels = sorted({*tested.labels, *(trained.labels if trained else ())})
+    rest = [place for place in pool if place not in taken]
+    notes = (
+        *choice.notes,
+        *counted(len(wrong), "text", "with several labels left out"),
+        *counted(len(tested) - len(set(map(plain, tested.texts))), "repeated text", "left out"),
+        *(() if trained else ("no training rows: models train on rows that were not drawn",)),
+    )
+    shown = {item.text for item in items}
+    practice = _labelled_practice(trained or tested, None if trained else rest, shown, labels, request, seed)
+    return Drawn(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
+
+
+def _chosen(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> Choice:
+    choice = equal_per_label(
+        [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
+    )
+    return Choice(tuple(pool[place] for place in choice.positions), choice.notes)
+
+
+def _labelled_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> Chosen:
+    text, label = tested.texts[place], tested.labels[place]
+    ambiguous = bool(other.get(plain(text), set()) - {label})
+    return Chosen({"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ())
+
+
+def _labels_of(texts: LabelledTexts) -> dict[str, set[str]]:
+    """Text, as compared -> the labels it has."""
+    labels: dict[str, set[str]] = {}
+    for text, label in zip(texts.texts, texts.labels, strict=True):
+        labels.setdefault(plain(text), set()).add(label)
+    return labels
+
+
+def _labelled_practice(
+    source: LabelledTexts, places: list[int] | None, shown: set[str], labels: list[str],
+    request: TaskRequest, seed: int,
+) -> tuple[Practice, ...]:  # fmt: skip
+    """One text each of some labels, from rows that are no items."""
+    seen = {plain(text) for text in shown}
+    rows = range(len(source)) if places is None else places
+    free = [place for place in rows if plain(source.texts[place]) not in seen]
+    order = [free[place] for place in seeded([source.ids[place] for place in free], seed, "practice")]
+    first: dict[str, int] = {}
+    for place in short_first(order, source.texts):
+        first.setdefault(source.labels[place], place)
+    choices = {str(one.value): one for one in label_choices(labels, request.labels)}
+    drawn = [sorted(first)[place] for place in seeded(sorted(first), seed, "practice labels")]
+    return tuple(
+        label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
+    )
+
+
+EACH = 3
+"""Texts of each cluster to practise on."""
+
+
+def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: int) -> Drawn:
+    """`n` texts of 6 or 5 gold clusters, or of as many as are asked for. Texts of several clusters are left out."""
+    wrong = contradicted(texts.texts, texts.labels)
+    pool = [place for place in first_of_each(texts.texts) if plain(texts.texts[place]) not in wrong]
+    labels = [texts.labels[place] for place in pool]
+    choice = gold_groups([texts.ids[place] for place in pool], labels, n, seed, request.groups)
+    taken = [pool[place] for place in choice.positions]
+    drawn = {texts.labels[place] for place in taken}
+    spare = [place for place in pool if texts.labels[place] not in drawn]
+    notes = (
+        *choice.notes,
+        *counted(len(wrong), "text", "of several clusters left out"),
+        *counted(len(texts) - len(set(map(plain, texts.texts))), "repeated text", "left out"),
+    )
+    items = tuple(
+        Chosen({"text": texts.texts[place]}, texts.labels[place], texts.ids[place]) for place in taken
+    )
+    about = (f"{len(drawn)} of {len(set(texts.labels))} gold clusters",)
+    return Drawn(items, _clustered_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about)
+
+
+def _clustered_practice(
+    texts: LabelledTexts, spare: Sequence[int], request: TaskRequest, seed: int
+) -> tuple[Practice, ...]:
+    """One exercise with texts of two clusters that are not in the study, which would tell how broad its topics are; our
+    own where there are no two."""
+    members: dict[str, list[int]] = {}
+    order = [spare[place] for place in seeded([texts.ids[place] for place in spare], seed, "practice")]
+    for place in short_first(order, texts.texts):
+        members.setdefault(texts.labels[place], []).append(place)
+    full = sorted(label for label, held in members.items() if len(held) >= EACH)
+    if not request.practice:
+        return ()
+    if len(full) < 2:
+        return tuple(own_practice("clustering"))
+    pair = [full[place] for place in seeded(full, seed, "practice clusters")[:2]]
+    shown = [place for label in pair for place in members[label][:EACH]]
+    mixed = [shown[place] for place in seeded([texts.ids[place] for place in shown], seed, "practice order")]
+    return (
+        groups_practice([texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]),
+    )
+
+
+SHORT = 400
+"""Characters up to which a text is preferred for practice: it is to show the page, not to take time."""
+
+
+def short_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
+    """Places of short texts before long ones, else in their order."""
+    return sorted(places, key=lambda place: len(texts[place]) > SHORT)
+
+
+def label_practice(text: str, label: LabelChoice) -> Practice:
+    """A text whose label is told."""
+    means = f" {label.description}" if label.description else ""
+    return Practice(
+        payload={"text": text}, answer=label.value, explanation=f"In the data this is {label.name}.{means}"
+    )
+
+
+def rating_practice(one: str, other: str, score: float, scale: Scale) -> Practice:
+    """A pair whose rating is told."""
+    answer = on_scale(score, scale)
+    words = scale.anchors.get(f"{answer:g}") or scale.anchors.get(f"{int(answer + 0.5)}", "")
+    near = "" if answer == score else f", which is nearest to {answer:g}"
+    return Practice(
+        payload={"text1": one, "text2": other}, answer=answer,
+        explanation=f"In the data the rating is {score:g}{near}. {words}".strip(),
+    )  # fmt: skip
+
+
+def marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> Practice:
+    """A query whose relevant documents are told."""
+    places = [str(place) for place, mark in enumerate(marks, 1) if mark]
+    which = f"document {places[0]} is" if len(places) == 1 else f"documents {' and '.join(places)} are"
+    return Practice(
+        payload=payload, answer=list(marks),
+        explanation=f"In the data {which} relevant. The others have words in common with the query, but do not "
+        "answer it.",
+    )  # fmt: skip
+
+
+def groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practice:
+    """Texts whose groups are told by number, since the names of gold clusters may come back in the study."""
+    numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
+    return Practice(
+        payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
+        explanation=f"In the data these texts are of {len(numbers)} topics. Other ways to sort them may make sense "
+        "too: how broad a topic is, is up to you.",
+    )  # fmt: skip
+
+
+def own_practice(family: Family) -> list[Practice]:
+    """Our own practice items in English: none for a classification, whose labels are the data's."""
+    from embassay.data.yaml import read_yaml
+
+    path = files("embassay.protocols.hume.sampling") / "guidelines" / "practice.yaml"
+    return [Practice.model_validate(one) for one in read_yaml(path).get(family, ())]  # type: ignore[arg-type]

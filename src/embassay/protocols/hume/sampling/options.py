@@ -1,0 +1,195 @@
+"""What is to be sampled, from the command line or a YAML file, with the line of what is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from embassay.data.rows import nearest
+from embassay.data.yaml import line_of, read_yaml
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.folder.files import Name, Scale
+from embassay.protocols.hume.study import Family
+
+SEED = 1337
+SIZES: dict[Family, int] = {"classification": 40, "clustering": 30, "reranking": 30, "sts": 40}
+"""Items of a task where nothing else is asked for: within the study's ranges (spec hume 2.1)."""
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(value: object) -> object:
+    """YAML reads the label 1 as a number."""
+    return {str(key): held for key, held in value.items()} if isinstance(value, dict) else value
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LabelText(_Strict):
+    """What people are told of a label: the word on its button, and what it means."""
+
+    name: str = ""
+    description: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _described(cls, value: object) -> object:
+        return {"description": value} if isinstance(value, str) else value
+
+
+class TaskRequest(_Strict):
+    """One dataset to draw from, for one family or for all that it has the columns of.
+
+    `lang` keeps these languages, a task each, or states the language of data that state none. `guidelines` is the
+    text itself. `relevant` and `candidates` are for reranking, `negatives` says where its hard negatives come from:
+    `lists` the data's own candidates, `bm25` the corpus. `groups` is the number of gold clusters, `against` other data
+    (those that models train on) to look for the items' texts in, `drop_leaked` leaves out items that are in them.
+    """
+
+    data: Annotated[str, Field(min_length=1)]
+    family: Annotated[list[Family], BeforeValidator(_listed)] = []
+    name: Name | None = None
+    title: str = ""
+    question: str = ""
+    n: Annotated[int, Field(ge=2)] | None = None
+    lang: Annotated[list[str], BeforeValidator(_listed)] = []
+    map: dict[str, str] = {}
+    split: str | None = None
+    grades: str | None = None
+    labels: Annotated[dict[str, LabelText], BeforeValidator(_texts)] = {}
+    guidelines: str | None = None
+    scale: Scale | None = None
+    groups: Annotated[int, Field(ge=2)] | None = None
+    relevant: Annotated[int, Field(ge=1)] = 3
+    candidates: Annotated[int, Field(ge=2)] = 7
+    negatives: Literal["lists", "bm25"] | None = None
+    against: list[str] = []
+    drop_leaked: bool = False
+    practice: Annotated[int, Field(ge=0, le=10)] = 3
+
+    @model_validator(mode="after")
+    def _fits(self) -> TaskRequest:
+        if self.relevant >= self.candidates:
+            raise ValueError(f"relevant ({self.relevant}) must be below candidates ({self.candidates})")
+        return self
+
+    def size(self, family: Family, limit: int | None = None) -> int:
+        """How many items are wanted, at most `limit`."""
+        wanted = self.n or SIZES[family]
+        return wanted if limit is None else min(wanted, limit)
+
+
+class SampleRequest(_Strict):
+    """A whole study."""
+
+    name: str = "study"
+    seed: int = SEED
+    tasks: Annotated[list[TaskRequest], Field(min_length=1)]
+
+
+_MODELS: Mapping[str, type[BaseModel]] = {"tasks": TaskRequest, "scale": Scale, "labels": LabelText}
+Place = Sequence[int | str]
+
+
+def read_config(path: Path) -> SampleRequest:
+    """The request that a file makes. Paths of data and guidelines are relative to the file.
+
+    Raises UsageError for a key or value that is not right, with its line, DataError for a file that is no mapping.
+    """
+    if not path.is_file():
+        raise UsageError(f"There is no file {str(path)!r}.", mend="Name the YAML file of the study.")
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise DataError(
+            "the file is no mapping", path=path, expected="tasks: ...", found=type(content).__name__,
+            mend="Begin with `tasks:`; see docs/hume_sampling.md.",
+        )  # fmt: skip
+    content.setdefault("name", path.stem)
+    return checked(content, path)
+
+
+def checked(content: Mapping[str, Any], path: Path | None = None) -> SampleRequest:
+    """The request that a mapping with the keys of the file makes."""
+    base = path.parent if path else Path()
+    tasks = content.get("tasks")
+    if isinstance(tasks, list):
+        content = {**content, "tasks": [_resolved(task, base) for task in tasks]}
+    try:
+        return SampleRequest.model_validate(content)
+    except ValidationError as error:
+        raise _wrong(error, path) from None
+
+
+def read_guidelines(path: str | Path) -> str:
+    """The text of own guidelines. Raises UsageError for a file that cannot be read or is empty."""
+    try:
+        text = Path(path).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"The guidelines {path} cannot be read: {error}.", mend="Give a text file in UTF-8."
+        ) from None
+    if not text:
+        raise UsageError(f"The guidelines {path} are empty.", mend="Write what annotators are to do.")
+    return text + "\n"
+
+
+def _resolved(task: Any, base: Path) -> Any:
+    """A task with the text of its guidelines, paths as seen from here, and levels as texts."""
+    if not isinstance(task, dict):
+        return task
+    task = dict(task)
+    if isinstance(task.get("guidelines"), str):
+        task["guidelines"] = read_guidelines(base / task["guidelines"])
+    if isinstance(task.get("data"), str):
+        task["data"] = _data(task["data"], base)
+    against = task.get("against")
+    if isinstance(against, str | list):
+        task["against"] = [
+            _data(str(one), base) for one in ([against] if isinstance(against, str) else against)
+        ]
+    scale = task.get("scale")
+    if isinstance(scale, dict) and isinstance(scale.get("anchors"), dict):
+        anchors = {str(level): words for level, words in scale["anchors"].items()}
+        task["scale"] = {**scale, "anchors": anchors}
+    return task
+
+
+def _data(spec: str, base: Path) -> str:
+    """A path beside the file, if there is one; a name of the catalogue stays as it is."""
+    path = os.path.normpath(base / spec)
+    return path if Path(path).exists() else spec
+
+
+def _wrong(error: ValidationError, path: Path | None) -> UsageError:
+    """The first thing that is wrong, in one line."""
+    first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+    place = first["loc"]
+    name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    where = f"{path}:{line_of(path, place)}: " if path else ""
+    see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` shows what can be given."
+    if path is None:
+        name = name.partition(".")[2]
+    if first["type"] == "extra_forbidden":
+        known = list(_model(place[:-1]).model_fields)
+        near = nearest(str(place[-1]), known)
+        mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(known)}."
+        return UsageError(f"{where}there is no key {name!r}.", mend=mend)
+    if first["type"] == "missing":
+        return UsageError(f"{where}the key {name!r} is missing.", mend=f"Add a line `{place[-1]}: ...`.")
+    said = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if isinstance(first["input"], dict):
+        return UsageError(f"{where}{f'{name}: ' if name else ''}{said}.", mend=see)
+    return UsageError(f"{where}{name} is {first['input']!r}, but should be {said}.", mend=see)
+
+
+def _model(place: Place) -> type[BaseModel]:
+    names = [part for part in place if part in _MODELS]
+    return _MODELS[str(names[-1])] if names else SampleRequest

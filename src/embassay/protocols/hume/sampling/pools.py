@@ -1,0 +1,251 @@
+"""Which items of a pool are taken, by family: positions drawn with a seed, and what was drawn before it has ids."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embassay.errors import DataError
+from embassay.protocols.hume.folder.files import Defect, Practice
+from embassay.randomness import random_bytes
+
+BINS = 5
+"""Equal-width bins of a gold score that a sample of pairs is spread over (spec hume 2.1)."""
+GROUPS = (6, 5)
+"""How many gold clusters a sample has, the first that divides the number of items."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Positions of the pool that were taken, and what is to be said about them."""
+
+    positions: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+
+def seeded(ids: Sequence[str], seed: int, *names: str) -> list[int]:
+    """Positions in an order that depends on the seed, the names and the ids alone, not on the order of the file.
+
+    >>> seeded(["a", "b", "c"], 7, "x") == [2 - place for place in seeded(["c", "b", "a"], 7, "x")]
+    True
+    """
+    return sorted(range(len(ids)), key=lambda place: (random_bytes(8, seed, *names, ids[place]), ids[place]))
+
+
+def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> Choice:
+    """As many items of every label, at most `n` together; a label with fewer gives all it has, which is noted.
+
+    With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
+    """
+    members = _members(ids, labels, seed, "label")
+    each = n // len(members)
+    if not each:
+        names = sorted(members)
+        drawn = sorted(names[place] for place in seeded(names, seed, "labels")[:n])
+        note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
+        return Choice(tuple(members[label][0] for label in drawn), (note,))
+    short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < each]
+    notes = [f"labels with fewer than {each} items give all they have: {', '.join(short)}"] if short else []
+    if each * len(members) < n and not notes:
+        notes.append(f"{each * len(members)} items, not {n}: {each} of each of {len(members)} labels")
+    return Choice(tuple(place for label in sorted(members) for place in members[label][:each]), tuple(notes))
+
+
+def gold_groups(
+    ids: Sequence[str], labels: Sequence[str], n: int, seed: int, groups: int | None = None
+) -> Choice:
+    """As many items of each of `groups` gold clusters drawn, at most `n` together.
+
+    Without `groups` 6 or 5 clusters, whichever divides `n` (spec hume 2.1), or all where there are fewer. Clusters
+    with enough items go first. Raises DataError for fewer than two clusters or too few items for two of each.
+    """
+    members = _members(ids, labels, seed, "cluster")
+    wanted = min(groups or _groups(n, len(members)), len(members))
+    if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
+        raise DataError(
+            f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to be grouped.",
+            mend="Give at least two clusters with two items each.",
+        )
+    each = n // wanted
+    names = sorted(members)
+    order = [names[place] for place in seeded(names, seed, "clusters")]
+    chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), each))[:wanted])
+    short = sum(len(members[name]) < each for name in chosen)
+    notes = [f"clusters with fewer than {each} items: {short}"] if short else []
+    if each * wanted < n:
+        notes.append(f"{each * wanted} items, not {n}: {each} of each of {wanted} clusters")
+    return Choice(tuple(place for name in chosen for place in members[name][:each]), tuple(notes))
+
+
+def by_bins(
+    ids: Sequence[str], scores: Sequence[float], texts: Sequence[Sequence[str]], n: int, seed: int
+) -> Choice:
+    """`n` pairs spread evenly over 5 equal-width bins of the gold score, between its lowest and its highest.
+
+    What a bin lacks goes to the others. Pairs whose texts are in no other pair taken go first. Source: spec hume 2.1.
+    """
+    low, high = min(scores), max(scores)
+    width = (high - low) / BINS or 1.0
+    bins: dict[int, list[int]] = {}
+    for place in seeded(ids, seed, "pairs"):
+        bins.setdefault(min(int((scores[place] - low) / width), BINS - 1), []).append(place)
+    places = shared({number: len(held) for number, held in sorted(bins.items())}, n)
+    used: set[str] = set()
+    taken = [
+        place for number, held in sorted(bins.items()) for place in _fresh(held, texts, places[number], used)
+    ]
+    even = n // BINS
+    short = [str(number + 1) for number in range(BINS) if places.get(number, 0) < min(even, n)]
+    notes = (
+        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs; the others have more",)
+        if short and len(taken) == n
+        else ()
+    )
+    return Choice(tuple(taken), notes)
+
+
+def shared(room: Mapping[int, int], n: int) -> dict[int, int]:
+    """`n` places given one by one, round after round, to all that still have room.
+
+    >>> shared({0: 10, 1: 1, 2: 10}, 7)
+    {0: 3, 1: 1, 2: 3}
+    """
+    places = dict.fromkeys(room, 0)
+    left = min(n, sum(room.values()))
+    while left:
+        for key in [key for key in places if places[key] < room[key]][:left]:
+            places[key] += 1
+            left -= 1
+    return places
+
+
+def relevant_of(gains: Mapping[str, float], upto: int, seed: int, query: str) -> tuple[str, ...]:
+    """The `upto` documents of the highest gain above 0, ties drawn with the seed.
+
+    >>> relevant_of({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
+    ('b', 'd')
+    """
+    found = [document for document, gain in gains.items() if gain > 0]
+    order = [found[place] for place in seeded(found, seed, "relevant", query)]
+    return tuple(sorted(order, key=lambda document: -gains[document])[:upto])
+
+
+def _groups(n: int, clusters: int) -> int:
+    fitting = [wanted for wanted in GROUPS if wanted <= clusters and n % wanted == 0]
+    # A small sample, drawn to try things out, has fewer clusters rather than one item of each.
+    return min(fitting[0] if fitting else GROUPS[0], n // 2)
+
+
+def _members(ids: Sequence[str], names: Sequence[str], seed: int, what: str) -> dict[str, list[int]]:
+    """Name -> the positions of its items, in seeded order."""
+    members: dict[str, list[int]] = {}
+    for place in seeded(ids, seed, what):
+        members.setdefault(names[place], []).append(place)
+    return members
+
+
+def _fresh(held: Sequence[int], texts: Sequence[Sequence[str]], n: int, used: set[str]) -> list[int]:
+    """`n` of a bin, those first that share no text with a pair taken before; `used` grows."""
+    taken: list[int] = []
+    for place in held:
+        if len(taken) < n and not used & set(texts[place]):
+            taken.append(place)
+            used |= set(texts[place])
+    rest = [place for place in held if place not in set(taken)][: n - len(taken)]
+    return taken + rest
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An item: what is shown, what is right, and where it comes from."""
+
+    payload: Mapping[str, Any]
+    gold: Any
+    source_id: str
+    documents: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is looked for in training data: the text, the pair in either order, or the query."""
+        if "text1" in self.payload:
+            return pair_text(self.payload["text1"], self.payload["text2"])
+        return str(self.payload.get("text") or self.payload["query"])
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text that is shown."""
+        documents = tuple(one["text"] for one in self.payload.get("documents", ()))
+        alone = tuple(self.payload[key] for key in ("text", "text1", "text2", "query") if key in self.payload)
+        return alone + documents
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The items of a task with practice, all labels there are, and what is to be said of the draw.
+
+    `about_gold` are notes for the owner alone: the study does not keep them, since they would tell annotators how many
+    groups or relevant documents to look for. `trained` are the texts that models may train on, as `Chosen.text` has
+    them.
+    """
+
+    items: tuple[Chosen, ...]
+    practice: tuple[Practice, ...] = ()
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    about_gold: tuple[str, ...] = ()
+    trained: tuple[str, ...] = ()
+
+
+def pair_text(one: str, other: str) -> str:
+    """Two texts as one, the same in either order.
+
+    >>> pair_text("b", "a")
+    'a\\nb'
+    """
+    return "\n".join(sorted((one, other), key=plain))
+
+
+def counted(number: int, what: str, then: str) -> tuple[str, ...]:
+    """A note on so many things, none for none.
+
+    >>> counted(1, "text", "left out"), counted(0, "text", "left out")
+    (('1 text left out',), ())
+    """
+    plural = {"query": "queries"}.get(what, f"{what}s")
+    return (f"{number} {what if number == 1 else plural} {then}",) if number else ()
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: composed, without regard to case and to runs of white space.
+
+    >>> plain("  A  Cat\\n") == plain("a cat")
+    True
+    """
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def first_of_each(texts: Sequence[str]) -> list[int]:
+    """Positions of the first of all that read the same, in order.
+
+    >>> first_of_each(["a", "b", "A "])
+    [0, 1]
+    """
+    first: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        first.setdefault(plain(text), place)
+    return list(first.values())
+
+
+def contradicted(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
+    """The texts, as compared, that are there with more than one label: whatever a person answers, a gold is against it.
+
+    >>> sorted(contradicted(["so so", "So so", "good"], ["pos", "neg", "pos"]))
+    ['so so']
+    """
+    seen: dict[str, set[str]] = {}
+    for text, label in zip(texts, labels, strict=True):
+        seen.setdefault(plain(text), set()).add(label)
+    return frozenset(text for text, found in seen.items() if len(found) > 1)

@@ -1,0 +1,282 @@
+"""Values over datasets and tasks with their replicates, which systems they tell apart, and headlines kept."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import DataError
+from embassay.parquet import read_parquet
+from embassay.protocols.kernel.estimates import DEFINED, interval
+from embassay.protocols.kernel.tables import p_value
+from embassay.records import Component, Stratum
+from embassay.runs.folder import write_columns
+from embassay.stats import compare_replicates
+from embassay.stats.freedom import freedom, scaled, strata_of
+from embassay.stats.ranks import ranges_of
+
+ALPHA = 0.05
+CORRECTION = "holm"
+METHOD = (
+    "paired bootstrap: two-sided t test of the difference with its bootstrap standard error, Satterthwaite's degrees "
+    "of freedom over what was resampled, shared by all pairs; two whose own intervals do not meet are tested alone"
+)
+
+
+def untold(p: float, p_adjusted: float, systems: int) -> str:
+    """What is said of two systems that no test tells apart when all pairs of so many systems are tested. Alone the pair
+    may be: then the families are named.
+
+    >>> untold(0.2, 0.6, 3), untold(0.02, 0.18, 6)
+    ('cannot be told apart', 'cannot be told apart among 15 pairs (p 0.180 by Holm; alone p 0.020)')
+    """
+    if p >= ALPHA:
+        return "cannot be told apart"
+    pairs = systems * (systems - 1) // 2
+    return f"cannot be told apart among {pairs} pairs (p {p_value(p_adjusted)} by Holm; alone p {p_value(p)})"
+
+
+def known_by_nothing(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+    """Why there is no verdict on a task: on retrieval where a reference row reaches the leader. Retention is the share
+    that is kept of what was found, and to keep all of what was found by knowing nothing is no merit. Else empty."""
+    best = max((one.value for one in ranked if one.value is not None), default=None)
+    if task != "retrieval" or best is None:
+        return ""
+    equal = [one.system for one in references if one.value is not None and one.value >= best]
+    if not equal:
+        return ""
+    return (
+        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
+    )
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One system's value for a task (or overall) with its replicates, or the reason why there is none. `strata` are
+    what was resampled by itself; where left out, the `n` items together."""
+
+    system: str
+    value: float | None
+    n: int
+    replicates: NDArray[np.float64]
+    method: str = ""
+    reason: str = ""
+    strata: tuple[Stratum, ...] = ()
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    """What values of the measure lie between: the interval does not leave it."""
+
+    @classmethod
+    def of(
+        cls,
+        system: str,
+        part: Component,
+        method: str,
+        n: int | None = None,
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Headline:
+        """The value of a component, of `n` items where these are counted otherwise."""
+        many = part.n if n is None else n
+        return cls(system, part.value, many, part.replicates, method, part.reason, strata_of(part), bounds)
+
+    @classmethod
+    def none(cls, system: str, reason: str) -> Headline:
+        """No value, and why."""
+        return cls(system, None, 0, np.empty(0), reason=reason)
+
+    @property
+    def component(self) -> Component:
+        """As a part of a mean."""
+        return Component(self.value, self.n, self.replicates, self.reason, strata=self.strata)
+
+    @property
+    def resampled(self) -> tuple[Stratum, ...]:
+        """What was resampled by itself."""
+        return strata_of(self.component)
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95% interval, (None, None) where there is none."""
+        low, high = interval(self.replicates, self.value, freedom(self.resampled))
+        if low is None or high is None:
+            return None, None
+        least, most = self.bounds
+        return max(low, min(least, self.value or 0.0)), min(high, max(most, self.value or 0.0))
+
+
+def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
+    """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
+
+    A part without an interval (a single clustering set) is held fixed in the resamples.
+    """
+    resamples = max(len(part.replicates) for part in parts)
+    columns = [
+        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
+        for part in parts
+    ]
+    values = np.array([part.value for part in parts], dtype=np.float64)
+    n = sum(part.n for part in parts)
+    if not harmonic:
+        strata = weighted(parts, np.full(len(parts), 1 / len(parts)))
+        return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(len(values) / (1 / values).sum())
+        slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
+        draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
+    return Component(value, n, draws, strata=weighted(parts, slopes))
+
+
+def weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+    """What was resampled of a mean with these weights, (parts,)."""
+    pairs = zip(parts, weights.tolist(), strict=True)
+    return tuple(one for part, weight in pairs for one in scaled(strata_of(part), weight))
+
+
+def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
+    """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
+
+    Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
+    there are no pairs.
+    """
+    complete = sorted(
+        (one for one in headlines if one.value is not None), key=lambda one: (-(one.value or 0), one.system)
+    )
+    names = [one.system for one in complete]
+    empty = {"systems": names, "rank_low": [], "rank_high": [], "best": [], "pairs": []}
+    if len(complete) < 2:
+        return {**empty, "reason": "fewer than two systems with a value"}
+    if not all(len(one.replicates) for one in complete):
+        return {**empty, "reason": "no interval: a single set cannot be resampled"}
+    replicates = np.stack([one.replicates for one in complete])
+    defined = np.isfinite(replicates).all(axis=0)
+    if defined.mean() < DEFINED:
+        return {**empty, "reason": "no interval: too few items"}
+    replicates = replicates[:, defined]
+    values = np.array([one.value for one in complete], dtype=np.float64)
+    strata = [one.resampled for one in complete]
+    own = [one.interval for one in complete]
+    pairs = compare_replicates(replicates, values, strata=strata, intervals=own)
+    ranges = ranges_of(pairs, len(names), alpha=ALPHA)
+    best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
+    return {
+        "systems": names,
+        "rank_low": [low for low, _ in ranges],
+        "rank_high": [high for _, high in ranges],
+        "best": best,
+        "pairs": [
+            {
+                "a": names[pair.a], "b": names[pair.b], "difference": pair.difference,
+                "ci_low": pair.low, "ci_high": pair.high, "p": pair.p, "p_adjusted": pair.p_adjusted,
+            }
+            for pair in pairs
+        ],
+        "reason": "",
+    }  # fmt: skip
+
+
+FILE = "headlines.parquet"
+OVERALL = "overall"
+RANKED, CLASSICAL, REFERENCE = "", "classical", "reference"
+"""Groups of systems: those of one group were scored by one method. References are never ranked."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A system's value at a place of a run: for a task or `overall`, over datasets (`dataset` empty) or on one."""
+
+    task: str
+    dataset: str
+    measure: str
+    headline: Headline
+    group: str = RANKED
+
+    @property
+    def system(self) -> str:
+        """Whose it is."""
+        return self.headline.system
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Task, dataset and measure: what values can be compared at."""
+        return self.task, self.dataset, self.measure
+
+
+def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
+    """Write `headlines.parquet` of a run; nothing where there are none."""
+    rows = [_row(one) for one in standings]
+    if rows:
+        write_columns(folder / FILE, {name: [row[name] for row in rows] for name in rows[0]})
+
+
+def read_standings(folder: Path) -> tuple[Standing, ...]:
+    """The standings of a run in the order of the file; empty where it has none. DataError for a broken file."""
+    path = folder / FILE
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(_standing(row) for row in read_parquet(path).iter_rows(named=True))
+    except (DataError, OSError, ValueError, KeyError, TypeError) as error:
+        found = error.found or error.what if isinstance(error, DataError) else str(error)
+        raise DataError(
+            "The headlines cannot be read", path=path, found=found[:80],
+            mend="Run the same command again: it writes them from the finished cells.",
+        ) from error  # fmt: skip
+
+
+def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
+    """The standings at each place, places in their order."""
+    found: dict[tuple[str, str, str], list[Standing]] = {}
+    for one in standings:
+        found.setdefault(one.place, []).append(one)
+    return found
+
+
+def _row(one: Standing) -> dict[str, Any]:
+    headline = one.headline
+    # Text keeps every bit of a number, and reads the same on any machine.
+    replicates = json.dumps(_numbers(headline.replicates))
+    return {
+        "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
+        "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
+        "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
+        "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds]),
+    }  # fmt: skip
+
+
+def _standing(row: Mapping[str, Any]) -> Standing:
+    headline = Headline(
+        row["system"], row["value"], int(row["n"]), _array(json.loads(row["replicates"])), row["method"],
+        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]"),
+    )  # fmt: skip
+    return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    least, most = json.loads(text)
+    return -math.inf if least is None else least, math.inf if most is None else most
+
+
+def _strata_text(strata: Sequence[Stratum]) -> str:
+    """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
+    short = [
+        (one.units, [value and float(f"{value:.6g}") for value in _numbers(one.draws)]) for one in strata
+    ]
+    return json.dumps(short)
+
+
+def _strata(text: str) -> tuple[Stratum, ...]:
+    return tuple(Stratum(units, _array(draws)) for units, draws in json.loads(text))
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _array(values: Sequence[float | None]) -> NDArray[np.float64]:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

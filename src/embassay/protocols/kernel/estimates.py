@@ -1,0 +1,400 @@
+"""Values with their bootstrap replicates, and the rows and per-item columns that tasks make of them.
+
+They are left out on both sides of every comparison and counted with their reason, and nothing stands in for them.
+Over 5% of the items, there is no score.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.measures.clusters import v_measure_of
+from embassay.protocols.kernel.inputs import Columns, Context, lost_rows
+from embassay.records import (
+    Comparisons,
+    Component,
+    LabelledPairs,
+    LabelledTexts,
+    Ratings,
+    Result,
+    RetrievalSet,
+    Score,
+    ScoredPairs,
+    Skipped,
+    TaskOutcome,
+)
+from embassay.runs.cells import CellRecord
+from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
+from embassay.stats.resampling import resampled_rows
+
+DEFINED = 0.95
+"""Share of resamples that must have a value for there to be an interval."""
+
+Statistic = Callable[[Columns], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its bootstrap replicates (empty: no interval) and the number of items behind it; `units` are what
+    was resampled, if not the items.
+
+    A share of items has Wilson's interval in its row, which holds the truth near 0 and 1 where the bootstrap's does
+    not; its replicates are what differences and means over several are made of.
+    """
+
+    value: float
+    n: int
+    replicates: NDArray[np.float64]
+    method: str
+    is_share: bool = False
+    units: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no value; empty where there is one."""
+        if math.isfinite(self.value):
+            return ""
+        return "its value is not a number" if self.n else "no item can be scored"
+
+    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
+        """As a row of results; one without a value says why."""
+        if self.reason:
+            return undefined(measure, self.n, self.reason, variant=variant, subset=subset, method=self.method)
+        units = self.n if self.units is None else self.units
+        low, high = interval(self.replicates, self.value, freedom_of_units(units))
+        method, same = self.method, unvaried(self.replicates)
+        if self.is_share and (low is not None or same):
+            found = wilson(self.value, self.n)
+            low, high, method = found.low, found.high, method.replace("bootstrap", "Wilson")
+        elif same:
+            method = f"{method}; {UNVARIED}"
+        return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
+
+    def component(self) -> Component:
+        """As a part of the task's headline."""
+        if self.reason:
+            return Component(None, self.n, reason=self.reason, units=self.units)
+        return Component(self.value, self.n, self.replicates, units=self.units)
+
+
+def estimate(
+    columns: Columns,
+    statistic: Statistic,
+    context: Context,
+    purpose: str,
+    method: str = "bootstrap over documents",
+    *,
+    share: bool = False,
+    groups: NDArray[np.int64] | None = None,
+) -> Estimate:
+    """`statistic` of the column means of `columns` (n, m), with replicates where there are two rows or more; `share`
+    says that it is a share of the rows, each 0 or 1. `groups` (n,) are the rows that are drawn together, by number.
+
+    The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
+    NaN is a lost item: it does not count.
+    """
+    lost = lost_rows(columns)
+    kept = columns[~lost] if lost.any() else columns
+    n = len(kept)
+    value = float(statistic(kept.mean(axis=0))) if n else math.nan
+    if groups is None:
+        replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
+        return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
+    units = len(set(groups[~lost].tolist()))
+    replicates = statistic(context.bootstrap(columns, purpose, groups)) if units > 1 else np.empty(0)
+    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, units=units)
+
+
+def over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
+    """The mean over the sets of a dataset, resampled over them; None of no set."""
+    if not scores:
+        return None
+    values = np.array([[score.value] for score in scores], dtype=np.float64)
+    method = f"bootstrap over {len(scores)} sets"
+    return estimate(values, lambda means: means[..., 0], context, "sets", method)
+
+
+def over_texts_of_a_set(
+    data: LabelledTexts, name: str, clusters: Mapping[int, int], context: Context
+) -> Estimate:
+    """The V-measure of the set `name`, for a dataset that has no other, resampled over its texts with their clusters
+    held; `clusters` are by row, of those that were clustered.
+
+    All texts of the set are drawn, those without a cluster not counting, so that differences between systems are
+    paired. A resample has fewer distinct texts, which raises any V-measure: replicates are moved back by what they lie
+    above the value on average.
+    """
+    rows = [row for row, of_set in enumerate(data.sets) if of_set == name]
+    gold = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
+    found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
+    kept, k, n = found >= 0, int(found.max()) + 1, len(rows)
+    cells = np.where(kept, gold * k + found, -1) + 1
+    rng, shape = context.stream("texts of a set"), (int(gold.max()) + 1, k)
+    tables = [
+        np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
+        for block in resampled_rows(n, context.resamples, rng, most=1 + 10**6 // n)
+        for drawn in block
+    ]
+    draws = np.array([v_measure_of(table) for table in tables])
+    value = v_measure_of(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
+    method = f"bootstrap over {int(kept.sum()):,} texts of the one set, clusters held"
+    return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
+
+
+def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
+    """The mean of several estimates; replicates are paired by position, missing if any is missing."""
+    value = float(np.mean([part.value for part in estimates]))
+    has_interval = all(len(part.replicates) for part in estimates)
+    replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
+    units = [part.units for part in estimates if part.units is not None]
+    return Estimate(
+        value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None
+    )
+
+
+def interval(
+    replicates: NDArray[np.float64], value: float | None = None, freedom: Freedom = NORMAL
+) -> tuple[float | None, float | None]:
+    """The 95% interval of a value from its replicates, or (None, None) where there is none: their percentiles,
+    corrected for bias and for the `freedom` of what was resampled; as they are where no value is given.
+
+    A resample on which the statistic is undefined (a correlation of equal ratings) is left out; when that happens to
+    more than one in twenty there are too few items for an interval. Where every resample gives the same there is none
+    either: what never varied here may vary elsewhere, and no resample says how much.
+    """
+    defined = replicates[np.isfinite(replicates)]
+    if not len(replicates) or len(defined) < DEFINED * len(replicates) or unvaried(replicates):
+        return None, None
+    return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
+
+
+UNVARIED = "no interval: every resample gives the same"
+
+
+def unvaried(replicates: NDArray[np.float64]) -> bool:
+    """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
+    defined = replicates[np.isfinite(replicates)]
+    return len(defined) > 0 and float(np.ptp(defined)) <= 1e-12 * max(1.0, float(np.abs(defined).max()))
+
+
+def undefined(
+    measure: str, n: int, reason: str, *, variant: str = "", subset: str = "", method: str = ""
+) -> Score:
+    """A row that says why there is no value."""
+    return Score(measure, None, n, variant=variant, subset=subset, method=method, reason=reason)
+
+
+class Items:
+    """Collects per-item values as the long-form columns of an items file."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
+
+    def add(self, ids: Sequence[str], values: NDArray[Any], measure: str, variant: str = "") -> None:
+        """One value (float; NaN is kept as missing) per id."""
+        self.columns["item_id"] += ids
+        self.columns["variant"] += [variant] * len(ids)
+        self.columns["measure"] += [measure] * len(ids)
+        self.columns["value"] += [None if v != v else float(v) for v in np.asarray(values).tolist()]
+
+
+def cell_rows(
+    protocol: str, record: CellRecord, headline: str, *, lang: str, seed: int, by_language: bool = False
+) -> list[Result]:
+    """The rows of a cell that has ended; of one that failed, its headline without a value, and the reason.
+
+    `lang` is the dataset's language; with `by_language` subsets are languages, and their rows say so.
+    """
+    where = (protocol, record.task, record.dataset)
+    if not record.done:
+        named = (record.variant, record.system, headline)
+        return [Result(*where, "", lang, *named, None, 0, seed=seed, reason=record.reason)]
+    return [
+        Result(
+            *where, score.subset, (by_language and score.subset) or lang, score.variant, record.system,
+            score.measure, score.value, score.n, score.ci_low, score.ci_high, score.method, seed, score.reason,
+        )
+        for score in record.scores
+    ]  # fmt: skip
+
+
+Labels = NDArray[np.int64]
+
+MOST = 0.2
+"""Share of the items that one group may hold."""
+
+SHARED = {
+    Comparisons: "comparisons of one source", Ratings: "ratings of one source",
+    ScoredPairs: "pairs that share a text", LabelledPairs: "pairs that share a text",
+    RetrievalSet: "queries that share a relevant document",
+}  # fmt: skip
+"""What the items of a group have in common, by the kind of data."""
+
+
+def groups_of(data: Any) -> Labels | None:
+    """The group of each item of a dataset, 0 .. g - 1 as they appear; None where every item is its own."""
+    kind = type(data)
+    return tied(list(_shared(data))) if kind in SHARED else None
+
+
+def named_groups(data: Any) -> Mapping[str, str]:
+    """Item -> the first item of its group; empty where every item is its own."""
+    labels = groups_of(data)
+    if labels is None:
+        return {}
+    ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
+    first = {label: ids[place] for place, label in reversed(list(enumerate(labels.tolist())))}
+    return {one: first[label] for one, label in zip(ids, labels.tolist(), strict=True)}
+
+
+def words(noun: str, data_kind: type, labels: Labels | None) -> str:
+    """How an interval was made: `bootstrap over pairs`, or over groups of them.
+
+    >>> words("pairs", ScoredPairs, None), words("pairs", ScoredPairs, np.array([0, 0, 1]))
+    ('bootstrap over pairs', 'cluster bootstrap over 2 groups of pairs that share a text')
+    """
+    if labels is None:
+        return f"bootstrap over {noun}"
+    return f"cluster bootstrap over {len(set(labels.tolist()))} groups of {SHARED[data_kind]}"
+
+
+def tied(shared: Sequence[Collection[str]]) -> Labels | None:
+    """The groups of items that each have the given things: those that have one in common, directly or through others.
+
+    Where that would tie more than a fifth of the items to each other (a document that most queries are about), only
+    items that have all in common. None where no two items are in one group.
+
+    >>> tied([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
+    [0, 1, 0, 2, 3, 4, 5, 6, 7, 8]
+    """
+    labels = _numbered(_linked(shared))
+    if len(labels) and np.bincount(labels).max() > max(2, MOST * len(labels)):
+        labels = _numbered([tuple(sorted(things)) or place for place, things in enumerate(shared)])
+    return None if len(labels) == len(set(labels.tolist())) else labels
+
+
+def _shared(data: Any) -> Iterator[Collection[str]]:
+    match data:
+        case Comparisons() | Ratings():
+            yield from ((source,) for source in data.sources)
+        case ScoredPairs() | LabelledPairs():
+            yield from ({*pair} for pair in zip(data.first, data.second, strict=True))
+        case RetrievalSet():
+            for query in data.queries.ids:
+                yield {doc for doc, gain in data.qrels.get(query, {}).items() if gain > 0}
+
+
+def _linked(shared: Sequence[Collection[str]]) -> list[int]:
+    """The first item that each is tied to, by union of what shares a thing."""
+    parent = list(range(len(shared)))
+
+    def root(place: int) -> int:
+        while parent[place] != place:
+            parent[place] = parent[parent[place]]
+            place = parent[place]
+        return place
+
+    owner: dict[str, int] = {}
+    for place, things in enumerate(shared):
+        for thing in things:
+            one, other = sorted((root(place), root(owner.setdefault(thing, place))))
+            parent[other] = one
+    return [root(place) for place in range(len(shared))]
+
+
+def _numbered(names: Sequence[Any]) -> Labels:
+    places: dict[Any, int] = {}
+    return np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)
+
+
+MOST_LOST = 0.05
+"""Share of the items that may be lost; beyond it what is left is no fair sample."""
+_EXAMPLES = 5
+
+
+class Lost:
+    """The lost ones among `ids`, which are `noun` (`documents`, `queries` ...)."""
+
+    def __init__(self, system: Similarity, ids: Sequence[str], noun: str) -> None:
+        self._system, self._ids, self._noun = system, ids, noun
+        self._reasons: dict[int, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._reasons)
+
+    @property
+    def rows(self) -> list[int]:
+        """The positions of the lost items, ascending."""
+        return sorted(self._reasons)
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Whether each item is lost, (n,)."""
+        mask = np.zeros(len(self._ids), dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The lost items by reason; reasons that differ only in numbers count as one."""
+        groups: dict[str, list[int]] = {}
+        for row in self.rows:
+            groups.setdefault(re.sub(r"\d+", "0", self._reasons[row]), []).append(row)
+        return tuple(
+            Skipped(
+                f"{self._noun} that could not be encoded: {self._reasons[rows[0]].rstrip('.')}",
+                len(rows),
+                tuple(self._ids[row] for row in rows[:_EXAMPLES]),
+            )
+            for rows in groups.values()
+        )
+
+    @property
+    def too_many(self) -> str:
+        """Why there can be no score; empty where few enough are lost."""
+        if len(self._reasons) <= MOST_LOST * len(self._ids):
+            return ""
+        reason = self._reasons[self.rows[0]].rstrip(".")
+        return (
+            f"{len(self._reasons)} of {len(self._ids)} {self._noun} could not be encoded: {reason} "
+            f"(over {MOST_LOST:.0%}, so no score)"
+        )
+
+    def see(self, similarity: NDArray[np.floating[Any]], *columns: Sequence[str]) -> None:
+        """Note the items whose similarity is NaN, (n,); `columns` are the texts that it compares, (n,) each."""
+        for row in np.flatnonzero(np.isnan(similarity)).tolist():
+            texts = (column[row] for column in columns)
+            self._note(row, texts, "its similarity is not a number")
+
+    def see_texts(self, texts: Iterable[str], first: int = 0) -> None:
+        """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""
+        failures = _failures(self._system)
+        for row, text in enumerate(texts, first) if failures else ():
+            if text in failures:
+                self._note(row, (text,), "")
+
+    def without_score(
+        self, headline: str, items: Items, skipped: Iterable[Skipped] = (), *, reason: str = ""
+    ) -> TaskOutcome:
+        """The outcome of a task that lost too many."""
+        reason = reason or self.too_many
+        row = undefined(headline, len(self._ids) - len(self._reasons), reason)
+        return TaskOutcome((row,), {}, items.columns, (*skipped, *self.skipped))
+
+    def _note(self, row: int, texts: Iterable[str], otherwise: str) -> None:
+        failures = _failures(self._system)
+        reasons = (failures[text] for text in texts if text in failures)
+        self._reasons.setdefault(row, next(reasons, otherwise))
+
+
+def _failures(system: Similarity) -> dict[str, str]:
+    """What the system could not encode so far; a lexical metric has no such thing."""
+    return dict(getattr(system, "failures", {}))

@@ -1,0 +1,340 @@
+"""What evaluating systems takes before it is done: calls, tokens, time, and the memory its work will hold.
+
+Each figure counts the arrays that are there at once where the work holds most, as they were found by measuring
+(docs/memory.md); windows of constant size are in `PROGRAM`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.contracts import Encoder, Similarity, Tokenizer
+from embassay.errors import ModelError
+from embassay.protocols.kernel.inputs import describe, open_cache
+from embassay.protocols.kernel.plan import PlannedSystem
+from embassay.runs.forecast import Forecast, Hear, Need, Needs, remote_seconds, tokens_of
+from embassay.runs.memory import Footprint, resident
+
+Probe = list[str]
+PROBE = 24
+"""Texts used to measure a system's speed."""
+TRIFLE = 1.0
+"""Seconds of a task that are not worth measuring, where a metric says itself what a token takes at most."""
+PARTNERS = 100
+"""Texts that a token is compared with in the time that reading it takes."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A task on a dataset, as its cost sees it.
+
+    `rehearse` tells of the calls of an encoder, or gives False where there are too many to count: then `texts` and
+    `tokens` stand for them. `again` are the calls of one further round on other texts, which is done `rounds` times.
+    A system without vectors takes time by `kind`: for every text a pair; for every two texts (`distances`); or for
+    every text and each of `queries` (`search`). `examples` are texts to measure its speed on. `footprint` says what a
+    system will hold in memory beside what it takes itself.
+    """
+
+    task: str
+    dataset: str
+    items: int
+    texts: int
+    tokens: int
+    rehearse: Callable[[Hear], bool]
+    examples: Sequence[str]
+    queries: Sequence[str] = ()
+    kind: Literal["pairs", "distances", "search"] = "pairs"
+    again: Callable[[Hear], bool] | None = None
+    rounds: int = 0
+    footprint: Callable[[Similarity], Footprint] | None = None
+
+
+class Forecaster:
+    """Rehearses each task once for all encoders, and times everything else on a few texts."""
+
+    def __init__(
+        self,
+        systems: Sequence[PlannedSystem],
+        tokenizer: Tokenizer,
+        seed: int,
+        cache: Path | None,
+        *,
+        measure: bool,
+    ) -> None:
+        self.planned, self.tokenizer, self.measure = systems, tokenizer, measure
+        self.systems: dict[str, Similarity] = {
+            one.name: describe(one.spec, tokenizer, seed) for one in systems if one.remote is None
+        }
+        opened, seen = open_cache(cache), set[bytes]()
+        self.needs = {
+            one.name: Needs(one.remote or _innermost(self.systems[one.name]), opened, tokenizer, seen)
+            for one in systems
+            if one.kind == "embedding"
+        }
+        self.speed: dict[str, float | None] = {}
+
+    def cells(self, work: Work) -> Iterator[Forecast]:
+        """The cost of the work for every system, in their order."""
+        needs = self._needed(work)
+        for system in self.planned:
+            yield self._cell(work, system, needs)
+
+    def _needed(self, work: Work) -> dict[str, Need]:
+        """What each encoder needs for the work."""
+        if not self.needs:
+            return {}
+        first = self._heard(work, work.rehearse)
+        if work.again is None:
+            return first
+        round_ = self._heard(work, work.again)
+        return {name: _times(round_[name], work.rounds, need) for name, need in first.items()}
+
+    def _heard(self, work: Work, rehearse: Callable[[Hear], bool]) -> dict[str, Need]:
+        def hear(texts: Sequence[str], role: Any) -> None:
+            for need in self.needs.values():
+                need.hear(texts, role)
+
+        try:
+            heard = rehearse(hear)
+        except Exception:  # a plan must not stop a run; the cell itself will say what is wrong
+            heard = False
+        taken = {name: need.taken() for name, need in self.needs.items()}
+        if heard:
+            return taken
+        # The task's versions are estimated from the originals.
+        return {
+            name: Need(work.texts, 0, work.tokens, -(-work.texts // need.chunk_size), exact=False)
+            for name, need in self.needs.items()
+        }
+
+    def _cell(self, work: Work, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
+        head = Forecast(
+            work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
+            memory_bytes=self._memory(work, system),
+        )  # fmt: skip
+        if (need := needs.get(system.name)) is None:
+            seconds = self._seconds(self.systems[system.name], work)
+            return replace(head, seconds=None if seconds is None else seconds * (1 + work.rounds))
+        done = replace(
+            head,
+            texts=need.texts,
+            cached=need.cached,
+            tokens=need.tokens,
+            exact=need.exact,
+            disk_bytes=4 * (need.texts - need.cached) * _dim(self.needs[system.name].encoder),
+        )
+        if system.remote is None:
+            speed = self._speed(system.name, work) if need.tokens else 0.0
+            return replace(done, seconds=None if speed is None else need.tokens * speed)
+        price = system.remote.price
+        return replace(
+            done,
+            requests=need.chunks,
+            usd=None if price is None else need.tokens * price / 1e6,
+            seconds=remote_seconds(system.remote, need.chunks, need.tokens),
+            assumed=True,
+        )
+
+    def _memory(self, work: Work, system: PlannedSystem) -> int:
+        """What this process would hold at most if it did the work; 0 where that is not estimated."""
+        opened = self.systems.get(system.name)
+        if work.footprint is None or opened is None:
+            return 0
+        return (resident() or 0) + work.footprint(opened).bytes
+
+    def _speed(self, name: str, work: Work) -> float | None:
+        """Seconds per token of an encoder on this machine, measured once."""
+        if name not in self.speed:
+            encoder = self.needs[name].encoder
+            self.speed[name] = self._slope(
+                lambda probe: partial(encoder.encode, probe),
+                lambda probe: tokens_of(probe, self.tokenizer, most=encoder.max_tokens)[0],
+                [_probe(work.examples, size) for size in (2, PROBE)],
+            )
+        return self.speed[name]
+
+    def _seconds(self, system: Similarity, work: Work) -> float | None:
+        """How long a system without vectors takes for one round."""
+        if (trifle := _trifle(system, work)) is not None:
+            return trifle
+        if work.kind == "search":
+            return self._search_seconds(system, work)
+        probes = [_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
+        if work.kind == "distances":
+            each = self._slope(
+                lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
+            )
+            return None if each is None else each * len(work.examples) ** 2
+        each = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
+        return None if each is None else each * work.texts
+
+    def _search_seconds(self, system: Similarity, work: Work) -> float | None:
+        """The time that every text takes, and the time of every text for every query."""
+        corpus = _probe(work.examples, 24 * PROBE)
+        probes = [_probe(work.queries, size) for size in (1, PROBE)]
+        each = self._slope(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
+        alone = self._slope(
+            lambda texts: partial(system.search, probes[0], texts, 10), len, [corpus[:PROBE], corpus]
+        )
+        if each is None or alone is None:
+            return None
+        return work.texts * (alone + each / len(corpus) * len(work.queries))
+
+    def _slope(
+        self,
+        work: Callable[[Probe], Callable[[], Any]],
+        units: Callable[[Probe], int],
+        probes: Sequence[Probe],
+    ) -> float | None:
+        """Seconds per unit of work, from a small probe to a larger one, so that what every call costs does not
+        count; None for a system that fails: its cells will say why."""
+        if not self.measure:
+            return None
+        times = []
+        try:
+            work(probes[0])()
+            for probe in probes:
+                # The faster of two: whatever else the machine does can only slow a probe down.
+                times.append(min(_timed(work(probe)) for _ in range(2)))
+        except Exception:
+            return None
+        small, large = map(units, probes)
+        if large > small and times[1] > times[0]:
+            return (times[1] - times[0]) / (large - small)
+        return times[1] / max(1, large)
+
+
+def _trifle(system: Similarity, work: Work) -> float | None:
+    """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
+    work, and for a metric that says nothing."""
+    each: float | None = getattr(system, "seconds_per_token", None)
+    if each is None:
+        return None
+    partners = {"pairs": 0, "distances": len(work.examples), "search": len(work.queries)}[work.kind]
+    seconds = each * work.tokens * (1 + partners / PARTNERS)
+    return seconds if seconds < TRIFLE else None
+
+
+def _times(need: Need, rounds: int, first: Need) -> Need:
+    """A first round, and `rounds` others that need as much as `need` each."""
+    if not rounds:
+        return first
+    return first + Need(
+        need.texts * rounds, need.cached * rounds, need.tokens * rounds, need.chunks * rounds, exact=False
+    )
+
+
+def _innermost(system: Any) -> Encoder:
+    """The encoder below whatever is done to its vectors: what the cache keeps."""
+    while hasattr(system, "encoder") and not hasattr(system, "encode_chunks"):
+        system = system.encoder
+    return system  # type: ignore[no-any-return]
+
+
+def _dim(encoder: Encoder) -> int:
+    """The dimensions of what is kept; 0 where only a request could tell."""
+    try:
+        return encoder.dim
+    except ModelError:
+        return 0
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    """Seconds of the clock or of the processor, whichever are fewer: other work on the machine does not count."""
+    wall, processor = time.perf_counter(), time.process_time()
+    call()
+    return min(time.perf_counter() - wall, time.process_time() - processor)
+
+
+def _probe(texts: Sequence[str], size: int) -> Probe:
+    return list(texts[:: max(1, len(texts) // size)][:size])
+
+
+PROGRAM, WINDOWS = 384 * 2**20, 96 * 2**20
+"""What a process holds once all libraries are loaded (numba, scipy, the model's), and what comes on top of it: windows
+of search and distances, and memory that is free and was not given back."""
+_SAMPLED = 1000
+_COPIES = 4
+"""As the encoder gives them, in the order of the texts, at length 1, and one on the way."""
+_REMEMBERED = 600
+"""Bytes of the tables that find a text's vector again: by the text, by its place, and what Python needs for a row."""
+_PER_CHARACTER = 20
+"""Bytes of tokens, of their bags and of the indices over these, for each character of a text."""
+
+
+def footprint(parts: Mapping[str, int], mend: str) -> Footprint:
+    """The parts, and what every work takes: libraries that are still to be loaded, and windows."""
+    libraries = max(0, PROGRAM - (resident() or 0))
+    return Footprint({**parts, "the program": libraries + WINDOWS}, mend)
+
+
+def largest(needs: Iterable[Footprint]) -> Footprint:
+    """The one that takes most."""
+    return max(needs, key=lambda need: need.bytes, default=Footprint())
+
+
+def dimensions(system: Similarity) -> int:
+    """Of the vectors that its encoder gives, before any transform; 0 for a system without, and where only a request
+    could tell."""
+    part: Any = getattr(system, "encoder", None)
+    most = 0
+    while part is not None:
+        with suppress(AttributeError, ModelError):
+            most = max(most, int(part.dim))
+        part = getattr(part, "encoder", None)
+    return most
+
+
+def vectors(texts: int, dim: int) -> int:
+    """So many vectors while they are encoded and compared."""
+    return _COPIES * 4 * texts * dim
+
+
+def distances(texts: int) -> int:
+    """The distances of every two texts, once."""
+    return 2 * texts * (texts - 1)
+
+
+def remembered(texts: int, dim: int) -> int:
+    """So many vectors as they are encoded, remembered by their texts, and compared."""
+    return vectors(texts, dim) + texts * (4 * dim + _REMEMBERED)
+
+
+def read_bytes(texts: Sequence[str], copies: int = 3) -> int:
+    """What the texts take while they are worked on: what lies in a file is read as often as it is asked for, and
+    `copies` of it are there at once; what is in memory is there already."""
+    return 0 if isinstance(texts, tuple | list) else copies * text_bytes(texts)
+
+
+def text_bytes(texts: Sequence[str], n: int | None = None) -> int:
+    """What `n` of the texts (by default all) take as Python's strings: by a sample, and a quarter more."""
+    n = len(texts) if n is None else n
+    return round(1.25 * n * _mean(sys.getsizeof(text) + 8 for text in sampled(texts)))
+
+
+def token_bytes(texts: Sequence[str], n: int | None = None) -> int:
+    """What `n` of the texts (by default all) take as tokens and bags of tokens."""
+    n = len(texts) if n is None else n
+    return round(1.25 * n * _PER_CHARACTER * _mean(map(len, sampled(texts))))
+
+
+def replicates(items: int, columns: int, resamples: int) -> int:
+    """The values of items, and their bootstrap replicates."""
+    return 4 * 8 * columns * (items + resamples)
+
+
+def sampled(texts: Sequence[str]) -> list[str]:
+    """Every so many of the texts, 1,000 at most."""
+    return [texts[i] for i in range(0, len(texts), max(1, -(-len(texts) // _SAMPLED)))]
+
+
+def _mean(sizes: Iterable[int]) -> float:
+    every = list(sizes)
+    return sum(every) / max(1, len(every))

@@ -1,0 +1,247 @@
+"""What a cell works with, opened once per process: data, caches, systems whose calls are charged, prompts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
+from embassay.data import Dataset, open_dataset
+from embassay.protocols.kernel.request import DatasetRequest
+from embassay.randomness import generator
+from embassay.records import TaskOutcome
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.runs.execution import HERE
+from embassay.runs.files import digest
+from embassay.runs.forecast import Hear
+from embassay.runs.remembered_encoder import RememberedEncoder
+from embassay.runs.spending import Spending, Spent
+from embassay.stats import resample_means
+from embassay.systems import open_system
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
+
+
+@lru_cache(maxsize=8)
+def dataset(request: DatasetRequest) -> Dataset:
+    """The dataset, opened once per process."""
+    return open_dataset(
+        request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades
+    )
+
+
+@lru_cache(maxsize=1)
+def open_cache(path: Path | None) -> EmbeddingCache:
+    """The embedding cache of this process."""
+    return EmbeddingCache.open(path)
+
+
+def describe(
+    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, pair_corpus: str = "batch"
+) -> Similarity:
+    """The system that a spec string names, without a cache: for its name, kind and identity."""
+    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, pair_corpus=pair_corpus)
+
+
+def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
+    """The encoder that a spec string names, before any transform of its vectors."""
+    found: list[Encoder] = []
+
+    def kept(encoder: Encoder) -> Encoder:
+        found.append(encoder)
+        return encoder
+
+    open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=kept)
+    return found[0]
+
+
+class CachedSystem:
+    """A system whose encoder, where it has one, keeps its vectors in the cache and tells what it does."""
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        tokenizer: Tokenizer,
+        seed: int,
+        cache: Path | None,
+        advance: Callable[[int], None],
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
+        pair_corpus: str = "batch",
+    ) -> None:
+        self.spread = spread
+        self.encoders: list[CachedEncoder] = []
+        self.memories: list[RememberedEncoder] = []
+        journal = journal_of(ledger)
+        kept = journal.encoded if journal is not None else None
+
+        made = partial(bare_encoder, spec, tokenizer.name, seed)
+
+        def cached(encoder: Encoder) -> Encoder:
+            elsewhere = spread.encoder(encoder, made)
+            vectors = spread.cache(partial(open_cache, cache))
+            self.encoders.append(CachedEncoder(elsewhere, vectors, progress=advance, kept=kept))
+            self.memories.append(RememberedEncoder(self.encoders[-1]))
+            return self.memories[-1]
+
+        self.system = open_system(
+            spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
+            elsewhere=partial(spread.opened, made), pair_corpus=pair_corpus,
+        )  # fmt: skip
+
+    def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
+        """Ask a server for the vectors of all calls that `rehearse` tells of at once: one call alone seldom keeps it
+        busy."""
+        for encoder, memory in zip(self.encoders, self.memories, strict=True):
+            # A pool of actors takes many chunks too, but each call keeps it busy.
+            if hasattr(encoder.encoder, "encode_chunks") and hasattr(encoder.encoder, "price"):
+                encoder.prefetch(call for call in _calls(rehearse) if not memory.remembers(*call))
+
+    def remember(self, *rehearsals: Callable[[Hear], object]) -> None:
+        """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
+        encodes nothing."""
+        for memory in self.memories:
+            memory.forget()
+            for rehearse in rehearsals:
+                memory.remember(_calls(rehearse))
+
+    def told(self, outcome: TaskOutcome, calls: Mapping[str, int]) -> TaskOutcome:
+        """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
+        encoder."""
+        odd = (one for encoder in self.encoders for one in encoder.conduct.warnings(encoder.encoder))
+        return replace(
+            outcome,
+            counts={**outcome.counts, **self.counts(), **calls},
+            warnings=tuple(dict.fromkeys((*outcome.warnings, *odd))),
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Texts encoded, taken from the cache, cut and failed; empty without an encoder."""
+        if not self.encoders:
+            return {}
+        return {
+            "texts_encoded": sum(encoder.counts.encoded for encoder in self.encoders),
+            "texts_cached": sum(encoder.counts.cached for encoder in self.encoders),
+            "texts_truncated": sum(encoder.counts.truncated for encoder in self.encoders),
+            "texts_failed": sum(len(encoder.failures) for encoder in self.encoders),
+        }
+
+
+def _calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:
+    asked: list[tuple[Sequence[str], Role | None]] = []
+    rehearse(lambda texts, role: asked.append((texts, role)))
+    return asked
+
+
+@contextmanager
+def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+    """Charge calls to the account; the mapping holds at the end what they came to."""
+    calls: dict[str, int] = {}
+    journal = journal_of(ledger)
+    if journal is None:
+        yield calls
+        return
+    before = journal.by_account().get(account, Spent())
+    outer, journal.account = journal.account, account
+    try:
+        yield calls
+    finally:
+        journal.account = outer
+    came_to = journal.by_account().get(account, Spent()).since(before)
+    calls |= {
+        "requests": came_to.requests,
+        "retries": came_to.retries,
+        "calls_failed": came_to.failed,
+        "input_tokens": came_to.input_tokens,
+    }
+
+
+def journal_of(ledger: Ledger | None) -> Spending | None:
+    """The journal of a run's ledger; None for a ledger that keeps none."""
+    journal: Any = ledger.journal if ledger else None
+    return journal if isinstance(journal, Spending) else None
+
+
+Columns = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Context(ABC):
+    """The seed and the run's tokenizer; `dataset` names the random streams. Protocols add their options."""
+
+    dataset: str
+    tokenizer: Tokenizer
+    seed: int = 1337
+    groups: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """Item -> name of the group that it is drawn with; empty where every item is drawn by itself."""
+    spread: Spread = field(default=HERE, kw_only=True, compare=False)
+    """Where the parts of the work are done."""
+
+    @property
+    @abstractmethod
+    def resamples(self) -> int:
+        """Bootstrap resamples behind every interval."""
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """The random stream of the bootstrap: of the seed, the dataset and the purpose but not of the system, so
+        that the same rows are drawn for every system and their differences are paired."""
+        return generator(self.seed, "bootstrap", self.dataset, purpose)
+
+    def grouped(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
+        """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
+        places: dict[str, int] = {}
+        labels = [places.setdefault(self.groups.get(one, one), len(places)) for one in ids]
+        return None if len(places) == len(labels) else np.array(labels, dtype=np.int64)
+
+    def bootstrap(self, columns: Columns, purpose: str, groups: NDArray[np.int64] | None = None) -> Columns:
+        """Bootstrap means of the columns (n, m) over their rows, or over `groups` of them (n,): (resamples, m).
+
+        Rows of NaN (lost items) are drawn too, and left out of the means.
+        """
+        rng, n, lost = self.stream(purpose), self.resamples, lost_rows(columns)
+        if groups is None and not lost.any():
+            return resample_means(columns, n_resamples=n, rng=rng)
+        filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
+        if groups is not None:
+            sums = np.zeros((int(groups.max()) + 1, filled.shape[1]))
+            np.add.at(sums, groups, filled)
+            filled = sums
+        means = resample_means(filled, n_resamples=n, rng=rng)
+        with np.errstate(invalid="ignore"):
+            return means[:, :-1] / means[:, -1:]
+
+
+def lost_rows(columns: Columns) -> NDArray[np.bool_]:
+    """Which rows of (n, m) hold a NaN, (n,)."""
+    return np.asarray(np.isnan(columns).any(axis=1))
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The instructions of one kind of call, sent as the system message."""
+
+    kind: str
+    version: str
+    text: str
+
+    @property
+    def identity(self) -> str:
+        """Its kind, its version and a digest of every word.
+
+        >>> Prompt("grade", "1", "Grade it.").identity
+        'grade@1:c1eb52586be0'
+        """
+        return f"{self.kind}@{self.version}:{digest(self.text)[:12]}"
+
+    def as_dict(self) -> dict[str, str]:
+        """As saved in a manifest."""
+        return {**asdict(self), "identity": self.identity}

@@ -1,0 +1,177 @@
+"""A run on disk, from Python: its rows, tables and comparisons, and what its manifest says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from embassay import __version__
+from embassay.errors import UsageError
+from embassay.limits import read_bounded
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, facts_of
+from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.folder import RunFolder, hardware, versions
+from embassay.runs.memory import kept
+from embassay.runs.spending import Spending
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Plain = dict[str, Any]
+
+RESAMPLING = 2
+"""Raised when the same items would be drawn otherwise: runs of other rules are not paired."""
+
+
+def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]) -> Plain:
+    """The manifest of a plan of which `records` (by cell key) have ended; `now` are the fields of the session."""
+    head = ("name", "status", "created", "updated", "command")
+    return {
+        "embassay": __version__,
+        "protocol": protocol,
+        **{key: now[key] for key in head},
+        "arguments": plan.request.as_dict(),
+        "tokenizer": {"name": plan.request.tokenizer, "identity": plan.tokenizer_identity},
+        "systems": [
+            {"name": one.name, "kind": one.kind, "identity": one.identity, "facts": facts_of(one)}
+            for one in plan.systems
+        ],
+        "datasets": [_dataset(one) for one in plan.datasets],
+        "hardware": hardware(),
+        "versions": versions(),
+        "resampling": RESAMPLING,
+        "cells": [_cell(cell, records.get(cell.key)) for cell in plan.cells],
+        **{key: value for key, value in now.items() if key not in head},
+        **({} if (memory := kept()) is None else {"memory": memory}),
+        "problems": {"failed_cells": sum(not record.done for record in records.values())},
+    }
+
+
+def sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> list[Plain]:
+    """All attempts at the run with what each has spent: one that was killed could not say so itself."""
+    return [
+        {**one, "spent": {name: asdict(spent) for name, spent in spending.by_account(one["started"]).items()}}
+        for one in [*previous.get("sessions", ()), this]
+    ]
+
+
+def spent(spending: Spending, max_usd: float | None) -> Plain:
+    """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
+    and together; the limit of this session."""
+    by_system = spending.by_account()
+    known = all(one.usd is not None for one in by_system.values())
+    return {
+        "usd": spending.usd if known else None,
+        "possible_usd": spending.possible_usd,
+        "reserved_usd": spending.reserved_usd,
+        "max_usd": max_usd,
+        "systems": {name: asdict(one) for name, one in by_system.items()},
+    }
+
+
+def moment(precision: Literal["seconds", "milliseconds"] = "seconds") -> str:
+    """Now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec=precision)
+
+
+def _cell(cell: Cell, record: CellRecord | None) -> Plain:
+    where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
+    where |= {"variant": cell.variant} if cell.variant else {}
+    if record is None:
+        empty: Plain = {"counts": {}, "skipped": [], "warnings": []}
+        return {**where, "status": "not run", "reason": "", "seconds": None, **empty}
+    return {
+        **where,
+        "status": record.status,
+        "reason": record.reason,
+        "seconds": round(record.seconds, 3),
+        "peak_bytes": record.peak_bytes,
+        "counts": dict(record.counts),
+        "skipped": [asdict(skip) for skip in record.skipped],
+        "warnings": list(record.warnings),
+    }
+
+
+def _dataset(dataset: PlannedDataset) -> Plain:
+    return {
+        "name": dataset.name,
+        "source": dataset.source,
+        "lang": dataset.lang,
+        "fingerprint": dataset.fingerprint,
+        "tasks": {
+            task.task: {
+                "n": task.n,
+                "skipped": [asdict(skip) for skip in task.skipped],
+                "warnings": list(task.warnings),
+            }
+            for task in dataset.tasks
+        },
+    }
+
+
+_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished (or partly finished) run on disk."""
+
+    path: Path
+
+    @property
+    def results(self) -> pl.DataFrame:
+        """Every row, in the order of the plan."""
+        import polars as pl
+
+        rows = [row.as_dict() for row in RunFolder(self.path).read_results()]
+        types = {
+            "value": pl.Float64,
+            "ci_low": pl.Float64,
+            "ci_high": pl.Float64,
+            "seed": pl.Int64,
+            "n": pl.Int64,
+        }
+        return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What was run, on what, and how it went."""
+        return RunFolder(self.path).read_manifest() or {}
+
+    def table(self, name: str = "overall") -> pl.DataFrame:
+        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is the one of the
+        paper with the mean over the tasks."""
+        import polars as pl
+
+        name = _OVERALL.get(self.manifest.get("protocol", ""), name) if name == "overall" else name
+        path = self.path / "tables" / f"{name}.csv"
+        if not path.exists():
+            known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
+            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
+        return pl.read_csv(path)
+
+    def compare(self, a: str, b: str, task: str = "overall") -> dict[str, Any]:
+        """The paired difference a - b with its 95% interval and p, adjusted over all pairs (Holm)."""
+        scope = json.loads(read_bounded(self.path / "comparisons.json").decode("utf-8"))["scopes"].get(task)
+        for pair in (scope or {}).get("pairs", ()):
+            if (pair["a"], pair["b"]) == (a, b):
+                return dict(pair)
+            if (pair["a"], pair["b"]) == (b, a):
+                low, high = pair["ci_high"], pair["ci_low"]
+                return {
+                    **pair,
+                    "a": a,
+                    "b": b,
+                    "difference": -pair["difference"],
+                    "ci_low": -low,
+                    "ci_high": -high,
+                }
+        reason = f" ({scope['reason']})" if scope and scope["reason"] else ""
+        raise UsageError(
+            f"The run does not compare {a!r} with {b!r} on {task!r}{reason}.",
+            mend="Name two ranked systems of the run and one of its tasks.",
+        )

@@ -1,0 +1,68 @@
+"""What a run was asked to do, and options as dataclasses: each field carries its help text, and is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from embassay.data.sources import chosen_tasks
+from embassay.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DatasetRequest:
+    """A dataset as the user named it, and how to read it."""
+
+    source: str
+    mapping: tuple[tuple[str, str], ...] = ()
+    split: str | None = None
+    grades: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments that runs of all protocols have; two runs with equal requests on equal data give equal bytes."""
+
+    systems: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
+    """Empty: every task that the datasets have columns for."""
+    datasets: tuple[str, ...] = ("sample",)
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    split: str | None = None
+    grades: str | None = None
+    limit: int | None = None
+    seed: int = 1337
+    tokenizer: str = "cl100k"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = {**asdict(self), "mapping": dict(self.mapping)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+    def dataset(self, source: str) -> DatasetRequest:
+        """How to read one of the datasets.
+
+        Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
+        and says that it takes none.
+        """
+        path = Path(chosen_tasks(source)[0]).expanduser()
+        named = not path.exists() or path.suffix in (".yaml", ".yml")
+        mapping = {} if named and len(self.datasets) > 1 else self.mapping
+        return DatasetRequest(source, tuple(sorted(mapping.items())), self.split, self.grades)
+
+
+def option(default: Any, help: str) -> Any:
+    """A field that carries its own help text, for the command line and the docs."""
+    return field(default=default, metadata={"help": help})
+
+
+def check_options(options: Any) -> None:
+    """UsageError for a value that its Literal does not name, and for a whole number below 1."""
+    for name, hint in get_type_hints(type(options)).items():
+        allowed, value = get_args(hint) if get_origin(hint) is Literal else (), getattr(options, name)
+        if allowed and value not in allowed:
+            raise UsageError(f"{name} is {value!r}.", mend=f"Use one of {', '.join(map(str, allowed))}.")
+        if hint in (int, int | None) and value is not None and value < 1:
+            raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")

@@ -1,0 +1,347 @@
+"""One attempt at a run: what is done already is read, the rest is done, and the end is written."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from embassay.contracts import Kind, Spread
+from embassay.data.catalogue import DATASETS
+from embassay.data.sources import chosen_tasks
+from embassay.errors import UsageError
+from embassay.protocols.kernel.comparisons import Standing, write_standings
+from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
+from embassay.protocols.kernel.plan import Plan, PlannedSystem
+from embassay.records import Result, TaskOutcome
+from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.engines.contract import Processes, Workers
+from embassay.runs.execution import HERE, Crew, execute
+from embassay.runs.files import to_json, write_atomic
+from embassay.runs.folder import RunFolder
+from embassay.runs.forecast import Forecasts
+from embassay.runs.spending import Spending
+from embassay.systems.encoders.onnx_backends import openvino_of
+from embassay.systems.remote import Ledger
+
+
+class Silent:
+    """A listener that says nothing."""
+
+    def planning(self, plan: Plan) -> None:
+        """What the cells will take is about to be counted."""
+
+    def paraphrasing(self, title: str, total: int) -> None:
+        """Texts are about to be asked for; `advanced_by` counts them. A second call begins another stage."""
+
+    def stage(self, title: str, total: int, unit: str = "texts") -> None:
+        """A stage of so many things (0: nobody knows) is about to begin; `advanced_by` counts them."""
+
+    def advanced_by(self, texts: int) -> None:
+        """So many more of them are there."""
+
+    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+        """The plan is made; these cells are still to be done, in so many seconds each (by key) where that is known."""
+
+    def started(self, cell: Cell) -> None:
+        """A cell is in work."""
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        """So many more texts of the cell are done."""
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        """A cell is done or has failed."""
+
+    def over(self) -> None:
+        """The run has come to its end."""
+
+
+class Table(Protocol):
+    """A table of a run, as files."""
+
+    @property
+    def name(self) -> str: ...
+    def as_csv(self) -> str: ...
+    def as_markdown(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What a protocol makes of the cells of a run: the rows beyond those of the cells, comparisons and tables."""
+
+    rows: Sequence[Result] = ()
+    comparisons: Mapping[str, Any] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    standings: Sequence[Standing] = ()
+    """The headlines with their replicates, for comparisons and gates."""
+
+
+class Evaluate(Protocol):
+    """A protocol's work on one cell."""
+
+    def __call__(
+        self,
+        job: Any,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
+    ) -> TaskOutcome: ...
+
+
+class Steps(Protocol):
+    """What a protocol adds to a session."""
+
+    @property
+    def protocol(self) -> str:
+        """Its name in manifests and rows."""
+        ...
+
+    @property
+    def evaluate(self) -> Evaluate:
+        """How a cell is done; a function of a module, for it travels to worker processes."""
+        ...
+
+    def forecast(self, plan: Any, *, measure: bool) -> Forecasts:
+        """What the plan takes; with `measure`, systems on this machine may be timed."""
+        ...
+
+    def rows(self, plan: Any, record: CellRecord) -> list[Result]:
+        """The rows of a cell that has ended."""
+        ...
+
+    def conclude(self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """What follows from all cells that have ended, and their rows."""
+        ...
+
+
+@dataclass
+class Accounts:
+    """The money of a run: the journal of all its sessions, and the ledger of this one."""
+
+    spending: Spending
+    ledger: Ledger
+
+
+@contextmanager
+def opened(
+    out: Path,
+    request: Any,
+    max_usd: float | None,
+    check: Callable[[RunFolder, Any], None] | None = None,
+) -> Iterator[tuple[RunFolder, Accounts, ExitStack]]:
+    """The folder of a run, its accounts, and a stack that is to hold the folder's lock: it does already where it
+    was there; a new one must not be made before the plan stands (`lock`). UsageError for a run of other arguments,
+    or whatever `check` finds wrong in place of that."""
+    folder = RunFolder(out)
+    (check or check_same_arguments)(folder, request)
+    with ExitStack() as held:
+        # A folder that is there is held before its accounts are read.
+        if out.exists():
+            held.enter_context(folder.locked())
+        spending = Spending(folder.spending, moment("milliseconds"))
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+        with closing(spending):
+            yield folder, Accounts(spending, ledger), held
+
+
+def lock(folder: RunFolder, held: ExitStack) -> None:
+    """Make and hold the folder, unless `opened` does."""
+    if not folder.path.exists():
+        held.enter_context(folder.locked())
+
+
+def check_prices(systems: Sequence[PlannedSystem], max_usd: float | None) -> None:
+    """UsageError if the cost is limited and a system has no known price."""
+    for system in systems if max_usd is not None else ():
+        if system.remote is not None and system.remote.price is None:
+            raise unknown_price(system.name)
+
+
+def unknown_price(name: str) -> UsageError:
+    """The cost is limited, and nobody knows what `name` costs."""
+    return UsageError(
+        f"The cost is limited, but the price of {name!r} is not known.",
+        mend="Give US dollars per million tokens: add price=NUMBER to the system (0 where it is free).",
+    )
+
+
+def check_same_arguments(folder: RunFolder, request: Any) -> None:
+    """UsageError, naming what differs, if the folder holds a run of other arguments."""
+    manifest = folder.read_manifest()
+    if manifest is None:
+        if folder.path.exists() and not folder.path.is_dir():
+            raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
+        return
+    before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
+    differing = [name for name in now if before.get(name) != now[name]]
+    if differing:
+        name = differing[0]
+        raise UsageError(
+            f"{folder.path} holds a run with other arguments: {name} was {to_json(before.get(name))}, "
+            f"now {to_json(now[name])}" + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
+            mend="Choose another --out, or repeat the old arguments to resume.",
+        )
+
+
+def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
+    """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
+    backend than it was: all its cells would be done again."""
+    previous = folder.read_manifest() or {}
+    before = {one["name"]: openvino_of(one.get("identity", "")) for one in previous.get("systems", [])}
+    for one in systems:
+        now = openvino_of(one.identity)
+        if (was := before.get(one.name, now)) == now:
+            continue
+        if was is None:
+            mend = "Set EMBASSAY_BACKEND=onnx to go on as it began, or choose another --out."
+        else:
+            mend = f"Install it to go on as it began: pip install {was.replace('-', '==')}; or choose another --out."
+        raise UsageError(
+            f"{folder.path} holds a run with {one.name} in {was or 'onnxruntime'}, and now it would be in "
+            f"{now or 'onnxruntime'}.",
+            mend=mend,
+        )
+    return previous
+
+
+class Session:
+    """One attempt at a run. `plan` may be replaced by one with more cells while it goes on."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        plan: Plan,
+        steps: Steps,
+        accounts: Accounts,
+        *,
+        workers: Workers,
+        command: str,
+    ) -> None:
+        self.folder, self.plan, self.steps, self.accounts = folder, plan, steps, accounts
+        identities = {one.name: one.identity for one in plan.systems}
+        self.crew = Crew(workers, folder, files_of(plan, folder, steps.protocol), identities)
+        self.command = command
+        self.previous = read_previous(folder, plan.systems)
+        self.extra: dict[str, Any] = {}
+        """Fields of the manifest that only this protocol has."""
+        self.forecast: dict[str, Any] = self.previous.get("forecast") or {}
+        self.records: dict[str, CellRecord] = {}
+        self.whole = True
+        """Whether the plan has all cells: a run that plans as it goes is not finished before."""
+        self._fresh: list[CellRecord] = []
+        self._clock = time.perf_counter()
+
+    def begin(self, listener: Silent) -> None:
+        """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
+        self._read()
+        if not self.forecast:
+            listener.planning(self.plan)
+            # Workers load their models themselves; this process then has none to measure.
+            alone = self.crew.chosen == Processes(1)
+            self.forecast = self.steps.forecast(self.plan, measure=alone).as_dict()
+        self.write_manifest("running")
+        self.folder.write_results(self._rows())
+
+    def do(self, listener: Silent) -> None:
+        """Do the cells of the plan that are not done, keeping each as it ends."""
+        self._read()
+        waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
+        listener.planned(self.plan, waiting, self._seconds())
+        evaluate, ledger = self.steps.evaluate, self.accounts.ledger
+        steps = execute(
+            waiting, evaluate, self.folder, crew=self.crew, listener=listener,
+            remote=lambda job, advance: evaluate(job, advance, ledger=ledger),
+        )  # fmt: skip
+        with closing(steps):  # type: ignore[type-var]
+            for record in steps:
+                self.records[record.key] = record
+                self._fresh.append(record)
+                self.folder.append_results(self.steps.rows(self.plan, record))
+
+    def end(self) -> None:
+        """Put the rows in order and write what follows from them; whatever has happened."""
+        self.crew.close()
+        self.accounts.spending.close()
+        records = self.ended()
+        rows = self._rows()
+        conclusion = self.steps.conclude(self.plan, records, rows)
+        rows = [*rows, *conclusion.rows]
+        self.folder.write_results(rows)
+        write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
+        write_standings(self.folder.path, conclusion.standings)
+        for table in conclusion.tables:
+            write_atomic(self.folder.path / "tables" / f"{table.name}.csv", table.as_csv())
+            write_atomic(self.folder.path / "tables" / f"{table.name}.md", table.as_markdown())
+        done = len(records) == len(self.plan.cells) and all(record.done for record in records)
+        complete = self.whole and done
+        self.write_manifest("finished" if complete else "partial")
+
+    def ended(self) -> list[CellRecord]:
+        """The records of the plan's cells that have ended, in the order of the plan."""
+        return [self.records[cell.key] for cell in self.plan.cells if cell.key in self.records]
+
+    def write_manifest(self, status: str) -> None:
+        """Replace the manifest."""
+        spending = self.accounts.spending
+        now = {
+            "name": self.folder.path.name,
+            "status": status,
+            "created": self.previous.get("created", spending.session),
+            "updated": moment(),
+            "command": self.command,
+            "sessions": sessions(self.previous, self._entry(), spending),
+            "forecast": self.forecast,
+            "spent": spent(spending, self.accounts.ledger.max_usd),
+            **self.extra,
+        }
+        self.folder.write_manifest(manifest(self.steps.protocol, self.plan, self.records, now))
+
+    def _read(self) -> None:
+        for cell in self.plan.cells:
+            if cell.key in self.records:
+                continue
+            record = self.folder.read_cell(cell)
+            if record is not None and record.done:
+                self.records[cell.key] = record
+
+    def _seconds(self) -> dict[str, float]:
+        """What was forecast for each cell, by key."""
+        known = {
+            (one["task"], one["dataset"], one["system"]): one["seconds"]
+            for one in self.forecast.get("cells", [])
+        }
+        found = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
+        return {key: seconds for key, seconds in found.items() if seconds is not None}
+
+    def _rows(self) -> list[Result]:
+        return [row for record in self.ended() for row in self.steps.rows(self.plan, record)]
+
+    def _entry(self) -> dict[str, Any]:
+        fresh = self._fresh
+        return {
+            "started": self.accounts.spending.session,
+            "ended": moment(),
+            "workers": self.crew.workers,
+            "engine": self.crew.told,
+            "cells_done": sum(record.done for record in fresh),
+            "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),
+            "texts_cached": sum(record.counts.get("texts_cached", 0) for record in fresh),
+            "seconds": round(time.perf_counter() - self._clock, 3),
+        }
+
+
+def files_of(plan: Plan, folder: RunFolder, protocol: str) -> list[Path]:
+    """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
+    sources = (Path(chosen_tasks(one.source)[0]).expanduser() for one in plan.datasets)
+    own = [path for path in sources if path.exists() and str(path) not in DATASETS]
+    return own if protocol == "sage" else [*own, folder.path]
+
+
+def kinds(plan: Plan) -> dict[str, Kind]:
+    """The kind of each system by its name."""
+    return {system.name: system.kind for system in plan.systems}

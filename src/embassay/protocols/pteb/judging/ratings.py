@@ -1,0 +1,251 @@
+"""Ratings: what a judge is asked, what counts as an answer, and what none came for.
+
+The judge is told in a system message to rate how similar two texts are in meaning, from 0 to 5, and gets the two in
+the user's message and nothing else: no gold, no name, no hint at where they are from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from embassay.contracts import Message
+from embassay.data import DATASETS
+from embassay.data.catalogue.entries import entries
+from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.protocols.kernel.estimates import MOST_LOST
+from embassay.protocols.pteb.judging.options import RatingOptions
+from embassay.records import Skipped
+from embassay.runs.answers import CachedChat, Question
+from embassay.systems.remote.loop import as_finished
+
+LOWEST, HIGHEST = 0.0, 5.0
+SEED_STEP = 1_000_003
+"""Added to the seed at every further attempt: the same seed would bring the same answer."""
+
+_AT_ONCE = 512
+"""Pairs that are worked on at once; the model's own pace decides how many requests are in flight."""
+_HOPELESS = 8
+"""So many calls in a row that fail for no reason of their pair mean that the judge cannot be had."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+Pair = tuple[str, str]
+
+
+class Answer(BaseModel):
+    """The JSON that a judge answers with."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    score: float = Field(ge=LOWEST, le=HIGHEST, allow_inf_nan=False)
+
+
+class NoRating(ValueError):
+    """An answer that is no rating; says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What came of one pair: a value from 0 to 5, or None and why; `attempts` answers were drawn."""
+
+    value: float | None
+    attempts: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How every pair of a run is rated: the judge's instructions, the options and the seed of the first attempt."""
+
+    prompt: str
+    options: RatingOptions
+    seed: int
+
+    def question(self, pair: Pair, attempt: int = 0) -> Question:
+        """Attempt number `attempt` (from 0) at a pair."""
+        messages = [Message("system", self.prompt), Message("user", shown(*pair))]
+        sampling = self.options.sampling(self.seed + SEED_STEP * attempt)
+        return Question(messages, sampling, Answer if self.options.answers == "schema" else None)
+
+
+def shown(first: str, second: str) -> str:
+    """The user's message: both texts as they are, each between tags of its own.
+
+    >>> print(shown("A fox.", "A vixen."))
+    <text1>
+    A fox.
+    </text1>
+    <text2>
+    A vixen.
+    </text2>
+    """
+    return f"<text1>\n{first}\n</text1>\n<text2>\n{second}\n</text2>"
+
+
+def rating_of(text: str) -> float:
+    """The rating that an answer consists of, 0 to 5: `{"score": 3.5}`, in a code fence or not, or `3.5`.
+
+    Anything else is NoRating, be the number in it ever so plain: in `4/5`, `Score: 4` and in reasoning, which number
+    is meant would be a guess.
+
+    >>> rating_of('{"score": 3.5}'), rating_of(" 4 ")
+    (3.5, 4.0)
+    """
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    said = f'{{"score": {text}}}' if _NUMBER.fullmatch(text) else text
+    try:
+        return Answer.model_validate_json(said).score
+    except ValidationError as error:
+        kinds = {one["type"] for one in error.errors(include_url=False, include_input=False)}
+        beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
+        raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
+
+
+def rate(
+    chat: CachedChat, pairs: Sequence[Pair], asking: Asking, hear: Callable[[int], None] = lambda _: None
+) -> list[Rating]:
+    """A rating for each of the pairs, (n,), many asked for at once and equal pairs once.
+
+    What is no rating is asked for again with another seed, up to `asking.options.attempts` answers. `hear` gets the
+    number of pairs that are done, now and then. ModelError for a judge that cannot be had and
+    BudgetExceeded are raised after what was in flight has come into the cache.
+    """
+    distinct = list(dict.fromkeys(pairs))
+    hear(len(pairs) - len(distinct))
+    asker = _Asker(chat, asking)
+    found: dict[Pair, Rating] = {}
+    for position, rating in as_finished((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
+        found[distinct[position]] = rating
+        hear(1)
+    return [found[pair] for pair in pairs]
+
+
+class _Asker:
+    """Asks for one pair's rating after another, each until there is one."""
+
+    def __init__(self, chat: CachedChat, asking: Asking) -> None:
+        self.chat, self.asking = chat, asking
+        self._hopeless = 0
+
+    async def rated(self, pair: Pair) -> Rating:
+        """What comes of a pair; ModelError once so many calls in a row have failed that the judge cannot be had."""
+        found = Rating(None, 0)
+        for attempt in range(self.asking.options.attempts):
+            found = replace(await self._attempted(pair, attempt), attempts=attempt + 1)
+            if found.value is not None:
+                break
+        return found
+
+    async def _attempted(self, pair: Pair, attempt: int) -> Rating:
+        question = self.asking.question(pair, attempt)
+        try:
+            answer = await self.chat.complete(
+                question.messages, sampling=question.sampling, schema=question.schema
+            )
+        except TextRefused as error:
+            self._hopeless = 0
+            return Rating(None, 1, str(error))
+        except ModelError as error:
+            self._hopeless += 1
+            if self._hopeless >= _HOPELESS:
+                raise
+            return Rating(None, 1, str(error))
+        self._hopeless = 0
+        try:
+            return Rating(rating_of(answer.text), 1)
+        except NoRating as error:
+            return Rating(None, 1, str(error))
+
+
+_EXAMPLES = 5
+
+
+def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Skipped, ...]:
+    """The items (n,) that have a reason why they are lost, an empty one being none, grouped by it; reasons that differ
+    only in numbers count as one. `what` names them: `pairs without a rating`.
+
+    >>> by_reason("pairs without a rating", ["p1", "p2"], ["", "down (3 attempts)."])
+    (Skipped(reason='pairs without a rating: down (3 attempts)', count=1, examples=('p2',)),)
+    """
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key, reason in zip(ids, reasons, strict=True):
+        if reason:
+            groups.setdefault(re.sub(r"\d+", "0", reason), []).append((key, reason.rstrip(".")))
+    return tuple(
+        Skipped(f"{what}: {found[0][1]}", len(found), tuple(key for key, _ in found[:_EXAMPLES]))
+        for found in groups.values()
+    )
+
+
+def too_many(what: str, n: int, lost: Sequence[Skipped]) -> str:
+    """Why there can be no score of `n` items of which so many are lost; empty where few enough are."""
+    count = sum(one.count for one in lost)
+    if count <= MOST_LOST * n:
+        return ""
+    reason = max(lost, key=lambda one: one.count).reason.partition(": ")[2]
+    return f"{count} of {n} {what}, mostly: {reason} (over {MOST_LOST:.0%}, so no score)"
+
+
+USUAL = (0.0, 5.0)
+_RANGE = re.compile(r"(?:(?P<name>.+)=)?(?P<low>-?\d+(?:\.\d+)?)-(?P<high>-?\d+(?:\.\d+)?)")
+
+Range = tuple[float, float]
+
+
+def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
+    """Ranges by the dataset's name, "" for all others. UsageError for what is no range.
+
+    >>> parse_gold(["sick=1-5", "0-4"])
+    {'sick': (1.0, 5.0), '': (0.0, 4.0)}
+    """
+    found: dict[str, Range] = {}
+    for text in given:
+        match = _RANGE.fullmatch(text.strip())
+        low, high = (float(match["low"]), float(match["high"])) if match else USUAL
+        if match is None or not low < high:
+            raise UsageError(
+                f"{text!r} is no range of gold scores.", mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5."
+            )
+        found[match["name"] or ""] = (low, high)
+    return found
+
+
+def gold_range(
+    given: Mapping[str, Range], source: str, name: str, scores: NDArray[np.float64]
+) -> tuple[Range, str]:
+    """The range of a dataset's scores, and a warning where it was taken for granted.
+
+    It is what was given, else what the catalogue says, else 0 to 5. UsageError where scores are outside of it.
+    """
+    stated = given.get(name) or given.get("") or _known(source)
+    low, high = stated or USUAL
+    if len(scores) and (scores.min() < low or scores.max() > high):
+        raise UsageError(
+            f"The gold scores of {name!r} go from {scores.min():g} to {scores.max():g}, which is not within "
+            f"{low:g} to {high:g}.",
+            mend=f"Say their range: --gold {name}=LOW-HIGH.",
+        )
+    if stated is not None:
+        return (low, high), ""
+    return USUAL, f"Gold scores are taken to be 0 to 5; if they are not, say so: --gold {name}=LOW-HIGH."
+
+
+def _known(source: str) -> Range | None:
+    """What the catalogue says of a dataset that is named and not a path."""
+    if Path(source).exists():
+        return None
+    name = DATASETS.style.parse(source).name
+    if name == "sample":
+        return USUAL
+    record = entries().get(name)
+    return (record.gold[0], record.gold[1]) if record is not None and record.gold else None

@@ -1,0 +1,438 @@
+"""Wordings written beforehand: those that datasets bring themselves, and sets on disk, to be replayed and shared.
+
+FOLDER/manifest.json                      what wrote it, and a checksum of every file
+    FOLDER/SOURCE/DATASET/seed-1337.parquet   one row per distinct text: the columns of `Paraphrase`, and `dataset`
+
+A file is written first and the manifest after it, each in one step, so what the manifest lists is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
+from embassay.parquet import read_parquet
+from embassay.protocols.pteb.paraphrasing.records import Asked, Outcome, Paraphrase
+from embassay.records import Paraphrases
+from embassay.runs.files import digest, slug, to_json, write_atomic
+
+__all__ = ["ParaphraseSet", "Source"]
+
+COLUMNS = tuple(field.name for field in fields(Paraphrase))
+
+
+class ParaphraseSet:
+    """The paraphrases under `path`, by source, dataset and seed. One process writes, any number read."""
+
+    def __init__(self, path: Path, manifest: SetManifest) -> None:
+        self.path = path
+        self._manifest = manifest
+
+    @classmethod
+    def create(cls, path: Path | str) -> ParaphraseSet:
+        """The set in the folder `path`, to be written or continued; a new one where there is none."""
+        path = Path(path)
+        return cls.open(path) if (path / "manifest.json").exists() else cls(path, SetManifest())
+
+    @classmethod
+    def open(cls, path: Path | str) -> ParaphraseSet:
+        """The set in the folder `path`, or in the run folder `path`. DataError where there is none, or its manifest
+        cannot be read."""
+        path = Path(path)
+        for folder in (path / "paraphrases", path):
+            if (folder / "manifest.json").is_file():
+                return cls(folder, SetManifest.read(folder / "manifest.json"))
+        raise DataError(
+            "there is no set of paraphrases here", path=path, expected="a folder with manifest.json",
+            mend="Give the folder of a run of `embassay pteb run`, or its `paraphrases` folder.",
+        )  # fmt: skip
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Who wrote the wordings, by the name it has in the set."""
+        return {source.name: source for source in self._manifest.sources}
+
+    def source(self, name: str) -> Source:
+        """The source called `name`; UsageError with those there are."""
+        if name not in self.sources:
+            raise UsageError(
+                f"The paraphrases in {self.path} have no source {name!r}.",
+                mend=f"There are {', '.join(self.sources) or 'none'}.",
+            )
+        return self.sources[name]
+
+    def add(self, source: Source) -> None:
+        """Name a source before its wordings are kept; again with the same identity, what is told of it is renewed.
+        UsageError for a name that is taken by another identity."""
+        known = self.sources.get(source.name)
+        if known is not None and known.identity != source.identity:
+            raise UsageError(
+                f"The paraphrases in {self.path} have another source called {source.name!r}.",
+                mend="Choose another folder: a set is not changed afterwards.",
+            )
+        if known is None:
+            self._manifest.sources.append(source.model_copy(deep=True))
+        else:
+            told = source.model_dump(exclude={"datasets"})
+            # One that had nothing left to ask does not know what its server calls the model.
+            told["about"] = {**known.about, **source.about}
+            self._manifest.sources[self._manifest.sources.index(known)] = known.model_copy(update=told)
+        self._save()
+
+    def has(self, source: str, dataset: str, seed: int) -> bool:
+        """Whether the wordings of this run on this dataset are all there."""
+        return source in self.sources and seed in self.seeds(source, dataset)
+
+    def seeds(self, source: str, dataset: str) -> tuple[int, ...]:
+        """The seeds of the runs that are kept, ascending."""
+        return tuple(file.seed for file in self.source(source).files(dataset))
+
+    def keep(
+        self, source: str, dataset: str, seed: int, rows: Sequence[Paraphrase], *, fingerprint: str = ""
+    ) -> None:
+        """Keep the wordings of one run on a dataset, whose data has this fingerprint; rows in the order given."""
+        content = _parquet(rows, dataset)
+        file = Path(slug(source)) / slug(dataset) / f"seed-{seed}.parquet"
+        write_atomic(self.path / file, content)
+        kept = File(
+            seed=seed,
+            file=file.as_posix(),
+            sha256=hashlib.sha256(content).hexdigest(),
+            digest=_digest(rows),
+            texts=len(rows),
+            outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
+        )
+        self.source(source).put(dataset, fingerprint, kept)
+        self._save()
+
+    def rows(self, source: str, dataset: str, seed: int) -> tuple[Paraphrase, ...]:
+        """The wordings of one run on a dataset, usable or not, in the order they were kept.
+
+        DataError, which names the file, where it is gone or is not what was written; UsageError for what the set
+        does not have.
+        """
+        file = self._file(source, dataset, seed)
+        path = self.path / file.file
+        if not path.resolve().is_relative_to(self.path.resolve()):
+            raise DataError("the manifest names a file outside of the set", path=self.path / "manifest.json",
+                            found=file.file)  # fmt: skip
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise DataError("the paraphrases cannot be read", path=path, found=str(error)) from error
+        found = hashlib.sha256(content).hexdigest()
+        if found != file.sha256:
+            raise DataError(
+                "the paraphrases are not those that were written", path=path,
+                expected=f"sha256 {file.sha256[:16]}…", found=f"{found[:16]}…",
+                mend="Get the file again, or run with a paraphraser into a new folder.",
+            )  # fmt: skip
+        table = read_parquet(content, path=path)
+        if missing := [name for name in COLUMNS if name not in table.columns]:
+            raise DataError(
+                "the paraphrases were written by another version of Embassay", path=path,
+                expected=f"the columns {', '.join(COLUMNS)}", found=f"no {', '.join(missing)}",
+                mend="Use the version that wrote them, or run with a paraphraser into a new folder.",
+            )  # fmt: skip
+        table = table.select(COLUMNS)
+        return tuple(Paraphrase(**row) for row in table.iter_rows(named=True))
+
+    def wordings(
+        self, source: str, dataset: str, seed: int, *, lang: str | None = None
+    ) -> dict[tuple[str, str], Paraphrase]:
+        """(text, place) -> what came of it, of texts in one language, or in all (then the first language wins where a
+        text is in several). `place` is empty where equal texts share a wording."""
+        found: dict[tuple[str, str], Paraphrase] = {}
+        for row in self.rows(source, dataset, seed):
+            if lang is None or row.lang == lang:
+                found.setdefault((row.text, row.place), row)
+        return found
+
+    def digest(self, source: str, dataset: str, seed: int) -> str:
+        """32 hexadecimal digits: of every text, wording and outcome, whatever their order; for cell keys."""
+        return self._file(source, dataset, seed).digest
+
+    def outcomes(self, source: str) -> dict[str, dict[int, dict[str, int]]]:
+        """Dataset -> seed -> outcome -> how many texts."""
+        return {
+            dataset: {file.seed: dict(file.outcomes) for file in kept.runs}
+            for dataset, kept in self.source(source).datasets.items()
+        }
+
+    def mismatches(self, source: str, fingerprints: Mapping[str, str]) -> list[str]:
+        """A sentence for every dataset whose data is not what the wordings were written for, by its fingerprint."""
+        kept = self.source(source).datasets
+        return [
+            f"The paraphrases in {self.path} were written for other data of {dataset!r} (fingerprint "
+            f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts that they do not have are missing."
+            for dataset, now in fingerprints.items()
+            if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
+        ]
+
+    def _file(self, source: str, dataset: str, seed: int) -> File:
+        for file in self.source(source).files(dataset):
+            if file.seed == seed:
+                return file
+        raise UsageError(
+            f"The paraphrases in {self.path} have none of {dataset!r} by {source!r} with seed {seed}.",
+            mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of this one: "
+            f"{', '.join(map(str, self.seeds(source, dataset))) or 'none'}.",
+        )
+
+    def _save(self) -> None:
+        write_atomic(
+            self.path / "manifest.json", to_json(self._manifest.model_dump(mode="json"), indent=1) + "\n"
+        )
+
+
+def _digest(rows: Sequence[Paraphrase]) -> str:
+    return digest(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
+
+
+def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
+    import polars as pl
+
+    types = {"attempts": pl.Int64, "seed": pl.Int64, "seconds": pl.Float64}
+    columns = [
+        pl.Series(name, [getattr(row, name) for row in rows], dtype=types.get(name, pl.String))
+        for name in COLUMNS
+    ]
+    columns.append(pl.Series("dataset", [dataset] * len(rows), dtype=pl.String))
+    buffer = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(buffer, compression="zstd", statistics=False)
+    return buffer.getvalue()
+
+
+class File(BaseModel):
+    """The wordings of one run on one dataset. `digest` is of their content, `sha256` of the file, `outcomes` count
+    texts."""
+
+    seed: int
+    file: str
+    sha256: str
+    digest: str
+    texts: int
+    outcomes: dict[str, int]
+
+
+class Kept(BaseModel):
+    """What there is of one dataset, whose data had this fingerprint."""
+
+    fingerprint: str = ""
+    runs: list[File] = Field(default_factory=list)
+
+
+class Source(BaseModel):
+    """Who wrote wordings: a paraphraser with a prompt.
+
+    `name` is what the set calls it, unique in the set; `paraphraser` its spec and `identity` all its wordings depend
+    on; `prompt` its name, version and words (`Prompt.as_dict`; None where there is none); `about` what is told of the
+    model: `model` as its server names it, `sampling`, `licence`.
+    """
+
+    name: str
+    paraphraser: str
+    identity: str
+    prompt: dict[str, str] | None = None
+    about: dict[str, Any] = Field(default_factory=dict)
+    datasets: dict[str, Kept] = Field(default_factory=dict)
+
+    def files(self, dataset: str) -> tuple[File, ...]:
+        """The runs on a dataset; none for one that it has not."""
+        return tuple(self.datasets[dataset].runs) if dataset in self.datasets else ()
+
+    def put(self, dataset: str, fingerprint: str, file: File) -> None:
+        """Add a run on a dataset, in place of one with the same seed."""
+        kept = self.datasets.setdefault(dataset, Kept())
+        kept.fingerprint = fingerprint or kept.fingerprint
+        kept.runs = sorted(
+            [*(one for one in kept.runs if one.seed != file.seed), file], key=lambda one: one.seed
+        )
+
+
+class SetManifest(BaseModel):
+    """The file `manifest.json` of a set."""
+
+    format: Literal["embassay-paraphrases"] = "embassay-paraphrases"
+    version: Literal[1] = 1
+    sources: list[Source] = Field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> SetManifest:
+        """The manifest in a file; DataError with what is wrong with it."""
+        try:
+            return cls.model_validate_json(read_bounded(path))
+        except (OSError, ValidationError) as error:
+            raise DataError(
+                "the manifest of the paraphrases cannot be read", path=path, found=_first(error),
+                mend="Get the folder again, or run with a paraphraser into a new one.",
+            ) from error  # fmt: skip
+
+
+def _first(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    one = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}"
+
+
+class Recorded:
+    """The wordings in datasets' own column `paraphrases`, by dataset: the first of every text for the first run, and
+    so on."""
+
+    name = "recorded"
+    remote = False
+
+    def __init__(self, recorded: Mapping[str, Paraphrases]) -> None:
+        self._recorded = {dataset: given.by_text() for dataset, given in recorded.items()}
+        self._runs = {dataset: given.runs for dataset, given in recorded.items()}
+        ordered = sorted((dataset, sorted(texts.items())) for dataset, texts in self._recorded.items())
+        self.identity = f"recorded:{digest(ordered)}"
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
+        """first, first + 1 ...; UsageError where texts of the dataset have fewer wordings than runs."""
+        there = (
+            [self._runs[dataset]] if dataset in self._runs else [] if dataset else list(self._runs.values())
+        )
+        most = min(there, default=0)
+        if runs > most:
+            raise UsageError(
+                f"{f'The dataset {dataset!r} has' if dataset else 'The datasets have'} {most} recorded paraphrases "
+                f"per text, and {runs} runs need as many.",
+                mend=f"Ask for --runs {most}, or name a language model as the paraphraser."
+                if most
+                else "Name a language model as the paraphraser, or give the data a column paraphrases.",
+            )
+        return tuple(range(first, first + runs))
+
+    def about(self) -> Mapping[str, Any]:
+        """Nothing: the data says where it is from."""
+        return {}
+
+    def write(
+        self,
+        asked: Sequence[Asked],
+        *,
+        seed: int,
+        run: int,
+        dataset: str = "",
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """Wording number `run` of each text; `missing` for a text that has none."""
+        chosen = [self._recorded[dataset]] if dataset in self._recorded else list(self._recorded.values())
+        for position, one in enumerate(asked):
+            wordings = next((texts[one.text] for texts in chosen if one.text in texts), ())
+            yield position, _recorded(one, wordings, run, seed)
+        hear(len(asked))
+
+
+class Stored:
+    """One source of a set, replayed as it was written: the same seeds, wordings, failures and seconds."""
+
+    remote = False
+
+    def __init__(self, name: str, stored: ParaphraseSet, source: Source) -> None:
+        self.name, self._set, self._source = name, stored, source
+        files = {
+            dataset: [(file.seed, file.digest) for file in kept.runs]
+            for dataset, kept in source.datasets.items()
+        }
+        self.identity = f"stored:{source.identity}:{digest(files)}"
+        self._wordings = lru_cache(maxsize=2)(self._read)
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
+        """The stored seeds from `first` on, or from the least where that is not among them. UsageError where there
+        are fewer than runs."""
+        there = self._seeds(dataset)
+        begun = there[there.index(first) :] if first in there else there
+        if runs > len(begun):
+            of = f" of {dataset!r}" if dataset else ""
+            raise UsageError(
+                f"{self.name} has {len(there)} runs{of} (seeds {', '.join(map(str, there)) or 'none'}), "
+                f"{len(begun)} of them from seed {first} on; {runs} were asked for.",
+                mend=f"Ask for --runs {len(begun)}, or name a language model as the paraphraser.",
+            )
+        return begun[:runs]
+
+    def about(self) -> Mapping[str, Any]:
+        """What the set says of who wrote it."""
+        return {"paraphraser": self._source.paraphraser, "prompt": self._source.prompt, **self._source.about}
+
+    def mismatches(self, fingerprints: Mapping[str, str]) -> list[str]:
+        """A sentence for every dataset whose data is not what the wordings were written for, by its fingerprint."""
+        return self._set.mismatches(self._source.name, fingerprints)
+
+    def write(
+        self,
+        asked: Sequence[Asked],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """What the set has of each text in the run with this seed; `missing` for a text that it has not."""
+        chosen = self._wordings(dataset if dataset in self._source.datasets else "", seed)
+        for position, one in enumerate(asked):
+            kept = chosen.get((one.text, one.lang, one.place)) or chosen.get((one.text, "", one.place))
+            if kept is None:
+                yield position, _missing(one, seed, f"{self.name} does not have it with seed {seed}")
+            else:
+                yield position, replace(kept, lang=one.lang)
+        hear(len(asked))
+
+    def _seeds(self, dataset: str) -> tuple[int, ...]:
+        if dataset in self._source.datasets:
+            return self._set.seeds(self._source.name, dataset)
+        common = [set(self._set.seeds(self._source.name, one)) for one in self._source.datasets]
+        return tuple(sorted(set.intersection(*common))) if common else ()
+
+    def _read(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
+        """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
+        is named: data may have another name where the set was written."""
+        found: dict[tuple[str, str, str], Paraphrase] = {}
+        for one in [dataset] if dataset else self._source.datasets:
+            if not self._set.has(self._source.name, one, seed):
+                continue
+            for row in self._set.rows(self._source.name, one, seed):
+                found.setdefault((row.text, row.lang, row.place), row)
+                found.setdefault((row.text, "", row.place), row)
+        return found
+
+
+def open_stored(name: str, folder: str, source: str = "") -> Stored:
+    """The source of the set in `folder` that is called `source`, or is the only one whose name has that in it.
+    UsageError where it does not say which, DataError where the set cannot be read."""
+    stored = ParaphraseSet.open(folder)
+    meant = [source] if source in stored.sources else [one for one in stored.sources if source in one]
+    if len(meant) != 1:
+        raise UsageError(
+            f"The paraphrases in {stored.path} are by {len(stored.sources)} sources"
+            + (f", {len(meant)} of them with {source!r} in their names." if source else "."),
+            mend=f"Add ?source= and a part of a name: {', '.join(map(repr, stored.sources)) or 'there is none'}.",
+        )
+    return Stored(name, stored, stored.source(meant[0]))
+
+
+def _recorded(asked: Asked, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
+    if not asked.text.strip():
+        return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
+    if run >= len(wordings):
+        return _missing(asked, seed, f"no recorded paraphrase number {run + 1}")
+    wording = wordings[run]
+    outcome: Outcome = "copied" if wording.strip() == asked.text.strip() else "ok"
+    return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
+
+
+def _missing(asked: Asked, seed: int, reason: str) -> Paraphrase:
+    return Paraphrase(asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed)

@@ -1,0 +1,308 @@
+"""A PTEB run from request to finished folder, and what it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.contracts import Tokenizer
+from embassay.protocols.kernel.estimates import cell_rows
+from embassay.protocols.kernel.forecast import Forecaster, Work, largest
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.plan import PlannedTask
+from embassay.protocols.kernel.session import (
+    Conclusion,
+    Evaluate,
+    Session,
+    Silent,
+    check_prices,
+    lock,
+    opened,
+    unknown_price,
+)
+from embassay.protocols.pteb import work
+from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
+from embassay.protocols.pteb.options import Request
+from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
+from embassay.protocols.pteb.paraphrasing.records import Asked
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.pteb.plan import (
+    Growth,
+    Plan,
+    PlannedDataset,
+    Seeds,
+    Source,
+    make_plan,
+    open_sources,
+    with_runs,
+)
+from embassay.protocols.pteb.slices import task
+from embassay.protocols.pteb.summary.layout import ORIGINAL
+from embassay.protocols.pteb.tasks.task import Context, needed
+from embassay.protocols.pteb.writer import Writer, keep_texts
+from embassay.records import Result, RetrievalSet
+from embassay.runs.cells import CellRecord
+from embassay.runs.engines.contract import Workers
+from embassay.runs.folder import RunFolder
+from embassay.runs.forecast import Forecast, Forecasts, Hear, remote_seconds, tokens_of
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.tokens import likely_tokens
+from embassay.text import open_tokenizer
+
+
+def run(
+    systems: Sequence[str],
+    *,
+    paraphraser: str | Sequence[str] = "recorded",
+    datasets: Sequence[str | Path] = ("sample",),
+    out: str | Path,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Evaluate systems on fresh paraphrases, resuming what is unfinished in `out`, and return the run.
+
+    Further arguments are those of `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
+    tokenizer ("cl100k"), generation, options; `original_only` scores the texts as they are, and needs no paraphraser.
+    Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when `max_usd` is reached: what is
+    finished is kept.
+    """
+    paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
+    if arguments.get("original_only") and paraphraser == "recorded":
+        paraphrasers = ()
+    request = Request(
+        tuple(systems), datasets=tuple(map(str, datasets)), paraphrasers=paraphrasers, **arguments
+    )
+    listener = listener or Silent()
+    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd)
+
+
+def carry_out(
+    request: Request,
+    out: Path,
+    *,
+    workers: Workers = 1,
+    cache: Path | None = None,
+    listener: Silent,
+    command: str = "",
+    max_usd: float | None = None,
+) -> Run:
+    """`run` for a request that is made."""
+    with opened(out, request, max_usd) as (folder, accounts, held):
+        plan = make_plan(request, cache, accounts.ledger)
+        check_prices(plan.systems, max_usd)
+        command = command or python_call(request, out)
+        if request.original_only:
+            lock(folder, held)
+            session = Session(folder, plan, _Originals(), accounts, workers=workers, command=command)
+            _as_they_are(session, plan, listener)
+            return Run(out)
+        sources = sources_of(plan, accounts.ledger)
+        check_paraphrasers(sources, max_usd)
+        steps = _Pteb(folder, plan.datasets, sources, Growth(request, plan.datasets, sources))
+        lock(folder, held)
+        session = Session(folder, plan, steps, accounts, workers=workers, command=command)
+        _carry_on(session, plan, steps, listener)
+    return Run(out)
+
+
+def _as_they_are(session: Session, plan: Plan, listener: Silent) -> None:
+    """The texts as they are, and no more."""
+    session.extra = {"step": ORIGINAL}
+    session.begin(listener)
+    keep_texts(plan, session.folder)
+    try:
+        session.do(listener)
+    finally:
+        session.end()
+
+
+def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> None:
+    """First the texts as they are, which costs the least and shows whether the systems work; then run after run."""
+    folder, growth = session.folder, steps.growth
+    session.extra, session.whole = steps.told(), False
+    session.begin(listener)
+    keep_texts(plan, folder)
+    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    writer = Writer(paraphrases, session.accounts.ledger, listener)
+    try:
+        session.do(listener)
+        while growth.grows:
+            writer.write(plan, steps.sources, growth.seeds)
+            session.plan = with_runs(plan, folder, paraphrases, steps.sources, growth.seeds)
+            session.do(listener)
+            growth.look_at(session.ended())
+        session.whole = True
+    finally:
+        session.extra = steps.told()
+        session.end()
+
+
+def sources_of(plan: Plan, ledger: Ledger) -> tuple[Source, ...]:
+    """The sources of a plan, opened."""
+    longest = max(len(asked.text.encode()) for dataset in plan.datasets for asked in plan.asked(dataset))
+    return open_sources(plan.request, plan.recorded(), longest, ledger=ledger)
+
+
+def forecast_of(request: Request, ledger: Ledger) -> Forecasts:
+    """What a request would take; nothing is sent."""
+    plan = make_plan(request, ledger=ledger)
+    if request.original_only:
+        return forecast(plan, (), {})
+    sources = sources_of(plan, ledger)
+    return forecast(plan, sources, Growth(request, plan.datasets, sources).seeds)
+
+
+def check_paraphrasers(sources: Sequence[Source], max_usd: float | None) -> None:
+    """UsageError if the cost is limited and a paraphraser has no known price."""
+    for source in sources if max_usd is not None else ():
+        if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
+            raise unknown_price(source.name)
+
+
+def python_call(request: Request, out: Path) -> str:
+    """The call that makes the run, for its manifest."""
+    how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
+    return (
+        f"embassay.pteb.run({list(request.systems)!r}, {how}, datasets={list(request.datasets)!r}, "
+        f"out={str(out)!r})"
+    )
+
+
+class _Originals:
+    """What PTEB adds to a session without paraphrases."""
+
+    protocol = "pteb"
+    evaluate: Evaluate = staticmethod(work.evaluate)
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        return forecast(plan, (), {}, measure=measure)
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        headline, lang = task(record.task).headline, plan.dataset(record.dataset).lang
+        seed = plan.request.seed
+        return cell_rows("pteb", record, headline, lang=lang, seed=seed, by_language=True)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        del rows  # of the cells: each is as it is
+        return conclusion_of_originals(plan, records)
+
+
+class _Pteb(_Originals):
+    """What PTEB adds to a session."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        datasets: Sequence[PlannedDataset],
+        sources: tuple[Source, ...],
+        growth: Growth,
+    ) -> None:
+        self.folder, self.datasets, self.sources, self.growth = folder, datasets, sources, growth
+
+    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+        return forecast(plan, self.sources, self.growth.seeds, measure=measure)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)
+
+    def told(self) -> dict[str, Any]:
+        """What the manifest says of the wordings."""
+        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, self.datasets)}
+
+
+MOST_REHEARSED = 400_000
+"""Texts of a task up to which it is rehearsed."""
+KINDS: dict[str, Literal["distances", "search"]] = {"clustering": "distances", "retrieval": "search"}
+
+
+def forecast(plan: Plan, sources: Sequence[Source], seeds: Seeds, *, measure: bool = True) -> Forecasts:
+    """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
+
+    Wordings are taken to be as long as their texts, and none to be drawn again. With `measure`, systems on this machine
+    are timed on a few texts.
+    """
+    return Forecasts((*_wordings(plan, sources, seeds), *_evaluations(plan, sources, seeds, measure=measure)))
+
+
+def _wordings(plan: Plan, sources: Sequence[Source], seeds: Seeds) -> Iterator[Forecast]:
+    for source in sources:
+        for dataset in plan.datasets:
+            runs = seeds[source.name, dataset.name]
+            head = Forecast(
+                "paraphrases", dataset.name, source.name, dataset.asked, dataset.asked * len(runs), 0
+            )
+            writer = source.paraphraser
+            yield (
+                _by_model(head, writer, plan.asked(dataset), runs)
+                if isinstance(writer, LLMParaphraser)
+                else head
+            )
+
+
+def _by_model(
+    head: Forecast, writer: LLMParaphraser, asked: Sequence[Asked], runs: Sequence[int]
+) -> Forecast:
+    """`head` with what the answers come to that the cache does not have."""
+    missing = [(one, seed) for seed in runs for one in asked if not writer.kept(one, seed)]
+    written = likely_tokens([one.text for one, _ in missing])
+    questions = [writer.question(one, seed) for one, seed in missing]
+    read = likely_tokens([message.content for question in questions for message in question.messages])
+    model: Any = writer.chat.model
+    return replace(
+        head,
+        tokens=read + written,
+        cached=head.texts - len(missing),
+        requests=len(missing),
+        usd=None if writer.price is None else writer.price.usd(read, written),
+        seconds=remote_seconds(model, len(missing), read + written),
+        assumed=True,
+    )
+
+
+def _evaluations(plan: Plan, sources: Sequence[Source], seeds: Seeds, *, measure: bool) -> Iterator[Forecast]:
+    request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
+    forecaster = Forecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
+    for name in plan.tasks:
+        for dataset in plan.datasets:
+            rounds = sum(len(seeds[source.name, dataset.name]) for source in sources)
+            for planned in dataset.tasks:
+                if planned.task == name:
+                    yield from forecaster.cells(_work(plan, dataset, planned, tokenizer, rounds))
+
+
+def _work(
+    plan: Plan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
+) -> Work:
+    what, parts = task(planned.task), plan.parts(dataset, planned.task)
+    texts = [text for part in parts for _, text in what.texts(part.data)]
+    sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
+    corpus = [text for one in sets for text in one.corpus.texts]
+    tokens, _ = tokens_of(corpus + texts, tokenizer)
+
+    def rehearse(hear: Hear, *, mark: str = "") -> bool:
+        if len(texts) + len(corpus) > MOST_REHEARSED:
+            return False
+        for part in parts:
+            context = Context(part.dataset, tokenizer, plan.request.seed, plan.request.options)
+            work.rehearse(what, _marked(what, part.data, mark) if mark else part.data, context, hear)
+        return True
+
+    # Other words of the same length: a mark makes a text one that no cache has.
+    return Work(
+        planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse, corpus or texts,
+        texts if corpus else (), KINDS.get(planned.task, "pairs"),
+        again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,
+        footprint=lambda system: largest(
+            needed(system, part.data, [text for _, text in what.texts(part.data)], plan.request.options.resamples)
+            for part in parts
+        ),
+    )  # fmt: skip
+
+
+def _marked(what: Any, data: Any, mark: str) -> Any:
+    return what.reword(data, lambda _, text: text + mark).paraphrased

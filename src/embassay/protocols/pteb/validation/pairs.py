@@ -1,0 +1,224 @@
+"""Which pairs are rated: drawn from a set of paraphrases per language, with dummies mixed in, in orders that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from embassay.data.sampling import draw
+from embassay.errors import UsageError
+from embassay.protocols.pteb.analysis.language import ENGLISH, group_of
+from embassay.protocols.pteb.paraphrasing.language import language_fault
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.pteb.validation.rules import HIGHEST, LOWEST
+from embassay.randomness import random_bytes
+
+Kind = Literal["pair", "nearly identical", "unrelated"]
+_LOOKED_AT, _USUAL = 600, 20_000
+"""Candidates of a language that are looked at, and characters of them that show what the language is."""
+_ENGLISH = "The old bridge over the river was closed for several weeks after the storm."
+_FRENCH = "Le vieux pont sur la rivière est resté fermé pendant plusieurs semaines après la tempête."
+
+
+@dataclass(frozen=True)
+class Item:
+    """A pair to be rated, as the key has it: `text2` is the paraphrase of `text`. `expected` is the rating of a dummy,
+    None for a pair proper."""
+
+    pair_id: str
+    lang: str
+    kind: Kind
+    text: str
+    text2: str
+    expected: float | None
+    dataset: str = ""
+    outcome: str = ""
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether its rating is known beforehand."""
+        return self.kind != "pair"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in the key file."""
+        return {**asdict(self), "is_dummy": self.is_dummy}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A usable wording that may be drawn."""
+
+    paraphrase: Paraphrase
+    dataset: str
+
+    @property
+    def key(self) -> str:
+        """What decides whether it is drawn."""
+        return f"{self.dataset}\n{self.paraphrase.text}\n{self.paraphrase.wording}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How many pairs and dummies of each language are drawn, and with which seed."""
+
+    pairs: int = 50
+    dummies: int = 2
+    raters: int = 2
+    seed: int = 1337
+
+
+def candidates(
+    of: ParaphraseSet, source: str, *, datasets: Sequence[str] = (), run_seed: int | None = None
+) -> dict[str, list[Candidate]]:
+    """Language -> the distinct usable pairs of one run (by default the first) on the datasets, copies included.
+
+    UsageError for a dataset or seed that the source does not have.
+    """
+    known = of.source(source).datasets
+    if unknown := [name for name in datasets if name not in known]:
+        raise UsageError(
+            f"The paraphrases by {source!r} have no dataset {unknown[0]!r}.",
+            mend=f"There are {', '.join(known)}.",
+        )
+    found: dict[str, dict[tuple[str, str], Candidate]] = {}
+    for dataset in datasets or known:
+        seeds = of.seeds(source, dataset)
+        for row in of.rows(source, dataset, seeds[0] if run_seed is None else run_seed):
+            if row.usable and row.text.strip():
+                pair = (row.text, row.wording)
+                found.setdefault(row.lang or "und", {}).setdefault(pair, Candidate(row, dataset))
+    return {lang: list(rows.values()) for lang, rows in found.items()}
+
+
+def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tuple[list[Candidate], int]:
+    """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
+    of those there were: a French question's candidates can be English, and nobody was asked to rate English.
+
+    A text is compared with those that are recognised as the language; where none is, all may be drawn. Of a large pool
+    a part is looked at, drawn as pairs are.
+    """
+    looked_at = [
+        pool[place] for place in draw([one.key for one in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
+    ]
+    foreign = _FRENCH if group_of(lang) == ENGLISH else _ENGLISH
+    texts = [one.paraphrase.text for one in looked_at]
+    # A text whose language is not recognised says nothing against another one.
+    usual = " ".join(text for text in texts if language_fault(text, foreign, lang))[:_USUAL]
+    good = [one for one in looked_at if not (usual and language_fault(usual, one.paraphrase.text, lang))]
+    return good, len(looked_at) - len(good)
+
+
+def sample_items(pool: Sequence[Candidate], lang: str, size: Sample) -> list[Item]:
+    """The pairs drawn for one language with its dummies among them, numbered in an order that tells nothing.
+
+    A language with fewer pairs gives all it has. Dummies are made of texts that were not drawn, where there are
+    enough. UsageError where there are no two texts to make dummies of.
+    """
+    drawn = draw([one.key for one in pool], size.pairs, size.seed)
+    taken = set(drawn)
+    rest = [one.paraphrase.text for place, one in enumerate(pool) if place not in taken]
+    own = {pool[place].paraphrase.text for place in drawn}
+    spare = [text for text in rest if text not in own]
+    texts = spare if len(set(spare)) > 2 * size.dummies else [one.paraphrase.text for one in pool]
+    rows: list[tuple[Kind, str, str, float | None, str, str]] = [
+        ("pair", one.paraphrase.text, one.paraphrase.wording, None, one.dataset, one.paraphrase.outcome)
+        for one in (pool[place] for place in drawn)
+    ]
+    try:
+        rows += [_dummy(texts, lang, size.seed, number) for number in range(size.dummies)]
+    except ValueError as error:
+        raise UsageError(
+            f"No dummy pairs can be made in {lang!r}: {error}.",
+            mend="Leave the language out, or --dummies 0.",
+        ) from error
+    rows.sort(key=lambda row: random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
+    return [Item(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
+
+
+def sheet(items: Iterable[Item], rater: str, seed: int) -> list[dict[str, Any]]:
+    """What one rater sees of the items: in an order of their own, the paraphrase on either side at random."""
+
+    def row(item: Item) -> dict[str, Any]:
+        texts = (item.text, item.text2)
+        turned = random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
+        first, second = reversed(texts) if turned else texts
+        return {
+            "pair_id": item.pair_id,
+            "lang": item.lang,
+            "text": first,
+            "text2": second,
+            "rater_id": rater,
+        }
+
+    order = sorted(items, key=lambda item: random_bytes(8, seed, "order", rater, item.pair_id))
+    return [row(item) for item in order]
+
+
+def by_language(items: Iterable[Item]) -> Mapping[str, list[Item]]:
+    """The items of every language, in the order of the study."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.lang, []).append(item)
+    return found
+
+
+def _dummy(
+    texts: Sequence[str], lang: str, seed: int, number: int
+) -> tuple[Kind, str, str, float | None, str, str]:
+    if number % 2 == 0:
+        return ("nearly identical", *nearly_identical(texts, lang, seed, number), HIGHEST, "", "")
+    return ("unrelated", *unrelated(texts, seed, number), LOWEST, "", "")
+
+
+_ENDINGS = ".!?…。！？؟।۔"
+_WIDE = frozenset({"zh", "zho", "cmn", "ja", "jpn"})
+_LEAST_WORDS = 3
+_COMPARED = 300
+
+
+def nearly_identical(texts: Sequence[str], lang: str, seed: int, number: int) -> tuple[str, str]:
+    """A text and the same text with or without its final punctuation mark.
+
+    Texts of three words or more are taken before shorter ones. ValueError where there is no text.
+    """
+    order = _drawn(texts, seed, f"nearly identical {number}")
+    if not order:
+        raise ValueError("no text")
+    text = next((one for one in order if len(one.split()) >= _LEAST_WORDS), order[0])
+    ended = text.rstrip()
+    if ended[-1] in _ENDINGS and ended[:-1].strip():
+        return text, ended[:-1].rstrip()
+    return text, ended + ("。" if lang.split("-")[0].lower() in _WIDE else ".")
+
+
+def unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
+    """A drawn text, and of up to 300 others the one that shares the fewest runs of three characters with it.
+
+    That they share no meaning either is for a person to see before the files are sent. ValueError for fewer than two
+    texts.
+    """
+    order = _drawn(texts, seed, f"unrelated {number}")
+    if len(order) < 2:
+        raise ValueError("fewer than two texts")
+    first, *others = order
+    return first, min(others[:_COMPARED], key=lambda other: _shared(first, other))
+
+
+def _drawn(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
+    """The distinct texts in an order that depends on them and the seed alone."""
+    return sorted(
+        (text for text in dict.fromkeys(texts) if text.strip()),
+        key=lambda text: random_bytes(8, seed, purpose, text),
+    )
+
+
+def _shared(a: str, b: str) -> float:
+    first, second = _runs(a), _runs(b)
+    return len(first & second) / max(len(first | second), 1)
+
+
+def _runs(text: str) -> set[str]:
+    plain = f"  {' '.join(text.casefold().split())} "
+    return {plain[i : i + 3] for i in range(len(plain) - 2)}
