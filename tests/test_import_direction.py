@@ -112,12 +112,6 @@ def test_the_walk_sees_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 PROTOCOLS = ("sage", "pteb", "rag", "hume")
-SHARED = {
-    "protocols.pteb", "protocols.pteb.options",
-    *(f"protocols.pteb.tasks{name}" for name in ("", ".classification", ".clustering", ".comparison",
-      ".reranking", ".resampling", ".sts", ".task")),
-}  # fmt: skip
-"""Modules of PTEB that runs of HUME load too: its systems do PTEB's tasks."""
 
 
 def _protocol(module: str) -> str | None:
@@ -154,16 +148,9 @@ def test_no_protocol_is_imported_at_the_top_of_another_or_of_what_all_share() ->
             own = _protocol(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
             for line, name in _at_the_top(path):
                 theirs = _protocol(name)
-                if theirs not in (None, own) and not (own == "hume" and name in SHARED):
+                if theirs not in (None, own):
                     wrong.append(f"{path.relative_to(PACKAGE)}:{line} imports {name}")
     assert not wrong
-
-
-def test_what_is_shared_exists() -> None:
-    """The list names no module that is gone."""
-    for name in SHARED:
-        found = PACKAGE.joinpath(*name.split("."))
-        assert found.is_dir() or found.with_suffix(".py").exists(), name
 
 
 FORKED = """\
@@ -243,13 +230,13 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 def test_a_run_loads_only_the_modules_of_its_own_protocol(
     protocol: str, loaded: dict[str, list[str]]
 ) -> None:
-    """With its report and what it prints; HUME also what it shares with PTEB, and nothing in that list is in vain."""
+    """With its report and what it prints."""
     others: set[str] = set()
     for words in RUNS[protocol]:
         modules = loaded[words]
         assert f"cli.{protocol}" in modules
         others |= {one for one in modules if _protocol(one) not in (None, protocol)}
-    assert others == (SHARED if protocol == "hume" else set())
+    assert not others
 
 
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:

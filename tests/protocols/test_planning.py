@@ -11,7 +11,7 @@ from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.kernel.plan import joined_tasks
 from embassay.protocols.kernel.request import Request
-from embassay.protocols.pteb.tasks import TASKS
+from embassay.protocols.tasks import TASKS
 
 NAMES = ("sts", "classification", "clustering", "pair_classification")
 

@@ -52,7 +52,7 @@ def printed(record: Record) -> Iterator[str]:
 
 def test_headlines_are_those_of_the_protocol() -> None:
     """The report names each task and its headline as the protocol does."""
-    from embassay.protocols.pteb.tasks import TASKS as PROTOCOL
+    from embassay.protocols.tasks import TASKS as PROTOCOL
 
     assert [(one.name, one.headline) for one in TASKS] == [
         (entry.name, PROTOCOL.build(entry.name).headline) for entry in PROTOCOL

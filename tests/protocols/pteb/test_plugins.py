@@ -6,8 +6,8 @@ import pytest
 
 from embassay import registry
 from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, Copied, open_paraphraser
-from embassay.protocols.pteb.tasks import TASKS
 from embassay.protocols.sage.tasks import TASKS as SAGE_TASKS
+from embassay.protocols.tasks import TASKS
 
 
 class Shouted(Copied):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.pteb.tasks import TASK_NAMES
+from embassay.protocols.tasks import TASK_NAMES
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT.parent / "shared" / "data"

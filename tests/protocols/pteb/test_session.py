@@ -13,7 +13,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.tasks import TASK_NAMES
+from embassay.protocols.tasks import TASK_NAMES
 from embassay.report import write_report
 from embassay.report.terminal import render_run
 from embassay.runs.folder import RunFolder

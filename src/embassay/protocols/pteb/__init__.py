@@ -11,26 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.judging.protocol import judge
-    from embassay.protocols.pteb.options import PtebOptions, Request
+    from embassay.protocols.pteb.options import Request
     from embassay.protocols.pteb.plan import make_plan
     from embassay.protocols.pteb.protocol import run
     from embassay.protocols.pteb.selection.protocol import paraphrasers
-    from embassay.protocols.pteb.tasks import TASKS
+    from embassay.protocols.tasks import TASKS
+    from embassay.protocols.tasks.options import PtebOptions
 
 __all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphrasers", "run"]
 
 _HOMES = {
-    "TASKS": "tasks",
-    "PtebOptions": "options",
-    "Request": "options",
-    "judge": "judging.protocol",
-    "make_plan": "plan",
-    "paraphrasers": "selection.protocol",
-    "run": "protocol",
+    "TASKS": "embassay.protocols.tasks",
+    "PtebOptions": "embassay.protocols.tasks.options",
+    "Request": "embassay.protocols.pteb.options",
+    "judge": "embassay.protocols.pteb.judging.protocol",
+    "make_plan": "embassay.protocols.pteb.plan",
+    "paraphrasers": "embassay.protocols.pteb.selection.protocol",
+    "run": "embassay.protocols.pteb.protocol",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

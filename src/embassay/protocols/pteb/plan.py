@@ -31,7 +31,7 @@ from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.slices import asked_of, slices, task
 from embassay.protocols.pteb.summary.layout import CONTROLS, ORIGINAL
 from embassay.protocols.pteb.summary.runs import more_runs_needed
-from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
+from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.records import Loaded, Paraphrases
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.files import digest

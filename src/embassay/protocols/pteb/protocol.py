@@ -40,8 +40,8 @@ from embassay.protocols.pteb.plan import (
 )
 from embassay.protocols.pteb.slices import task
 from embassay.protocols.pteb.summary.layout import ORIGINAL
-from embassay.protocols.pteb.tasks.task import Context, needed
 from embassay.protocols.pteb.writer import Writer, keep_texts
+from embassay.protocols.tasks.task import Context, needed
 from embassay.records import Result, RetrievalSet
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers

@@ -12,7 +12,7 @@ from embassay.data import Dataset
 from embassay.protocols.kernel.inputs import dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.pteb.paraphrasing.records import Asked
-from embassay.protocols.pteb.tasks import TASKS, Task
+from embassay.protocols.tasks import TASKS, Task
 from embassay.records import Loaded
 
 _ENGLISH = frozenset({"en", "eng", "en-en", "eng-eng"})

@@ -12,7 +12,7 @@ from typing import Any
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.slices import language_at
-from embassay.protocols.pteb.tasks import Reworded, Task
+from embassay.protocols.tasks import Reworded, Task
 
 Known = Mapping[tuple[str, str, str], Paraphrase]
 """(language, text, place) -> what came of it; the place is empty where equal texts share a wording."""

@@ -14,13 +14,13 @@ from embassay.contracts import Similarity, Spread
 from embassay.protocols.kernel.estimates import interval, named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.pteb.options import PtebOptions
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.slices import slices, task
-from embassay.protocols.pteb.tasks import Reworded, Task
-from embassay.protocols.pteb.tasks.comparison import encoded
-from embassay.protocols.pteb.tasks.task import Context, needed
 from embassay.protocols.pteb.wording import Known, Worded, as_it_is, in_other_words
+from embassay.protocols.tasks import Reworded, Task
+from embassay.protocols.tasks.comparison import encoded
+from embassay.protocols.tasks.options import PtebOptions
+from embassay.protocols.tasks.task import Context, needed
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
 from embassay.runs.cells import record_from_json
 from embassay.runs.execution import HERE

@@ -1,7 +1,7 @@
 """What the analyses take for a task's score is what the task says."""
 
 from embassay.protocols.pteb.analysis.drops import HEADLINES
-from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
+from embassay.protocols.tasks import TASK_NAMES, TASKS
 
 
 def test_headlines_are_those_of_the_tasks():

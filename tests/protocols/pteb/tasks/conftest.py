@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from embassay.data import open_dataset
-from embassay.protocols.pteb.options import PtebOptions
-from embassay.protocols.pteb.tasks import TASKS
-from embassay.protocols.pteb.tasks.task import Context
+from embassay.protocols.tasks import TASKS
+from embassay.protocols.tasks.options import PtebOptions
+from embassay.protocols.tasks.task import Context
 from embassay.systems.cosine import Cosine
 from embassay.text import open_tokenizer
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.tasks import TASKS, classification
+from embassay.protocols.tasks import TASKS, classification
 from embassay.records import Classification, LabelledTexts
 from embassay.search import top_k
 from embassay.systems import open_system

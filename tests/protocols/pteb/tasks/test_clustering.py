@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import AgglomerativeClustering, MiniBatchKMeans
 from sklearn.metrics import v_measure_score
 
-from embassay.protocols.pteb.tasks import clustering
+from embassay.protocols.tasks import clustering
 from embassay.records import LabelledTexts
 from embassay.systems import open_system
 from embassay.text import open_tokenizer

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from embassay.data import open_dataset
-from embassay.protocols.pteb.options import PtebOptions
-from embassay.protocols.pteb.tasks import TASKS
-from embassay.protocols.pteb.tasks.task import Context
+from embassay.protocols.tasks import TASKS
+from embassay.protocols.tasks.options import PtebOptions
+from embassay.protocols.tasks.task import Context
 from embassay.records import Classification, JudgedSummaries, LabelledTexts
 from embassay.systems import open_system
 from embassay.systems.encoders.wordllama import WordLlama

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from embassay.protocols.pteb.tasks import TASKS, pair_classification
+from embassay.protocols.tasks import TASKS, pair_classification
 from embassay.records import LabelledPairs
 from embassay.stats.resampling import resampled_rows
 from embassay.systems import open_system

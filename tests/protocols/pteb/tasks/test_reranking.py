@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.tasks import reranking
+from embassay.protocols.tasks import reranking
 from embassay.records import RerankingSet
 from embassay.systems import open_system
 from embassay.text import open_tokenizer

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.tasks import TASKS, retrieval
+from embassay.protocols.tasks import TASKS, retrieval
 from embassay.records import Documents, RetrievalSet
 from embassay.search import top_k
 from embassay.systems import open_system

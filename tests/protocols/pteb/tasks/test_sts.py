@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.protocols.kernel.estimates import named_groups
-from embassay.protocols.pteb.tasks import sts
+from embassay.protocols.tasks import sts
 from embassay.records import ScoredPairs
 from embassay.stats import corrected_interval, freedom_of_units
 from embassay.stats.resampling import resampled_rows

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.pteb.tasks import summarization
+from embassay.protocols.tasks import summarization
 from embassay.records import JudgedSummaries
 from embassay.stats.resampling import resampled_rows
 from embassay.systems.cosine import Cosine

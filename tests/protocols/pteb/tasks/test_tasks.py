@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from embassay.data import SHAPES, open_dataset
 from embassay.errors import UsageError
-from embassay.protocols.pteb.options import PtebOptions
-from embassay.protocols.pteb.tasks import TASK_NAMES, TASKS
-from embassay.protocols.pteb.tasks.comparison import NOT_ENCODED, encoded
+from embassay.protocols.tasks import TASK_NAMES, TASKS
+from embassay.protocols.tasks.comparison import NOT_ENCODED, encoded
+from embassay.protocols.tasks.options import PtebOptions
 from embassay.runs.forecast import Rehearsal
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -227,7 +227,7 @@ def test_training_texts_can_keep_their_words():
 
 def test_both_languages_of_the_sample():
     """Every task has a score in English and in French."""
-    from embassay.protocols.pteb.tasks.task import Context
+    from embassay.protocols.tasks.task import Context
 
     dataset = open_dataset("sample")
     for name in TASK_NAMES:

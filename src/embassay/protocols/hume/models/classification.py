@@ -21,9 +21,9 @@ from embassay.protocols.hume.study import Item
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.inputs import dataset
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.pteb.tasks.classification import ONE_LABEL, neighbours, regression
-from embassay.protocols.pteb.tasks.comparison import Embedding, outcome
-from embassay.protocols.pteb.tasks.task import Context
+from embassay.protocols.tasks.classification import ONE_LABEL, neighbours, regression
+from embassay.protocols.tasks.comparison import Embedding, outcome
+from embassay.protocols.tasks.task import Context
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
 HEADLINE = "accuracy"

@@ -14,9 +14,9 @@ from embassay.protocols.hume.folder.files import Task
 from embassay.protocols.hume.models import classification
 from embassay.protocols.hume.models.classification import FewLabelled, training_of
 from embassay.protocols.hume.study import Family, Item
-from embassay.protocols.pteb.tasks import clustering, reranking, sts
-from embassay.protocols.pteb.tasks.comparison import nearest
-from embassay.protocols.pteb.tasks.task import Context
+from embassay.protocols.tasks import clustering, reranking, sts
+from embassay.protocols.tasks.comparison import nearest
+from embassay.protocols.tasks.task import Context
 from embassay.records import LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
 
 VECTORS: frozenset[Family] = frozenset({"classification", "clustering"})

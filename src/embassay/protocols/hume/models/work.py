@@ -14,9 +14,9 @@ from embassay.protocols.hume.models.classification import FewLabelled
 from embassay.protocols.hume.models.families import Settings, data_of, evaluation, texts_of
 from embassay.protocols.kernel.forecast import dimensions, remembered
 from embassay.protocols.kernel.inputs import CachedSystem, charged
-from embassay.protocols.pteb.options import PtebOptions
-from embassay.protocols.pteb.tasks import task as footprint
-from embassay.protocols.pteb.tasks.task import Context
+from embassay.protocols.tasks import task as footprint
+from embassay.protocols.tasks.options import PtebOptions
+from embassay.protocols.tasks.task import Context
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, Rehearsal

@@ -15,7 +15,7 @@ from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import Estimate, Items, combine, estimate, undefined
 from embassay.protocols.pteb.judging.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.judging.ratings import HIGHEST, LOWEST, Rating, by_reason, too_many
-from embassay.protocols.pteb.tasks.resampling import correlated
+from embassay.protocols.tasks.resampling import correlated
 from embassay.records import Component, Score, ScoredPairs, TaskOutcome
 from embassay.stats import wilson
 from embassay.text.tokenizers import Words

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures import average_precision
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.pteb.tasks.comparison import nearest, outcome
-from embassay.protocols.pteb.tasks.task import (
+from embassay.protocols.tasks.comparison import nearest, outcome
+from embassay.protocols.tasks.task import (
     Context,
     Groups,
     Place,

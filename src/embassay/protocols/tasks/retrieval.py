@@ -16,8 +16,8 @@ import numpy as np
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
 from embassay.protocols.kernel.estimates import Items, Lost, estimate, words
-from embassay.protocols.pteb.tasks.comparison import outcome
-from embassay.protocols.pteb.tasks.task import (
+from embassay.protocols.tasks.comparison import outcome
+from embassay.protocols.tasks.task import (
     Context,
     Place,
     Reworded,

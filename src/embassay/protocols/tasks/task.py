@@ -20,7 +20,7 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vectors,
 )
-from embassay.protocols.pteb.options import PtebOptions
+from embassay.protocols.tasks.options import PtebOptions
 from embassay.records import LabelledTexts, Loaded, RetrievalSet, Skipped, TaskOutcome
 from embassay.runs.memory import Footprint
 

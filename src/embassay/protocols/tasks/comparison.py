@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
 from embassay.protocols.kernel.estimates import Estimate, Items, undefined
-from embassay.protocols.pteb.tasks.task import WITHOUT_WORDING, Reworded, Task
+from embassay.protocols.tasks.task import WITHOUT_WORDING, Reworded, Task
 from embassay.records import Component, Score, Skipped, TaskOutcome
 
 DECIMALS = 6

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures.resamples import counted_average_precision
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, words
-from embassay.protocols.pteb.tasks.comparison import outcome, similarity
-from embassay.protocols.pteb.tasks.resampling import drawn
-from embassay.protocols.pteb.tasks.task import Context, Place, places, reworded_pairs
+from embassay.protocols.tasks.comparison import outcome, similarity
+from embassay.protocols.tasks.resampling import drawn
+from embassay.protocols.tasks.task import Context, Place, places, reworded_pairs
 from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures import spearman
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
-from embassay.protocols.pteb.tasks.comparison import nearest, outcome
-from embassay.protocols.pteb.tasks.resampling import correlated
-from embassay.protocols.pteb.tasks.task import (
+from embassay.protocols.tasks.comparison import nearest, outcome
+from embassay.protocols.tasks.resampling import correlated
+from embassay.protocols.tasks.task import (
     Context,
     Groups,
     Place,
