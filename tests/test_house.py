@@ -31,9 +31,9 @@ FIELD = {
 """Nouns of the field that end like participles."""
 BEHIND = {
     "files": 598,
-    "modules under 60 lines of code": 57,
+    "modules under 60 lines of code": 58,
     "names that are no nouns": 2,
-    "names that occur twice in a part": 3,
+    "names that occur twice in a part": 4,
     "modules above 15 in a folder": 0,
 }
 
