@@ -128,6 +128,8 @@ def make(name: str, folder: Path, *more: str) -> Path:
             surroundings["OLLAMA_HOST"] = stack.enter_context(StubServer(chat=_answer)).url
         stack.enter_context(mock.patch.dict(os.environ, surroundings))
         stack.enter_context(_stopped_clock())
+        # A busy machine is said in sentences that a quiet one has no need of.
+        stack.enter_context(mock.patch("os.getloadavg", lambda: (0.0, 0.0, 0.0), create=True))
         _forget()
         *before, last = run.commands
         for command in (*before, [*last, *more, "--out", name]):
