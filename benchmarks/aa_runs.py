@@ -29,14 +29,13 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.protocols.kernel.comparisons import write_standings
 from embassay.protocols.kernel.estimates import Estimate, combine, estimate, words
+from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.conclusions import standings, summarise
 from embassay.protocols.sage.edits import Context
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.plan import Plan
 from embassay.protocols.sage.preference import choice_figures
 from embassay.protocols.sage.retrieval import retention
-from embassay.protocols.sage.tasks import TASK_NAMES
-from embassay.protocols.sage.work import task as task_called
+from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
 from embassay.records import Comparisons, Result, TaskOutcome
 from embassay.runs.cells import Cell, CellRecord, finished
 from embassay.runs.folder import RunFolder
@@ -160,7 +159,7 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
     path.mkdir(parents=True)
     records = []
     for name, found in _estimates(easy, rng, fall, context).items():
-        row = found.score(task_called(name).headline)
+        row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
         records.append(finished(Cell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
     rows, _ = summarise(plan, records)

@@ -28,9 +28,10 @@ from scaling_costs import edited
 from scaling_runs import sage, whole
 from scaling_workloads import Corpus
 
+from embassay.protocols.kernel.evaluation import load
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
-from embassay.protocols.sage.work import load
+from embassay.protocols.sage.protocol import Sage
 from embassay.text import open_tokenizer
 
 HERE = Path(__file__).with_name("scaling_checks.json")
@@ -41,7 +42,7 @@ SEED = 1337
 
 def corpus_of(folder: str, limit: int | None, edits: str) -> Corpus:
     """The size of what a run would search, and the mean length of some of its documents and of their versions."""
-    data: Any = load("retrieval", DatasetRequest(folder), limit, SEED).data
+    data: Any = load(Sage().home, "retrieval", DatasetRequest(folder), limit, SEED).data
     texts = data.corpus.texts
     some = list(texts[:: max(1, len(texts) // COUNTED)])
     tokens = _mean(some)

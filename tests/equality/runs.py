@@ -129,7 +129,7 @@ def make(name: str, folder: Path, *more: str) -> Path:
         stack.enter_context(mock.patch.dict(os.environ, surroundings))
         stack.enter_context(_stopped_clock())
         # A busy machine is said in sentences that a quiet one has no need of.
-        stack.enter_context(mock.patch("os.getloadavg", lambda: (0.0, 0.0, 0.0), create=True))
+        stack.enter_context(mock.patch("os.getloadavg", return_value=(0.0, 0.0, 0.0), create=True))
         _forget()
         *before, last = run.commands
         for command in (*before, [*last, *more, "--out", name]):

@@ -69,14 +69,14 @@ def run(
 def run_sage(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
     """Carry out a request."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.sage.protocol import carry_out as carry_out_sage
+    from embassay.protocols.sage.protocol import Sage
 
-    carry_out(partial(carry_out_sage, request), out, display=display, report=report, **arguments)
+    carry_out(partial(Sage().carry_out, request), out, display=display, report=report, **arguments)
 
 
 def plan_sage(request: Request, display: Display) -> None:
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.sage.plan import forecast, make_plan
+    from embassay.protocols.sage.protocol import Sage
 
-    show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)
+    show_plan(partial(Sage().foreseen, request), display)

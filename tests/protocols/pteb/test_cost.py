@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.pteb.protocol import forecast_of
+from embassay.protocols.pteb.protocol import Pteb
 from embassay.systems.remote import NoCalls, keyless
 
 
@@ -19,7 +19,7 @@ def request_of(scored):
 
 def planned(request):
     with keyless():
-        return forecast_of(request, NoCalls())
+        return Pteb().foreseen(request, NoCalls())
 
 
 def test_the_plan_is_what_the_server_gets(rewording, by, request_of, scored, tmp_path):

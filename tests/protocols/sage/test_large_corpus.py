@@ -10,8 +10,8 @@ import pytest
 
 import embassay as eb
 from embassay.data.stream import corpus as gathering
+from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.sage import work
 from embassay.report.items.groups import Judged
 from embassay.runs.folder import RunFolder
 
@@ -36,7 +36,7 @@ def _folder(folder: Path) -> Path:
 
 def _run(data: Path, out: Path) -> Path:
     opening.dataset.cache_clear()
-    work.load.cache_clear()
+    evaluation.load.cache_clear()
     options = eb.sage.SageOptions(resamples=50)
     run = eb.sage.run(
         ["bm25"], datasets=[data], tasks=["retrieval"], out=out, tokenizer="words", options=options

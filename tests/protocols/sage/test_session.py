@@ -213,7 +213,7 @@ def test_nothing_is_written_when_a_name_is_wrong(tmp_path):
 def test_the_cap_of_documents_holds_for_the_tasks_that_edit_them():
     """Robustness and sensitivity take as many, the other tasks what --limit leaves; the smaller of the two counts."""
     from embassay.protocols import sage
-    from embassay.protocols.sage.plan import make_plan
+    from embassay.protocols.sage.protocol import make_plan
 
     def sizes(cap, limit):
         options = sage.SageOptions(document_cap=cap)

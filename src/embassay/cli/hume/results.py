@@ -188,17 +188,19 @@ def run_study(
 ) -> None:
     """Carry out a request for a study."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.hume.results.protocol import carry_out as carry_out_study
+    from embassay.protocols.hume.results.protocol import Scoring
 
-    carry_out(partial(carry_out_study, request), out, display=display, report=report, show=_show, **arguments)
+    carry_out(
+        partial(Scoring().carry_out, request), out, display=display, report=report, show=_show, **arguments
+    )
 
 
 def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.hume.results.plan import forecast, make_plan
+    from embassay.protocols.hume.results.protocol import Scoring
 
-    show_plan(lambda ledger: forecast(make_plan(request, ledger=ledger)), display)
+    show_plan(partial(Scoring().foreseen, request), display)
 
 
 def _show(path: Path, display: Display, report: bool) -> None:

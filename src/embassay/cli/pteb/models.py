@@ -14,10 +14,7 @@ from embassay.protocols.pteb.paraphrasing.records import Generation
 from embassay.protocols.pteb.selection.options import SelectionOptions
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.judging.options import JudgeRequest
-    from embassay.protocols.pteb.selection.options import SelectionRequest
-    from embassay.runs.forecast import Forecasts
-    from embassay.systems.remote import Ledger
+    pass
 
 Judges = Annotated[
     list[str], typer.Option("--judge", "-j", help="A chat model, such as ollama:gemma3:27b. Repeatable.")
@@ -49,8 +46,8 @@ def judge(
 ) -> None:
     """Have language models rate pairs of texts from 0 to 5, and compare with gold scores (step 1; tables 2 and 3)."""
     from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.pteb.judging import protocol as run
     from embassay.protocols.pteb.judging.options import JudgeRequest
+    from embassay.protocols.pteb.judging.protocol import Judging
 
     request = JudgeRequest(
         tuple(judge), datasets=tuple(dataset or ("sample",)), mapping=column_map(mapping), split=split, limit=limit,
@@ -58,15 +55,11 @@ def judge(
     )  # fmt: skip
     display = Display(json, wide)
     if dry_run:
-        show_plan(partial(_forecast_judging, request), display)
+        show_plan(partial(Judging().foreseen, request), display)
         return
-    carry_out(partial(run.carry_out, request), out or default_out("judge"), display=display, max_usd=max_cost)
-
-
-def _forecast_judging(request: JudgeRequest, ledger: Ledger) -> Forecasts:
-    from embassay.protocols.pteb.judging.plan import forecast, make_plan
-
-    return forecast(make_plan(request, ledger=ledger))
+    carry_out(
+        partial(Judging().carry_out, request), out or default_out("judge"), display=display, max_usd=max_cost
+    )
 
 
 Candidates = Annotated[
@@ -111,8 +104,8 @@ def paraphrasers(
     The paraphrases are kept: `pteb run -p stored:FOLDER` replays them.
     """
     from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.pteb.selection import protocol as run
     from embassay.protocols.pteb.selection.options import SelectionRequest
+    from embassay.protocols.pteb.selection.protocol import Selecting
 
     request = SelectionRequest(
         tuple(paraphraser), datasets=tuple(dataset or ("sample",)), mapping=column_map(mapping), split=split,
@@ -121,18 +114,15 @@ def paraphrasers(
     )  # fmt: skip
     display = Display(json, wide)
     if dry_run:
-        show_plan(partial(_forecast_selection, request), display)
+        show_plan(partial(Selecting().foreseen, request), display)
         return
     done = carry_out(
-        partial(run.carry_out, request), out or default_out("paraphrasers"), display=display, max_usd=max_cost
+        partial(Selecting().carry_out, request),
+        out or default_out("paraphrasers"),
+        display=display,
+        max_usd=max_cost,
     )
     selection = done.manifest["selection"]
     typer.echo(f"Selected: {selection['selected'] or 'none'}, {selection['because']}.", err=True)
     for warning in done.manifest["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
-
-
-def _forecast_selection(request: SelectionRequest, ledger: Ledger) -> Forecasts:
-    from embassay.protocols.pteb.selection.plan import forecast, make_plan
-
-    return forecast(make_plan(request, ledger=ledger))

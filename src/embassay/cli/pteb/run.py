@@ -178,19 +178,19 @@ def prompts(
 def run_pteb(request: Request, out: Path, display: Display, *, report: bool = True, **arguments: Any) -> None:
     """Carry out a request."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.pteb.protocol import carry_out as carry_out_pteb
+    from embassay.protocols.pteb.protocol import Pteb
 
     _say_what_is_narrowed(request)
-    carry_out(partial(carry_out_pteb, request), out, display=display, report=report, **arguments)
+    carry_out(partial(Pteb().carry_out, request), out, display=display, report=report, **arguments)
 
 
 def plan_pteb(request: Request, display: Display) -> None:
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.pteb.protocol import forecast_of
+    from embassay.protocols.pteb.protocol import Pteb
 
     _say_what_is_narrowed(request)
-    show_plan(partial(forecast_of, request), display)
+    show_plan(partial(Pteb().foreseen, request), display)
 
 
 def _say_what_is_narrowed(request: Request) -> None:

@@ -186,10 +186,10 @@ def run_probe(
 ) -> None:
     """Carry out a request."""
     from embassay.cli.session import carry_out, show_run
-    from embassay.protocols.rag.probes import protocol
+    from embassay.protocols.rag.probes.protocol import Probe
     from embassay.report.rag.probes import render_probe
 
-    do = partial(protocol.carry_out, request)
+    do = partial(Probe().carry_out, request)
     show = partial(show_run, render=render_probe)
     carry_out(do, out, display=display, report=report, show=show, **arguments)
 
@@ -197,9 +197,9 @@ def run_probe(
 def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: Display) -> None:
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.rag.probes.protocol import forecast, make_plan
+    from embassay.protocols.rag.probes.protocol import Probe
 
-    show_plan(lambda ledger: forecast(make_plan(request, out, ledger=ledger)), display)
+    show_plan(partial(Probe().foreseen, request, out=out), display)
 
 
 def _text(path: Path | None) -> str | None:

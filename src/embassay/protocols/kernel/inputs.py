@@ -136,6 +136,30 @@ class CachedSystem:
         }
 
 
+@dataclass(frozen=True)
+class Job:
+    """What the work on every cell needs, in whatever process: a system, and how it reads and keeps texts."""
+
+    system: str
+    seed: int
+    tokenizer: str
+    cache: Path | None
+
+    def opened(
+        self,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
+        pair_corpus: str = "batch",
+    ) -> CachedSystem:
+        """The system, opened for this cell."""
+        return CachedSystem(
+            self.system, tokenizer=open_tokenizer(self.tokenizer), seed=self.seed, cache=self.cache,
+            advance=advance, ledger=ledger, spread=spread, pair_corpus=pair_corpus,
+        )  # fmt: skip
+
+
 def _calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:
     asked: list[tuple[Sequence[str], Role | None]] = []
     rehearse(lambda texts, role: asked.append((texts, role)))
@@ -185,6 +209,8 @@ class Context(ABC):
     """Item -> name of the group that it is drawn with; empty where every item is drawn by itself."""
     spread: Spread = field(default=HERE, kw_only=True, compare=False)
     """Where the parts of the work are done."""
+    advance: Callable[[int], None] = field(default=lambda _: None, kw_only=True, compare=False)
+    """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
 
     @property
     @abstractmethod

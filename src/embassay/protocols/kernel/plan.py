@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
@@ -60,22 +61,33 @@ class PlannedDataset:
     """The datasets that it counts as one with; empty for those that stand alone."""
 
 
-class Plan(Protocol):
-    """What a session needs to know of a protocol's plan."""
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run will do, in its order. Protocols add what their cells are made of."""
+
+    request: Any
+    """What was asked for; has `as_dict()`, `systems`, `seed` and `tokenizer`."""
+    systems: tuple[PlannedSystem, ...]
+    datasets: tuple[PlannedDataset, ...]
+    cells: tuple[Cell, ...] = ()
+    tokenizer_identity: str = ""
+    cache: Path | None = field(default=None, kw_only=True)
+    """The folder of kept vectors, or the file of kept answers; None for the user's."""
+    paper: tuple[str, ...] = field(default=(), kw_only=True)
+    """The order of the paper's tasks."""
 
     @property
-    def request(self) -> Any:
-        """What was asked for; has `as_dict()`, `systems` and `datasets`."""
-        ...
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that at least one dataset joins, in the paper's order."""
+        return in_order((one.task for dataset in self.datasets for one in dataset.tasks), self.paper)
 
-    @property
-    def systems(self) -> Sequence[PlannedSystem]: ...
-    @property
-    def datasets(self) -> Sequence[PlannedDataset]: ...
-    @property
-    def cells(self) -> Sequence[Cell]: ...
-    @property
-    def tokenizer_identity(self) -> str: ...
+    def dataset(self, name: str) -> PlannedDataset:
+        """The dataset of that name."""
+        return next(one for one in self.datasets if one.name == name)
+
+    def lang(self, dataset: str) -> str:
+        """The language of a dataset."""
+        return self.dataset(dataset).lang
 
 
 class JoinableTask(Protocol):

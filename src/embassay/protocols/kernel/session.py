@@ -8,25 +8,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from embassay.contracts import Kind, Spread
+from embassay.contracts import Kind
 from embassay.data.catalogue import DATASETS
 from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Standing, write_standings
 from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
-from embassay.records import Result, TaskOutcome
+from embassay.records import Result
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.engines.contract import Processes, Workers
-from embassay.runs.execution import HERE, Crew, execute
+from embassay.runs.execution import Crew, execute
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder
-from embassay.runs.forecast import Forecasts
 from embassay.runs.spending import Spending
 from embassay.systems.encoders.onnx_backends import openvino_of
 from embassay.systems.remote import Ledger
+
+if TYPE_CHECKING:
+    from embassay.protocols.kernel.protocol import Protocol as RunProtocol
 
 
 class Silent:
@@ -78,45 +80,6 @@ class Conclusion:
     tables: Sequence[Table] = ()
     standings: Sequence[Standing] = ()
     """The headlines with their replicates, for comparisons and gates."""
-
-
-class Evaluate(Protocol):
-    """A protocol's work on one cell."""
-
-    def __call__(
-        self,
-        job: Any,
-        advance: Callable[[int], None],
-        *,
-        ledger: Ledger | None = None,
-        spread: Spread = HERE,
-    ) -> TaskOutcome: ...
-
-
-class Steps(Protocol):
-    """What a protocol adds to a session."""
-
-    @property
-    def protocol(self) -> str:
-        """Its name in manifests and rows."""
-        ...
-
-    @property
-    def evaluate(self) -> Evaluate:
-        """How a cell is done; a function of a module, for it travels to worker processes."""
-        ...
-
-    def forecast(self, plan: Any, *, measure: bool) -> Forecasts:
-        """What the plan takes; with `measure`, systems on this machine may be timed."""
-        ...
-
-    def rows(self, plan: Any, record: CellRecord) -> list[Result]:
-        """The rows of a cell that has ended."""
-        ...
-
-    def conclude(self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
-        """What follows from all cells that have ended, and their rows."""
-        ...
 
 
 @dataclass
@@ -216,15 +179,17 @@ class Session:
         self,
         folder: RunFolder,
         plan: Plan,
-        steps: Steps,
+        protocol: RunProtocol,
         accounts: Accounts,
         *,
         workers: Workers,
         command: str,
     ) -> None:
-        self.folder, self.plan, self.steps, self.accounts = folder, plan, steps, accounts
+        self.folder, self.plan, self.protocol, self.accounts = folder, plan, protocol, accounts
         identities = {one.name: one.identity for one in plan.systems}
-        self.crew = Crew(workers, folder, files_of(plan, folder, steps.protocol), identities)
+        self.crew = Crew(
+            workers, folder, files_of(plan, folder if protocol.reads_folder else None), identities
+        )
         self.command = command
         self.previous = read_previous(folder, plan.systems)
         self.extra: dict[str, Any] = {}
@@ -243,7 +208,7 @@ class Session:
             listener.planning(self.plan)
             # Workers load their models themselves; this process then has none to measure.
             alone = self.crew.chosen == Processes(1)
-            self.forecast = self.steps.forecast(self.plan, measure=alone).as_dict()
+            self.forecast = self.protocol.forecast(self.plan, measure=alone).as_dict()
         self.write_manifest("running")
         self.folder.write_results(self._rows())
 
@@ -252,7 +217,7 @@ class Session:
         self._read()
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.planned(self.plan, waiting, self._seconds())
-        evaluate, ledger = self.steps.evaluate, self.accounts.ledger
+        evaluate, ledger = self.protocol.evaluate, self.accounts.ledger
         steps = execute(
             waiting, evaluate, self.folder, crew=self.crew, listener=listener,
             remote=lambda job, advance: evaluate(job, advance, ledger=ledger),
@@ -261,7 +226,7 @@ class Session:
             for record in steps:
                 self.records[record.key] = record
                 self._fresh.append(record)
-                self.folder.append_results(self.steps.rows(self.plan, record))
+                self.folder.append_results(self.protocol.rows(self.plan, record))
 
     def end(self) -> None:
         """Put the rows in order and write what follows from them; whatever has happened."""
@@ -269,7 +234,7 @@ class Session:
         self.accounts.spending.close()
         records = self.ended()
         rows = self._rows()
-        conclusion = self.steps.conclude(self.plan, records, rows)
+        conclusion = self.protocol.conclude(self.plan, records, rows)
         rows = [*rows, *conclusion.rows]
         self.folder.write_results(rows)
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
@@ -299,7 +264,7 @@ class Session:
             "spent": spent(spending, self.accounts.ledger.max_usd),
             **self.extra,
         }
-        self.folder.write_manifest(manifest(self.steps.protocol, self.plan, self.records, now))
+        self.folder.write_manifest(manifest(self.protocol.name, self.plan, self.records, now))
 
     def _read(self) -> None:
         for cell in self.plan.cells:
@@ -319,7 +284,7 @@ class Session:
         return {key: seconds for key, seconds in found.items() if seconds is not None}
 
     def _rows(self) -> list[Result]:
-        return [row for record in self.ended() for row in self.steps.rows(self.plan, record)]
+        return [row for record in self.ended() for row in self.protocol.rows(self.plan, record)]
 
     def _entry(self) -> dict[str, Any]:
         fresh = self._fresh
@@ -335,11 +300,11 @@ class Session:
         }
 
 
-def files_of(plan: Plan, folder: RunFolder, protocol: str) -> list[Path]:
+def files_of(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
     sources = (Path(chosen_tasks(one.source)[0]).expanduser() for one in plan.datasets)
     own = [path for path in sources if path.exists() and str(path) not in DATASETS]
-    return own if protocol == "sage" else [*own, folder.path]
+    return own if folder is None else [*own, folder.path]
 
 
 def kinds(plan: Plan) -> dict[str, Kind]:

@@ -52,24 +52,11 @@ class PlannedDataset(planning.PlannedDataset):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything a run will do, in its order, as far as it is known: more runs may follow."""
+class Plan(planning.Plan):
+    """A PTEB run as far as it is known: more runs may follow."""
 
     request: Request
-    systems: tuple[PlannedSystem, ...]
     datasets: tuple[PlannedDataset, ...]
-    tokenizer_identity: str
-    cache: Path | None
-    cells: tuple[Cell, ...] = ()
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks that at least one dataset joins, in the paper's order."""
-        return in_order((one.task for dataset in self.datasets for one in dataset.tasks), TASK_NAMES)
-
-    def dataset(self, name: str) -> PlannedDataset:
-        """The dataset of that name."""
-        return next(one for one in self.datasets if one.name == name)
 
     def asked(self, dataset: PlannedDataset) -> list[Asked]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
@@ -117,7 +104,9 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
-    plan = Plan(request, tuple(systems), tuple(datasets), tokenizer.identity, cache)
+    plan = Plan(
+        request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=TASK_NAMES
+    )
     return replace(plan, cells=tuple(_originals(plan)))
 
 
@@ -154,8 +143,8 @@ def _originals(plan: Plan) -> list[Cell]:
 def _original(plan: Plan, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
     request = plan.request
     job = work.Job(
-        name, system.spec, request.dataset(dataset.source), request.limit, request.seed, request.tokenizer,
-        request.options, plan.cache, ORIGINAL,
+        system.spec, request.seed, request.tokenizer, plan.cache, name, request.dataset(dataset.source),
+        request.limit, request.options, ORIGINAL,
     )  # fmt: skip
     depends = {
         "protocol": "pteb",

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from embassay.contracts import Tokenizer
-from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.forecast import Forecaster, Work, largest
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedTask
-from embassay.protocols.kernel.session import (
-    Conclusion,
-    Evaluate,
-    Session,
-    Silent,
-    check_prices,
-    lock,
-    opened,
-    unknown_price,
-)
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.pteb import work
 from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
 from embassay.protocols.pteb.options import Request
@@ -45,7 +36,6 @@ from embassay.protocols.tasks.task import Context, needed
 from embassay.records import Result, RetrievalSet
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers
-from embassay.runs.folder import RunFolder
 from embassay.runs.forecast import Forecast, Forecasts, Hear, remote_seconds, tokens_of
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.tokens import likely_tokens
@@ -77,142 +67,98 @@ def run(
     request = Request(
         tuple(systems), datasets=tuple(map(str, datasets)), paraphrasers=paraphrasers, **arguments
     )
-    listener = listener or Silent()
-    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd)
-
-
-def carry_out(
-    request: Request,
-    out: Path,
-    *,
-    workers: Workers = 1,
-    cache: Path | None = None,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """`run` for a request that is made."""
-    with opened(out, request, max_usd) as (folder, accounts, held):
-        plan = make_plan(request, cache, accounts.ledger)
-        check_prices(plan.systems, max_usd)
-        command = command or python_call(request, out)
-        if request.original_only:
-            lock(folder, held)
-            session = Session(folder, plan, _Originals(), accounts, workers=workers, command=command)
-            _as_they_are(session, plan, listener)
-            return Run(out)
-        sources = sources_of(plan, accounts.ledger)
-        check_paraphrasers(sources, max_usd)
-        steps = _Pteb(folder, plan.datasets, sources, Growth(request, plan.datasets, sources))
-        lock(folder, held)
-        session = Session(folder, plan, steps, accounts, workers=workers, command=command)
-        _carry_on(session, plan, steps, listener)
-    return Run(out)
-
-
-def _as_they_are(session: Session, plan: Plan, listener: Silent) -> None:
-    """The texts as they are, and no more."""
-    session.extra = {"step": ORIGINAL}
-    session.begin(listener)
-    keep_texts(plan, session.folder)
-    try:
-        session.do(listener)
-    finally:
-        session.end()
-
-
-def _carry_on(session: Session, plan: Plan, steps: _Pteb, listener: Silent) -> None:
-    """First the texts as they are, which costs the least and shows whether the systems work; then run after run."""
-    folder, growth = session.folder, steps.growth
-    session.extra, session.whole = steps.told(), False
-    session.begin(listener)
-    keep_texts(plan, folder)
-    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
-    writer = Writer(paraphrases, session.accounts.ledger, listener)
-    try:
-        session.do(listener)
-        while growth.grows:
-            writer.write(plan, steps.sources, growth.seeds)
-            session.plan = with_runs(plan, folder, paraphrases, steps.sources, growth.seeds)
-            session.do(listener)
-            growth.look_at(session.ended())
-        session.whole = True
-    finally:
-        session.extra = steps.told()
-        session.end()
-
-
-def sources_of(plan: Plan, ledger: Ledger) -> tuple[Source, ...]:
-    """The sources of a plan, opened."""
-    longest = max(len(asked.text.encode()) for dataset in plan.datasets for asked in plan.asked(dataset))
-    return open_sources(plan.request, plan.recorded(), longest, ledger=ledger)
-
-
-def forecast_of(request: Request, ledger: Ledger) -> Forecasts:
-    """What a request would take; nothing is sent."""
-    plan = make_plan(request, ledger=ledger)
-    if request.original_only:
-        return forecast(plan, (), {})
-    sources = sources_of(plan, ledger)
-    return forecast(plan, sources, Growth(request, plan.datasets, sources).seeds)
-
-
-def check_paraphrasers(sources: Sequence[Source], max_usd: float | None) -> None:
-    """UsageError if the cost is limited and a paraphraser has no known price."""
-    for source in sources if max_usd is not None else ():
-        if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
-            raise unknown_price(source.name)
-
-
-def python_call(request: Request, out: Path) -> str:
-    """The call that makes the run, for its manifest."""
-    how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
-    return (
-        f"embassay.pteb.run({list(request.systems)!r}, {how}, datasets={list(request.datasets)!r}, "
-        f"out={str(out)!r})"
+    return Pteb().carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
 
-class _Originals:
-    """What PTEB adds to a session without paraphrases."""
+class Pteb(Protocol):
+    """First the texts as they are, which costs the least and shows whether the systems work; then run after run in
+    other words, until there are as many as were asked for. Or the texts as they are, and no more."""
 
-    protocol = "pteb"
-    evaluate: Evaluate = staticmethod(work.evaluate)
+    name = "pteb"
+    reads_folder = True
+    by_language = True
+    evaluate = staticmethod(work.evaluate)
+    sources: tuple[Source, ...] = ()
+    growth: Growth | None = None
+    """The runs of every source on every dataset; None for the texts as they are."""
 
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
-        return forecast(plan, (), {}, measure=measure)
+    def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+        """The cells of the texts as they are, and the sources of their wordings, opened."""
+        plan = make_plan(request, cache, ledger)
+        if not request.original_only:
+            longest = max(len(one.text.encode()) for dataset in plan.datasets for one in plan.asked(dataset))
+            self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
+            self.growth = Growth(request, plan.datasets, self.sources)
+        return plan
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        headline, lang = task(record.task).headline, plan.dataset(record.dataset).lang
-        seed = plan.request.seed
-        return cell_rows("pteb", record, headline, lang=lang, seed=seed, by_language=True)
+    @property
+    def seeds(self) -> Seeds:
+        """Those of the runs so far."""
+        return self.growth.seeds if self.growth else {}
+
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """The cost of every source's wordings, then of every task on every dataset with every system, all runs
+        together."""
+        return forecast(plan, self.sources, self.seeds, measure=measure)
+
+    def headline(self, plan: Plan, record: CellRecord) -> str:
+        """The task's."""
+        del plan
+        return task(record.task).headline
+
+    def call(self, request: Request, out: Path) -> str:
+        """With `embassay.pteb.run`, and the paraphrasers."""
+        how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
+        return (
+            f"embassay.pteb.run({list(request.systems)!r}, {how}, datasets={list(request.datasets)!r}, "
+            f"out={str(out)!r})"
+        )
+
+    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+        """Of systems, and of paraphrasers."""
+        super().check_prices(plan, max_usd)
+        for source in self.sources if max_usd is not None else ():
+            if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
+                raise unknown_price(source.name)
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """Which step it is, and what there is to say of the wordings."""
+        if self.growth is None:
+            return {"step": ORIGINAL}
+        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, plan.datasets)}
+
+    def keep(self, plan: Plan) -> None:
+        """The texts as they are."""
+        keep_texts(plan, self.folder)
+
+    def work(self, session: Session, listener: Silent) -> None:
+        """The texts as they are, then round after round: wordings first, then what follows from them."""
+        if self.growth is None:
+            session.do(listener)
+            return
+        plan: Any = session.plan
+        session.whole = False
+        paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
+        writer = Writer(paraphrases, session.accounts.ledger, listener)
+        session.do(listener)
+        while self.growth.grows:
+            writer.write(plan, self.sources, self.seeds)
+            session.plan = with_runs(plan, self.folder, paraphrases, self.sources, self.seeds)
+            session.do(listener)
+            self.growth.look_at(session.ended())
+        session.whole = True
+
+    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+        """What became of the wordings."""
+        return self.told(cast(Plan, session.plan))
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
-        del rows  # of the cells: each is as it is
-        return conclusion_of_originals(plan, records)
-
-
-class _Pteb(_Originals):
-    """What PTEB adds to a session."""
-
-    def __init__(
-        self,
-        folder: RunFolder,
-        datasets: Sequence[PlannedDataset],
-        sources: tuple[Source, ...],
-        growth: Growth,
-    ) -> None:
-        self.folder, self.datasets, self.sources, self.growth = folder, datasets, sources, growth
-
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
-        return forecast(plan, self.sources, self.growth.seeds, measure=measure)
-
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
-        return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)
-
-    def told(self) -> dict[str, Any]:
-        """What the manifest says of the wordings."""
-        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, self.datasets)}
+        """Scores, drops, ranks and tables; of the texts as they are, their scores."""
+        if self.growth is None:
+            return conclusion_of_originals(plan, records)
+        return conclusion(plan, self.folder, self.sources, self.seeds, records, rows)
 
 
 MOST_REHEARSED = 400_000

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import Similarity, Spread
+from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import interval, named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged
 from embassay.protocols.kernel.request import DatasetRequest
@@ -48,18 +49,14 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(inputs.Job):
     """All that a worker needs to do a cell. `run` is None for the texts as they are; `original` is then the record of
     the cell that did those, for runs that lost nothing."""
 
     task: str
-    system: str
     dataset: DatasetRequest
     limit: int | None
-    seed: int
-    tokenizer: str
     options: PtebOptions
-    cache: Path | None
     variant: str
     run: Run | None = None
     original: Path | None = None
@@ -69,16 +66,7 @@ def evaluate(
     job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
-    tokenizer = open_tokenizer(job.tokenizer)
-    opened = CachedSystem(
-        job.system,
-        tokenizer=tokenizer,
-        seed=job.seed,
-        cache=job.cache,
-        advance=advance,
-        ledger=ledger,
-        spread=spread,
-    )
+    opened = job.opened(advance, ledger=ledger, spread=spread)
     parts = slices(job.task, job.dataset, job.limit, job.seed, job.options.languages)
     with charged(ledger, opened.system.name) as calls:
         outcomes = []

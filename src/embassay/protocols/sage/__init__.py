@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embassay.protocols.sage.options import Request, SageOptions
-    from embassay.protocols.sage.plan import make_plan
-    from embassay.protocols.sage.protocol import run
+    from embassay.protocols.sage.protocol import make_plan, run
     from embassay.protocols.sage.tasks import TASKS
 
 __all__ = ["TASKS", "Request", "SageOptions", "make_plan", "run"]
@@ -20,7 +19,7 @@ _HOMES = {
     "TASKS": "tasks",
     "Request": "options",
     "SageOptions": "options",
-    "make_plan": "plan",
+    "make_plan": "protocol",
     "run": "protocol",
 }
 

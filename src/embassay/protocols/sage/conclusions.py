@@ -19,9 +19,8 @@ from embassay.protocols.kernel.comparisons import (
     mean_component,
 )
 from embassay.protocols.kernel.estimates import UNVARIED, unvaried
-from embassay.protocols.sage.plan import Plan
-from embassay.protocols.sage.tasks import TASK_NAMES
-from embassay.protocols.sage.work import task as task_called
+from embassay.protocols.kernel.plan import Plan
+from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
 from embassay.records import Component, Result
 from embassay.runs.cells import CellRecord
 
@@ -37,7 +36,7 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
         for name in plan.tasks
     }
     rows = [
-        _row(plan, name, task_called(name).headline, headline)
+        _row(plan, name, TASKS.build(name).headline, headline)
         for name, headlines in by_task.items()
         for headline in headlines.values()
     ]
@@ -45,7 +44,7 @@ def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], 
         _row(
             plan,
             name,
-            task_called(name).headline,
+            TASKS.build(name).headline,
             _task_headline(plan, records, name, system.name, members),
             group,
         )
@@ -85,7 +84,7 @@ def standings(plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     groups = {one.name: REFERENCE if one.kind == "reference" else RANKED for one in plan.systems}
     by_task: dict[str, dict[str, Headline]] = {}
     for task in plan.tasks:
-        measure, datasets = task_called(task).headline, _datasets(plan, task)
+        measure, datasets = TASKS.build(task).headline, _datasets(plan, task)
         by_task[task] = {name: _task_headline(plan, records, task, name) for name in groups}
         for system, group in groups.items():
             shown = {name: (name,) for name in datasets} | _groups(plan, task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -129,9 +129,6 @@ class Context(context.Context):
     """The seed, the run's tokenizer and the options; `dataset` names the random streams."""
 
     options: SageOptions = field(default_factory=SageOptions)
-    advance: Callable[[int], None] = field(default=lambda _: None, kw_only=True, compare=False)
-    """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
-
     lang: str = field(default="", kw_only=True)
     """The code of the language that all texts are in; empty, `und` or `mul` where none is told or there are several."""
 

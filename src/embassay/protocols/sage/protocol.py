@@ -1,4 +1,4 @@
-"""A SAGE run from request to finished folder, and the texts kept beside its items.
+"""SAGE as a declaration: its tasks, and the few things in which a run of it differs from runs of other protocols.
 
 A corpus that lies in a file isn't copied into every run: kept are the queries, the judged documents and, when cells
 have ended, the documents that some system has found. A task whose items are the documents themselves keeps none of
@@ -10,32 +10,31 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from embassay.contracts import Spread, Tokenizer
 from embassay.data.stream import lies_in_file
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.estimates import cell_rows
+from embassay.protocols.kernel.evaluation import TaskProtocol
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.session import (
-    Conclusion,
-    Evaluate,
-    Session,
-    Silent,
-    check_prices,
-    kinds,
-    lock,
-    opened,
-)
-from embassay.protocols.sage import work
+from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
 from embassay.protocols.sage.conclusions import standings, summarise
-from embassay.protocols.sage.options import Request
-from embassay.protocols.sage.plan import Plan, forecast, make_plan
+from embassay.protocols.sage.edits import Context, chosen_edits, corpora_length
+from embassay.protocols.sage.footprint import needed
+from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import tables
-from embassay.records import Result, RetrievalSet
+from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, Task
+from embassay.records import Loaded, Result, RetrievalSet
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers
+from embassay.runs.execution import HERE
 from embassay.runs.folder import RunFolder, write_columns
-from embassay.runs.forecast import Forecasts
+from embassay.search.blocks import SHARD
+from embassay.systems.remote import Ledger
+
+_LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.85 + 0.5 + 0.1)}
+"""Tokens of all versions of a document together, in units of the original's; other tasks see it once."""
 
 
 def run(
@@ -57,58 +56,79 @@ def run(
     holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
     """
     request = Request(tuple(systems), tuple(tasks), tuple(str(one) for one in datasets), **arguments)
-    listener = listener or Silent()
-    return carry_out(request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd)
-
-
-def carry_out(
-    request: Request,
-    out: Path,
-    *,
-    workers: Workers = 1,
-    cache: Path | None = None,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """`run` for a request that is made."""
-    with opened(out, request, max_usd) as (folder, accounts, held):
-        plan = make_plan(request, cache, accounts.ledger)
-        check_prices(plan.systems, max_usd)
-        lock(folder, held)
-        command = command or python_call(request, out)
-        session = Session(folder, plan, _Sage(), accounts, workers=workers, command=command)
-        session.begin(listener)
-        keep_texts(plan, folder)
-        try:
-            session.do(listener)
-            keep_found_texts(plan, folder)
-        finally:
-            session.end()
-    return Run(out)
-
-
-def python_call(request: Request, out: Path) -> str:
-    """The call that makes the run, for its manifest."""
-    return (
-        f"embassay.sage.run({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
+    return Sage().carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
 
-class _Sage:
-    """What SAGE adds to a session."""
+def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    """The plan of a run that is not begun: its systems, datasets and cells. Raises what a run would raise before any
+    work."""
+    return Sage().plan(request, cache, ledger)
 
-    protocol = "sage"
-    evaluate: Evaluate = staticmethod(work.evaluate)
 
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
-        return forecast(plan, measure=measure)
+class Sage(TaskProtocol):
+    """Five tasks; robustness, sensitivity and retrieval edit the texts they are given."""
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        headline, lang = work.task(record.task).headline, plan.lang(record.dataset)
-        return cell_rows("sage", record, headline, lang=lang, seed=plan.request.seed)
+    name = "sage"
+    version = VERSION
+    tasks = TASKS
+    paper = TASK_NAMES
+    context = Context
+    pair_corpus = PAIR_CORPUS
+    first_field: ClassVar = {"retrieval": "document", "preference": "source"}
+    kinds: ClassVar = {"clustering": "distances", "retrieval": "search"}
+    needed = staticmethod(needed)
+
+    def context_of(
+        self,
+        loaded: Loaded[Any],
+        tokenizer: Tokenizer,
+        seed: int,
+        options: SageOptions,
+        spread: Spread = HERE,
+    ) -> Context:
+        """With the language of the texts, which negation needs."""
+        return Context(loaded.dataset, tokenizer, seed, options, spread=spread, lang=loaded.lang)
+
+    def drawn(self, task: str, request: Request) -> int | None:
+        """Tasks that edit whole documents have a cap of their own."""
+        return request.options.drawn(task, request.limit)
+
+    def texts(self, task: Task, data: Any, options: SageOptions) -> int:
+        """Retrieval sees a document once for every edit that is asked for."""
+        chosen = task.name == "retrieval" and options.retrieval_edits != ALL
+        each = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
+        return task.size(data) * each
+
+    def length(self, task: str, context: Context) -> float:
+        """As long as the versions that the task's edits make."""
+        return corpora_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
+
+    def units(self, system: PlannedSystem, task: PlannedTask) -> int:
+        """An encoder tells of its texts, every other system of a corpus's shards."""
+        return task.texts if system.kind == "embedding" or task.task == "retrieval" else 0
+
+    def own_key(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
+        """How a corpus of more than one shard is cut: an encoder's vectors depend on it in their last bits."""
+        cut = task.task == "retrieval" and task.n > SHARD and system.kind == "embedding"
+        return {"shard": SHARD} if cut else {}
+
+    def keep(self, plan: Plan) -> None:
+        """The texts that each task judges."""
+        for dataset in plan.datasets:
+            for one in dataset.tasks:
+                self.folder.keep_texts(
+                    one.task, dataset.name, partial(_texts, plan, dataset.source, one.task)
+                )
+
+    def work(self, session: Session, listener: Silent) -> None:
+        """The cells, and then what they have found."""
+        session.do(listener)
+        _keep_found(session.plan, self.folder)
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """Headlines and overall scores, who can be told apart, and the paper's tables."""
         summary, comparisons = summarise(plan, list(records))
         made = tuple(tables([*rows, *summary], kinds(plan)))
         return Conclusion(summary, comparisons, made, tuple(standings(plan, list(records))))
@@ -117,14 +137,7 @@ class _Sage:
 Columns = dict[str, list[str]]
 
 
-def keep_texts(plan: Plan, folder: RunFolder) -> None:
-    """Keep the texts that each task judges beside its items, once."""
-    for dataset in plan.datasets:
-        for one in dataset.tasks:
-            folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source, one.task))
-
-
-def keep_found_texts(plan: Plan, folder: RunFolder) -> None:
+def _keep_found(plan: Plan, folder: RunFolder) -> None:
     """Add the documents of large corpora that systems have found since."""
     for dataset in plan.datasets:
         for one in dataset.tasks:
@@ -138,12 +151,10 @@ def keep_found_texts(plan: Plan, folder: RunFolder) -> None:
 
 
 def _texts(plan: Plan, source: str, name: str, found: Iterable[str] = ()) -> Columns:
-    request = plan.request
-    limit = request.options.drawn(name, request.limit)
-    data = work.load(name, request.dataset(source), limit, request.seed).data
+    data = Sage().loaded(plan.request, source, name).data
     wanted = {*found, *_judged(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
-    for field, (ids, texts) in work.task(name).fields(data).items():
+    for field, (ids, texts) in TASKS.build(name).fields(data).items():
         kept_ids, kept = few(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)
         columns["item_id"] += kept_ids
         columns["field"] += [field] * len(kept_ids)

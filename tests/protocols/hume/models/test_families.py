@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> TaskOutcome:
     job = work.Job(
-        folder.path, folder.study.content, task, system, Settings(**settings), 100, 10, 1337, "words", None
+        system, 1337, "words", None, folder.path, folder.study.content, task, Settings(**settings), 100, 10
     )
     return work.evaluate(job, lambda _: None)
 

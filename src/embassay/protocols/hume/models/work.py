@@ -12,8 +12,9 @@ from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.protocols.hume.models.classification import FewLabelled
 from embassay.protocols.hume.models.families import Settings, data_of, evaluation, texts_of
+from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.forecast import dimensions, remembered
-from embassay.protocols.kernel.inputs import CachedSystem, charged
+from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.tasks import task as footprint
 from embassay.protocols.tasks.options import PtebOptions
 from embassay.protocols.tasks.task import Context
@@ -26,19 +27,15 @@ from embassay.text import open_tokenizer
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(inputs.Job):
     """All that a worker needs to do a cell. `content` is the study's, so that a changed study is read anew."""
 
     study: Path
     content: str
     task: str
-    system: str
     settings: Settings
     resamples: int
     neighbours: int
-    seed: int
-    tokenizer: str
-    cache: Path | None
 
 
 def evaluate(
@@ -48,15 +45,7 @@ def evaluate(
     tokenizer = open_tokenizer(job.tokenizer)
     data, family = held(job.study, job.content, job.task, job.settings)
     context = _context(job, tokenizer)
-    opened = CachedSystem(
-        job.system,
-        tokenizer=tokenizer,
-        seed=job.seed,
-        cache=job.cache,
-        advance=advance,
-        ledger=ledger,
-        spread=spread,
-    )
+    opened = job.opened(advance, ledger=ledger, spread=spread)
     with room_for(needed(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
         opened.prefetch(lambda hear: rehearse(job, hear))
         opened.remember(lambda hear: rehearse(job, hear))

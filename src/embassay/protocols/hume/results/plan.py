@@ -16,6 +16,7 @@ from embassay.protocols.hume.models.families import Settings, fingerprint_of, te
 from embassay.protocols.hume.models.work import needed
 from embassay.protocols.hume.results.annotations import Answered, answered, fingerprint
 from embassay.protocols.hume.results.options import VERSION, StudyRequest
+from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
 from embassay.runs.cells import Cell
@@ -25,17 +26,12 @@ from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Everything a run will do: its cells, and what people and language models answered."""
+@dataclass(frozen=True, kw_only=True)
+class Plan(planning.Plan):
+    """The cells of a study, and what people and language models answered."""
 
     request: StudyRequest
     folder: StudyFolder
-    systems: tuple[PlannedSystem, ...]
-    datasets: tuple[PlannedDataset, ...]
-    cells: tuple[Cell, ...]
-    tokenizer_identity: str
-    cache: Path | None
     answered: tuple[Answered, ...]
     llms: tuple[LlmAnswers, ...]
 
@@ -76,8 +72,8 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
         datasets.append(_dataset(folder, task, len(texts)))
         for system in systems:
             job = work.Job(
-                folder.path, folder.study.content, task.name, system.spec, settings, request.resamples,
-                request.neighbours, request.seed, request.tokenizer, cache,
+                system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
+                task.name, settings, request.resamples, request.neighbours,
             )  # fmt: skip
             key = _key(job, system, folder, tokenizer, fingerprint_of(data))
             units = len(texts) if system.kind == "embedding" else 0
@@ -85,8 +81,9 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
                 Cell(task.family, task.name, system.name, key, units, job, remote=system.remote is not None)
             )
     return Plan(
-        request, folder, systems, tuple(datasets), tuple(cells), tokenizer.identity, cache, people, llms
-    )
+        request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
+        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=people, llms=llms,
+    )  # fmt: skip
 
 
 def _tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:

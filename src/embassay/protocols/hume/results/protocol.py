@@ -18,71 +18,46 @@ from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring.people import MAIN
 from embassay.protocols.hume.summary.markdown import write_markdown
 from embassay.protocols.hume.summary.record import write_summary
-from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.session import (
-    Conclusion,
-    Evaluate,
-    Session,
-    Silent,
-    check_prices,
-    lock,
-    opened,
-)
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.session import Conclusion
 from embassay.records import Result
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers
-from embassay.runs.folder import RunFolder
 from embassay.runs.forecast import Forecasts
+from embassay.systems.remote import Ledger
 
 
-def carry_out(
-    request: StudyRequest,
-    out: Path,
-    *,
-    workers: Workers = 1,
-    cache: Path | None = None,
-    listener: Silent | None = None,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """Carry out a request: systems not yet done, then people as they have answered by now."""
-    listener = listener or Silent()
-    with opened(out, request, max_usd) as (folder, accounts, held):
-        plan = make_plan(request, cache, accounts.ledger)
-        check_prices(plan.systems, max_usd)
-        lock(folder, held)
-        command = (
-            command or f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
-        )
-        session = Session(folder, plan, _Score(folder), accounts, workers=workers, command=command)
-        session.extra = plan.settings
-        session.begin(listener)
-        try:
-            session.do(listener)
-        finally:
-            session.end()
-    return Run(out)
+class Scoring(Protocol):
+    """Systems on the items of a study, each cell once; then people, as they have answered by now."""
 
+    name = PROTOCOL
+    reads_folder = True
+    evaluate = staticmethod(work.evaluate)
 
-class _Score:
-    """What scoring adds to a session."""
+    def plan(self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+        """Every task of the study with every system."""
+        return make_plan(request, cache, ledger)
 
-    protocol = PROTOCOL
-
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
-        self.evaluate: Evaluate = work.evaluate
-
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """The cost of every cell; a small run is done sooner than its systems are timed."""
         return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        lang = next(one.lang for one in plan.datasets if one.name == record.dataset)
-        headline = MAIN[plan.folder.task(record.dataset).family]
-        return cell_rows(PROTOCOL, record, headline, lang=lang, seed=plan.request.seed)
+    def headline(self, plan: Plan, record: CellRecord) -> str:
+        """That of the task's family."""
+        return MAIN[plan.folder.task(record.dataset).family]
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
+    def call(self, request: StudyRequest, out: Path) -> str:
+        """With `embassay.hume.score`."""
+        return f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """The study."""
+        return plan.settings
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """People beside systems, in the record that pages and tables are made from."""
+        del rows  # of the cells: the record has them beside people's
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
         write_markdown(self.folder.path, summary)
@@ -127,7 +102,7 @@ def score(
     if results:
         return run_published(PublishedRequest(results, llms, **plain), Path(out))
     request = StudyRequest(str(study), tuple(systems), **plain)
-    return carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
+    return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
 def _texts(given: Paths) -> tuple[str, ...]:

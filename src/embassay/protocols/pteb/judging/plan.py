@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
@@ -39,19 +40,11 @@ class OnPairs:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything a judge run will do, in its order."""
+class Plan(planning.Plan):
+    """A judge run: the judges are its systems, and all get the same prompt."""
 
     request: JudgeRequest
-    systems: tuple[PlannedSystem, ...]
-    datasets: tuple[PlannedDataset, ...]
-    cells: tuple[Cell, ...]
-    prompt: Prompt
-    tokenizer_identity: str = ""
-
-    def lang(self, dataset: str) -> str:
-        """The language of a dataset."""
-        return next(one.lang for one in self.datasets if one.name == dataset)
+    prompt: Prompt = field(kw_only=True)
 
 
 def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
@@ -72,7 +65,8 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
         for dataset, gold in found
         for judge in judges
     ]
-    return Plan(request, tuple(judges), tuple(dataset for dataset, _ in found), tuple(cells), prompt)
+    datasets = tuple(dataset for dataset, _ in found)
+    return Plan(request, tuple(judges), datasets, tuple(cells), prompt=prompt)
 
 
 def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.session import Conclusion, Evaluate, Session, Silent, lock, opened
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.pteb.judging import work
 from embassay.protocols.pteb.judging.agreement import HEADLINE
 from embassay.protocols.pteb.judging.conclusions import summarise
@@ -18,8 +18,8 @@ from embassay.protocols.pteb.judging.plan import Plan, forecast, make_plan
 from embassay.protocols.pteb.judging.tables import tables
 from embassay.records import Result
 from embassay.runs.cells import CellRecord
-from embassay.runs.folder import RunFolder
 from embassay.runs.forecast import Forecasts
+from embassay.systems.remote import Ledger
 
 
 def judge(
@@ -39,59 +39,51 @@ def judge(
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = JudgeRequest(tuple(judges), datasets=tuple(str(one) for one in datasets), **arguments)
-    listener = listener or Silent()
-    return carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-def carry_out(
-    request: JudgeRequest,
-    out: Path,
-    *,
-    cache: Path | None = None,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """`judge` for a request that is made."""
-    with opened(out, request, max_usd) as (folder, accounts, held):
-        plan = make_plan(request, cache, accounts.ledger)
-        lock(folder, held)
-        command = command or (
-            f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
-        )
-        session = Session(folder, plan, _Judging(), accounts, workers=1, command=command)
-        session.extra = {"step": "judge", "prompt": plan.prompt.as_dict()}
-        session.begin(listener)
-        _keep_texts(plan, folder)
-        try:
-            session.do(listener)
-        finally:
-            session.end()
-    return Run(out)
+class Judging(Protocol):
+    """Every judge rates the pairs of every dataset, and is held against their gold scores."""
 
+    name = "pteb"
+    reads_folder = True
+    evaluate = staticmethod(work.evaluate)
 
-class _Judging:
-    """What judging adds to a session."""
+    def plan(self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+        """One cell per judge and dataset."""
+        return make_plan(request, cache, ledger)
 
-    protocol = "pteb"
-    evaluate: Evaluate = staticmethod(work.evaluate)
-
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:  # noqa: ARG002 - nothing runs on this machine
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """Nothing runs on this machine that could be timed."""
+        del measure
         return forecast(plan)
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        return cell_rows("pteb", record, HEADLINE, lang=plan.lang(record.dataset), seed=plan.request.seed)
+    def headline(self, plan: Plan, record: CellRecord) -> str:
+        """Agreement with gold scores."""
+        del plan, record
+        return HEADLINE
+
+    def call(self, request: JudgeRequest, out: Path) -> str:
+        """With `embassay.pteb.judge`."""
+        return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
+
+    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+        """Planning has looked at them."""
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """Which step of PTEB it is, and the prompt."""
+        return {"step": "judge", "prompt": plan.prompt.as_dict()}
+
+    def keep(self, plan: Plan) -> None:
+        """The pairs."""
+        for dataset in plan.datasets:
+            for one in dataset.tasks:
+                self.folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source))
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """Means over datasets, and which judges can be told apart."""
         summary, comparisons = summarise(plan, records)
         return Conclusion(summary, comparisons, tuple(tables([*rows, *summary])))
-
-
-def _keep_texts(plan: Plan, folder: RunFolder) -> None:
-    """Keep the pairs beside their ratings, once."""
-    for dataset in plan.datasets:
-        for one in dataset.tasks:
-            folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source))
 
 
 def _texts(plan: Plan, source: str) -> dict[str, list[str]]:

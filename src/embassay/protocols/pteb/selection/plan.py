@@ -9,6 +9,7 @@ from typing import Any
 
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
@@ -51,26 +52,18 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything a selection will do, in its order, as far as it is known."""
+class Plan(planning.Plan):
+    """A selection, as far as it is known: the candidates are its systems."""
 
     request: SelectionRequest
-    systems: tuple[PlannedSystem, ...]
-    datasets: tuple[PlannedDataset, ...]
-    sources: tuple[Source, ...]
-    judges: tuple[PlannedSystem, ...]
+    sources: tuple[Source, ...] = ()
+    judges: tuple[PlannedSystem, ...] = ()
     """The judge that decides, then the others."""
-    longest: int
-    cells: tuple[Cell, ...] = ()
-    tokenizer_identity: str = ""
+    longest: int = 0
 
     def asked(self, dataset: PlannedDataset) -> list[AskedText]:
         """The distinct texts of a dataset, in the order of the data."""
         return distinct_texts(self.request, dataset.source)
-
-    def lang(self, dataset: str) -> str:
-        """The language of a dataset."""
-        return next(one.lang for one in self.datasets if one.name == dataset)
 
     def with_cross_check(self, candidates: Sequence[str]) -> Plan:
         """The plan, and cells in which the other judges rate these candidates."""
@@ -102,8 +95,9 @@ def make_plan(request: SelectionRequest, answers: Path | None = None, ledger: Le
     # A pair holds a text and a paraphrase that may be longer.
     judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
     plan = Plan(
-        request, tuple(candidates), tuple(datasets), tuple(sources.values()), tuple(judges), 6 * longest
-    )
+        request, tuple(candidates), tuple(datasets), cache=answers, sources=tuple(sources.values()),
+        judges=tuple(judges), longest=6 * longest,
+    )  # fmt: skip
     cells = [_cell(plan, one, dataset, judges[0]) for dataset in datasets for one in candidates]
     plan = replace(plan, cells=tuple(cells))
     everyone = [one.name for one in candidates]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
-from embassay.protocols.kernel.session import Conclusion, Evaluate, Session, Silent, lock, opened
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.pteb.judging.chats import Judge
 from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
@@ -22,8 +21,8 @@ from embassay.protocols.pteb.selection.plan import TASK, Plan, forecast, make_pl
 from embassay.protocols.pteb.selection.tables import tables
 from embassay.records import Result
 from embassay.runs.cells import CellRecord
-from embassay.runs.folder import RunFolder
 from embassay.runs.forecast import Forecasts
+from embassay.systems.remote import Ledger
 
 
 def paraphrasers(
@@ -49,87 +48,79 @@ def paraphrasers(
         tuple(candidates), datasets=tuple(str(one) for one in datasets), judge=judge,
         cross_judges=tuple(cross_judges), **arguments,
     )  # fmt: skip
-    return carry_out(request, Path(out), cache=cache, listener=listener or Silent(), max_usd=max_usd)
+    return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-def carry_out(
-    request: SelectionRequest,
-    out: Path,
-    *,
-    cache: Path | None = None,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """`paraphrasers` for a request that is made."""
-    with opened(out, request, max_usd) as (folder, accounts, held):
-        plan = make_plan(request, cache, accounts.ledger)
-        lock(folder, held)
-        steps = _Selecting(Work(plan, ParaphraseSet.create(folder.path / "paraphrases"), cache))
-        session = Session(
-            folder, plan, steps, accounts, workers=1, command=command or python_call(request, out)
-        )
-        session.extra = _told(plan)
-        session.begin(listener)
-        _keep_texts(plan, folder)
-        try:
-            session.do(listener)
-            if request.cross_judges and request.options.cross_check == "selected":
-                selected = selection_of(plan, session.ended()).selected
-                session.plan = plan.with_cross_check([selected])
-                session.do(listener)
-        finally:
-            session.extra |= {"selection": as_dict(plan, candidate_means(plan, session.ended()))}
-            session.end()
-    return Run(out)
+class Selecting(Protocol):
+    """Every candidate paraphrases every dataset, and a judge rates what came of it."""
 
+    name = "pteb"
+    reads_folder = True
 
-def python_call(request: SelectionRequest, out: Path) -> str:
-    """The call that makes the run, for its manifest."""
-    return (
-        f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
-        f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
-    )
+    def plan(
+        self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> Plan:
+        """One cell per candidate and dataset; those of other judges may follow."""
+        return make_plan(request, cache, ledger)
 
-
-@dataclass(frozen=True)
-class _Selecting:
-    """What a selection adds to a session."""
-
-    work: Work
-    protocol: str = "pteb"
-
-    @property
-    def evaluate(self) -> Evaluate:
-        return self.work.evaluate
-
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:  # noqa: ARG002 - nothing runs on this machine
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """Nothing runs on this machine that could be timed."""
+        del measure
         return forecast(plan)
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        return cell_rows("pteb", record, HEADLINE, lang=plan.lang(record.dataset), seed=plan.request.seed)
+    def headline(self, plan: Plan, record: CellRecord) -> str:
+        """The judge's rating."""
+        del plan, record
+        return HEADLINE
+
+    def call(self, request: SelectionRequest, out: Path) -> str:
+        """With `embassay.pteb.paraphrasers`."""
+        return (
+            f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
+            f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
+        )
+
+    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+        """Planning has looked at them."""
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """Prompts and judges."""
+        judge = Judge(plan.judges[0].spec, plan.longest).open()
+        return {
+            "step": TASK,
+            "prompt": plan.sources[0].prompt.as_dict(),
+            "judge_prompt": judge_prompt().as_dict(),
+            "judges": [
+                {"name": one.name, "identity": one.identity, "facts": one.facts} for one in plan.judges
+            ],
+            "warnings": [text for source in plan.sources for text in same_model(source, judge)],
+        }
+
+    def keep(self, plan: Plan) -> None:
+        """The texts, under the names that items give them; and the set that paraphrases are written to."""
+        for dataset in plan.datasets:
+            self.folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
+        paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
+        self.evaluate = Work(plan, paraphrases, plan.cache).evaluate
+
+    def work(self, session: Session, listener: Silent) -> None:
+        """The other judges rate the candidate that is selected."""
+        session.do(listener)
+        plan: Any = session.plan
+        if plan.request.cross_judges and plan.request.options.cross_check == "selected":
+            selected = selection_of(plan, session.ended()).selected
+            session.plan = plan.with_cross_check([selected])
+            session.do(listener)
+
+    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+        """What was selected."""
+        plan: Any = session.plan
+        return {"selection": as_dict(plan, candidate_means(plan, session.ended()))}
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """The criteria over all datasets, and the rule that selects."""
         summary, comparisons, selection = summarise(plan, records)
         return Conclusion(summary, comparisons, tuple(tables([*rows, *summary], selection)))
-
-
-def _told(plan: Plan) -> dict[str, Any]:
-    """What the manifest says of a selection alone."""
-    judge = Judge(plan.judges[0].spec, plan.longest).open()
-    return {
-        "step": TASK,
-        "prompt": plan.sources[0].prompt.as_dict(),
-        "judge_prompt": judge_prompt().as_dict(),
-        "judges": [{"name": one.name, "identity": one.identity, "facts": one.facts} for one in plan.judges],
-        "warnings": [text for source in plan.sources for text in same_model(source, judge)],
-    }
-
-
-def _keep_texts(plan: Plan, folder: RunFolder) -> None:
-    """Keep the texts under the names that items give them, once."""
-    for dataset in plan.datasets:
-        folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
 
 
 def _texts(plan: Plan, dataset: PlannedDataset) -> dict[str, list[str]]:

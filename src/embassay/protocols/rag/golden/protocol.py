@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import Accounts, Silent, check_prices, lock, opened, read_previous
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
@@ -188,17 +188,6 @@ def python_call(request: GoldenRequest, out: Path) -> str:
     return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The run as manifests know it: a cell per query."""
-
-    request: GoldenRequest
-    systems: tuple[PlannedSystem, ...]
-    datasets: tuple[PlannedDataset, ...]
-    cells: tuple[Cell, ...]
-    tokenizer_identity: str
-
-
 @dataclass
 class GoldenSession:
     """One attempt at a golden set."""
@@ -314,7 +303,7 @@ class GoldenSession:
             cell |= {"query_id": one.id, "folder": one.folder.name, "stage": one.stage}
         self.folder.write_manifest(said)
 
-    def _plan(self) -> _Plan:
+    def _plan(self) -> Plan:
         read, work = self.work.read, self.work
         n = len(work.queries)
         task = PlannedTask(TASK, n, len(read.documents), read.skipped, read.warnings)
@@ -325,7 +314,7 @@ class GoldenSession:
             for asked in work.queries
         )
         dataset = PlannedDataset(source, read.name, read.lang, read.fingerprint, (task,))
-        return _Plan(work.request, tuple(self.systems), (dataset,), cells, work.tokenizer.identity)
+        return Plan(work.request, tuple(self.systems), (dataset,), cells, work.tokenizer.identity)
 
     def _note(self, stage: str, outcome: Outcome | None, seconds: float, peak: int | None) -> None:
         """Add what a stage took to what earlier sessions took."""

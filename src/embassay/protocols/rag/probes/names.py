@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from embassay.contracts import Similarity, Spread
+from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import Work
-from embassay.protocols.kernel.inputs import CachedSystem, charged
+from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import margins, plan
@@ -41,14 +42,12 @@ from embassay.text import open_tokenizer
 
 
 @dataclass(frozen=True)
-class Job:
-    """All that a worker needs to do a cell; `system` and `lang` are those of the cell."""
+class Job(inputs.Job):
+    """All that a worker needs to do a cell; `lang` and `dataset` are those of the cell."""
 
-    system: str
     lang: Lang
     dataset: str
     request: NamesRequest
-    cache: Path | None
 
 
 def evaluate(
@@ -58,15 +57,7 @@ def evaluate(
     request = job.request
     tokenizer = open_tokenizer(request.tokenizer)
     texts, collections = made(request, job.lang)
-    opened = CachedSystem(
-        job.system,
-        tokenizer=tokenizer,
-        seed=request.seed,
-        cache=job.cache,
-        advance=advance,
-        ledger=ledger,
-        spread=spread,
-    )
+    opened = job.opened(advance, ledger=ledger, spread=spread)
     context = ProbeContext(job.dataset, tokenizer, request.seed, request.resamples)
 
     def calls(hear: Hear) -> bool:
@@ -135,19 +126,13 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
             key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request)
-            job = Job(system.spec, lang, name, request, cache)
+            job = Job(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
             cells.append(cell_of(TASK, name, system, key, units, job))
         efforts.append(partial(_effort, request, lang, name))
     return Plan(
-        TASK,
-        request,
-        systems,
-        tuple(datasets),
-        tuple(cells),
-        tokenizer.identity,
-        tuple(efforts),
-        cache,
-    )
+        request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
+        tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
+    )  # fmt: skip
 
 
 def _distinct(rehearse: Callable[[Hear], bool]) -> int:

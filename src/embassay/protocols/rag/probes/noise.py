@@ -11,9 +11,10 @@ import numpy as np
 
 from embassay.contracts import Similarity, Spread
 from embassay.data.shapes import check_targets
+from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import Work
-from embassay.protocols.kernel.inputs import CachedSystem, charged
+from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import drops, plan
@@ -53,16 +54,14 @@ from embassay.text import open_tokenizer
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(inputs.Job):
     """All that a worker needs to do a cell; `rewriters` are identities by name, whose rewritings are in `folder`."""
 
-    system: str
     source: str
     lang: Lang
     request: NoiseRequest
     rewriters: Mapping[str, str]
     folder: Path
-    cache: Path | None
 
 
 def evaluate(
@@ -73,15 +72,7 @@ def evaluate(
     own = questions(request, job.source, job.lang)
     variants = wordings(own, request, {name: _rewritings(job, name) for name in job.rewriters})
     asked = drops.asked_of(variants)
-    opened = CachedSystem(
-        job.system,
-        tokenizer=tokenizer,
-        seed=request.seed,
-        cache=job.cache,
-        advance=advance,
-        ledger=ledger,
-        spread=spread,
-    )
+    opened = job.opened(advance, ledger=ledger, spread=spread)
     context = ProbeContext(own.dataset, tokenizer, request.seed, request.resamples)
 
     def calls(hear: Hear) -> bool:
@@ -189,13 +180,16 @@ def plan_noise(
                     request,
                     rewriters,
                 )
-                job = Job(system.spec, source, lang, request, rewriters, folder, cache)
+                job = Job(
+                    system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
+                )  # fmt: skip
                 cells.append(cell_of(TASK, own.dataset, system, key, units, job))
             efforts.append(partial(_effort, request, source, lang, units))
     check_names(one.name for one in datasets)
     return Plan(
-        TASK, request, systems, tuple(datasets), tuple(cells), tokenizer.identity, tuple(efforts), cache,
-        tuple(opened),
+        request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
+        tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
+        rewriters=tuple(opened),
     )  # fmt: skip
 
 

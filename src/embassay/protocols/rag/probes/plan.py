@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from embassay.contracts import Similarity, Tokenizer
+from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
     Work,
     dimensions,
@@ -16,7 +16,7 @@ from embassay.protocols.kernel.forecast import (
     remembered,
     token_bytes,
 )
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, planned_systems
+from embassay.protocols.kernel.plan import PlannedSystem, planned_systems
 from embassay.protocols.rag.rewriters import Rewriter, about
 from embassay.runs.cells import Cell
 from embassay.runs.files import digest
@@ -25,24 +25,14 @@ from embassay.runs.memory import Footprint
 from embassay.systems.remote import Ledger
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class Plan(planning.Plan):
     """Everything a probe will do, in its order. `efforts` are what each dataset takes, for forecasts; `rewriters` those
     that noisy questions are given to."""
 
     task: str
-    request: Any
-    systems: tuple[PlannedSystem, ...]
-    datasets: tuple[PlannedDataset, ...]
-    cells: tuple[Cell, ...]
-    tokenizer_identity: str
     efforts: tuple[Callable[[], Work], ...]
-    cache: Path | None
-    rewriters: tuple[Rewriter, ...] = field(default=())
-
-    def lang(self, dataset: str) -> str:
-        """The language of a dataset."""
-        return next(one.lang for one in self.datasets if one.name == dataset)
+    rewriters: tuple[Rewriter, ...] = ()
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -6,19 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.session import (
-    Conclusion,
-    Evaluate,
-    Session,
-    Silent,
-    check_prices,
-    lock,
-    opened,
-    unknown_price,
-)
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
 from embassay.protocols.rag.probes import drops, margins, names, noise
 from embassay.protocols.rag.probes.names import plan_names
@@ -34,12 +25,6 @@ from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.tokens import likely_tokens
 from embassay.text import open_tokenizer
-
-
-def forecast(plan: Plan, *, measure: bool = True) -> Forecasts:
-    """The cost of every cell, and of a language model's rewritings. With `measure`, systems on this machine are timed
-    on a few texts, for which they are loaded here."""
-    return Forecasts((*_rewriting(plan), *_cells(plan, measure=measure)))
 
 
 def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
@@ -102,8 +87,8 @@ def probe_names(
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = NamesRequest(tuple(systems), **_tuples(arguments))
-    return carry_out(
-        request, Path(out), workers=workers, cache=cache, listener=listener or Silent(), max_usd=max_usd
+    return Probe().carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
 
@@ -125,65 +110,66 @@ def probe_noise(
     """
     mapping = arguments.pop("mapping", None) or {}
     request = NoiseRequest(tuple(systems), mapping=tuple(sorted(dict(mapping).items())), **_tuples(arguments))
-    return carry_out(
-        request, Path(out), workers=workers, cache=cache, listener=listener or Silent(), max_usd=max_usd
+    return Probe().carry_out(
+        request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
 
-def make_plan(
-    request: NamesRequest | NoiseRequest, out: Path, cache: Path | None = None, ledger: Ledger | None = None
-) -> Plan:
-    """The plan of either probe."""
-    if isinstance(request, NamesRequest):
-        return plan_names(request, cache, ledger)
-    return plan_noise(request, out, cache, ledger)
+class Probe(Protocol):
+    """Of names or of noise, whose questions are rewritten before any system sees them."""
 
+    name = "rag"
+    reads_folder = True
 
-def carry_out(
-    request: NamesRequest | NoiseRequest,
-    out: Path,
-    *,
-    workers: Workers = 1,
-    cache: Path | None = None,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """Carry out a request that is made."""
-    with opened(out, request, max_usd) as (folder, accounts, held):
-        plan = make_plan(request, out, cache, accounts.ledger)
-        _check_prices(plan, max_usd)
-        lock(folder, held)
-        command = command or f"embassay.rag.probe_{plan.task}({list(request.systems)!r}, out={str(out)!r})"
-        session = Session(folder, plan, _Probe(plan.task), accounts, workers=workers, command=command)
-        session.extra = plan.settings
-        session.begin(listener)
-        try:
-            _rewrite(session, plan, listener)
-            session.do(listener)
-        finally:
-            session.end()
-    return Run(out)
+    def plan(
+        self, request: NamesRequest | NoiseRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> Plan:
+        """Either probe's."""
+        if isinstance(request, NamesRequest):
+            self.evaluate = names.evaluate
+            return plan_names(request, cache, ledger)
+        self.evaluate = noise.evaluate
+        return plan_noise(request, self.folder.path, cache, ledger)
 
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """The cost of every cell, and of a language model's rewritings. To time a system on some texts takes as long as
+        a small probe."""
+        timed = measure and sum(cell.units for cell in plan.cells) >= TIMED
+        return Forecasts((*_rewriting(plan), *_cells(plan, measure=timed)))
 
-class _Probe:
-    """What a probe adds to a session."""
+    def headline(self, plan: Plan, record: CellRecord) -> str:
+        """A margin, or a drop."""
+        del record
+        return margins.HEADLINE if plan.task == margins.TASK else drops.HEADLINE
 
-    protocol = "rag"
+    def call(self, request: NamesRequest | NoiseRequest, out: Path) -> str:
+        """With `embassay.rag.probe_names` or `probe_noise`."""
+        task = margins.TASK if isinstance(request, NamesRequest) else drops.TASK
+        return f"embassay.rag.probe_{task}({list(request.systems)!r}, out={str(out)!r})"
 
-    def __init__(self, task: str) -> None:
-        self.evaluate: Evaluate = names.evaluate if task == margins.TASK else noise.evaluate
-        self.headline = margins.HEADLINE if task == margins.TASK else drops.HEADLINE
+    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+        """Of systems, and of rewriters."""
+        super().check_prices(plan, max_usd)
+        for rewriter in plan.rewriters if max_usd is not None else ():
+            model = getattr(rewriter, "model", None)
+            if model is not None and getattr(model, "price", None) is None:
+                raise unknown_price(rewriter.name)
 
-    def forecast(self, plan: Plan, *, measure: bool) -> Forecasts:
-        # To time a system on some texts takes as long as a small probe.
-        return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """Which probe it is, and its rewriters."""
+        return plan.settings
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
-        lang = plan.lang(record.dataset)
-        return cell_rows("rag", record, self.headline, lang=lang, seed=plan.request.seed)
+    def work(self, session: Session, listener: Silent) -> None:
+        """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
+        plan: Any = session.plan
+        if plan.rewriters:
+            of_dataset = {one.name: wanted(plan, one.name) for one in plan.datasets}
+            self._redo(session, of_dataset, self._rewritten(session, of_dataset, listener))
+        session.do(listener)
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:  # noqa: ARG002
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """The tables of either probe."""
+        del records  # their rows say all
         found, systems = Rows(rows), [one.name for one in plan.systems]
         made = (
             names.tables(found, systems, plan.request)
@@ -192,37 +178,35 @@ class _Probe:
         )
         return Conclusion(tables=tuple(table for table in made if table.rows))
 
+    def _rewritten(
+        self, session: Session, of_dataset: Mapping[str, set[str]], listener: Silent
+    ) -> dict[str, Mapping[str, str]]:
+        """Why texts were not rewritten, by rewriter and text."""
+        plan: Any = session.plan
+        texts = sorted({text for own in of_dataset.values() for text in own})
+        failed: dict[str, Mapping[str, str]] = {}
+        for rewriter in plan.rewriters:
+            found = Rewritings(self.folder.path, rewriter.identity)
+            failed[rewriter.name] = found.complete(rewriter, texts, listener, session.accounts.ledger)
+        session.extra["rewriting_failures"] = {
+            name: {"texts": len(own), "first": next(iter(own.values()), "")}
+            for name, own in failed.items()
+            if own
+        }
+        return failed
 
-def _check_prices(plan: Plan, max_usd: float | None) -> None:
-    """UsageError if the cost is limited and what a system or a rewriter takes is not known."""
-    check_prices(plan.systems, max_usd)
-    for rewriter in plan.rewriters if max_usd is not None else ():
-        model = getattr(rewriter, "model", None)
-        if model is not None and getattr(model, "price", None) is None:
-            raise unknown_price(rewriter.name)
-
-
-def _rewrite(session: Session, plan: Plan, listener: Silent) -> None:
-    """Have all noisy questions rewritten before any system sees them, and redo cells that lacked what is there now."""
-    if not plan.rewriters:
-        return
-    of_dataset = {one.name: wanted(plan, one.name) for one in plan.datasets}
-    texts = sorted({text for own in of_dataset.values() for text in own})
-    failed: dict[str, Mapping[str, str]] = {}
-    for rewriter in plan.rewriters:
-        found = Rewritings(session.folder.path, rewriter.identity)
-        failed[rewriter.name] = found.complete(rewriter, texts, listener, session.accounts.ledger)
-    session.extra["rewriting_failures"] = {
-        name: {"texts": len(own), "first": next(iter(own.values()), "")}
-        for name, own in failed.items()
-        if own
-    }
-    for cell in plan.cells:
-        missing = sum(text in own for own in failed.values() for text in of_dataset[cell.dataset])
-        record = session.records.get(cell.key)
-        if record is not None and record.counts.get(MISSING, 0) > missing:
-            session.folder.cell_path(cell).unlink(missing_ok=True)
-            del session.records[cell.key]
+    def _redo(
+        self,
+        session: Session,
+        of_dataset: Mapping[str, set[str]],
+        failed: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        for cell in session.plan.cells:
+            missing = sum(text in own for own in failed.values() for text in of_dataset[cell.dataset])
+            record = session.records.get(cell.key)
+            if record is not None and record.counts.get(MISSING, 0) > missing:
+                self.folder.cell_path(cell).unlink(missing_ok=True)
+                del session.records[cell.key]
 
 
 def _tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:

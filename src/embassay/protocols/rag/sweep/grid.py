@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.options import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder
@@ -107,15 +107,11 @@ class CellJob:
         return self.configurations[0]
 
 
-@dataclass(frozen=True)
-class SweepPlan:
+@dataclass(frozen=True, kw_only=True)
+class SweepPlan(Plan):
     """A sweep as manifests know it; `grid` has what is measured and what makes no sense."""
 
     request: SweepRequest
-    systems: tuple[PlannedSystem, ...]
-    datasets: tuple[PlannedDataset, ...]
-    cells: tuple[Cell, ...]
-    tokenizer_identity: str
     collections: tuple[Collection, ...]
     grid: Grid
 
@@ -144,14 +140,9 @@ def plan_of(parts: Parts) -> SweepPlan:
     rerankers = [_reranker(name) for name in request.reranker if name != NONE]
     datasets = tuple(_dataset(one) for one in collections)
     return SweepPlan(
-        request,
-        (*systems.values(), *rerankers),
-        datasets,
-        cells,
-        parts.tokenizer.identity,
-        collections,
-        whole,
-    )
+        request=request, systems=(*systems.values(), *rerankers), datasets=datasets, cells=cells,
+        tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole,
+    )  # fmt: skip
 
 
 def label(one: Configuration) -> str:

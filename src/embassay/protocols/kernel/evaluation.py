@@ -1,0 +1,285 @@
+"""Protocols that evaluate systems on tasks: what such a protocol declares, and how its cells are cut, priced and done.
+
+A task says which data it takes, which texts are looked at, and how a system is evaluated. Everything else is the same
+for all of them, and a protocol says only where it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from embassay.contracts import Similarity, Spread, Tokenizer
+from embassay.data.shapes import check_targets
+from embassay.protocols.kernel import inputs
+from embassay.protocols.kernel.forecast import (
+    Forecaster,
+    Work,
+    dimensions,
+    footprint,
+    replicates,
+    text_bytes,
+    token_bytes,
+    vectors,
+)
+from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.plan import (
+    Plan,
+    PlannedDataset,
+    PlannedSystem,
+    PlannedTask,
+    check_names,
+    in_order,
+    joined_tasks,
+    planned_systems,
+    planned_task,
+)
+from embassay.protocols.kernel.protocol import Evaluate, Protocol
+from embassay.protocols.kernel.request import DatasetRequest
+from embassay.records import Loaded, TaskOutcome
+from embassay.registry import Registry
+from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.execution import HERE
+from embassay.runs.files import digest
+from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
+from embassay.runs.memory import Footprint, room_for
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
+
+REHEARSED = 400_000
+"""Texts of a task up to which it is rehearsed."""
+
+
+@dataclass(frozen=True)
+class Job(inputs.Job):
+    """All that a worker needs to do a cell. `protocol` is "module:Class" of the declaration, `limit` the most items."""
+
+    protocol: str
+    task: str
+    dataset: DatasetRequest
+    limit: int | None
+    options: Any
+
+
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
+    were charged to `ledger`."""
+    protocol = declared(job.protocol)
+    loaded = load(job.protocol, job.task, job.dataset, job.limit, job.seed)
+    opened = job.opened(advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus)
+    context = protocol.context_of(loaded, open_tokenizer(job.tokenizer), job.seed, job.options, spread=spread)
+    if not opened.encoders:
+        context = replace(context, advance=advance)
+    task, system = protocol.tasks.build(job.task), opened.system
+    need = protocol.needed(job.task, system, loaded.data, task.fields(loaded.data), job.options)
+    with room_for(need), charged(ledger, system.name) as calls:
+        opened.prefetch(partial(rehearse, protocol, job.task, loaded.data, context))
+        outcome = task.evaluate(system, loaded.data, context)
+    return opened.told(outcome, calls)
+
+
+def rehearse(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: Hear) -> bool:
+    """Do the task in vain, and tell `hear` of every call that it would make of an encoder. False, and nothing done, for
+    more than `REHEARSED` texts."""
+    task = protocol.tasks.build(name)
+    if protocol.texts(task, data, context.options) > REHEARSED:
+        return False
+    briefly = replace(context, options=replace(context.options, resamples=1), spread=HERE)
+    task.evaluate(Rehearsal(hear), data, briefly)
+    return True
+
+
+@lru_cache(maxsize=8)
+def declared(home: str) -> TaskProtocol:
+    """The protocol declared at "module:Class"."""
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=2)
+def load(home: str, task: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
+    """The dataset in the task's shape; the last two stay in memory."""
+    return declared(home).tasks.build(task).load(inputs.dataset(request), limit, seed)  # type: ignore[no-any-return]
+
+
+class TaskProtocol(Protocol):
+    """A protocol over a registry of tasks, each evaluated for every system on every dataset that joins it."""
+
+    version: ClassVar[int]
+    """Raised when the same request would give other numbers; part of every cell's key."""
+    tasks: ClassVar[Registry[Any]]
+    paper: ClassVar[tuple[str, ...]] = ()
+    """The tasks that are done unless others are asked for, in the order in which they are shown."""
+    context: ClassVar[Callable[..., Any]]
+    """Of (dataset, tokenizer, seed, options): what `evaluate` of a task gets besides the system and the data."""
+    pair_corpus: ClassVar[str] = "batch"
+    first_field: ClassVar[Mapping[str, str]] = {}
+    """Task -> the field whose texts its cost is measured on; of the others `text`, or the first there is."""
+    kinds: ClassVar[Mapping[str, Literal["distances", "search"]]] = {}
+    """Task -> what a system without vectors does for it; of the others pairs."""
+    evaluate: Evaluate = staticmethod(evaluate)
+
+    # Where protocols may differ.
+    def context_of(
+        self, loaded: Loaded[Any], tokenizer: Tokenizer, seed: int, options: Any, spread: Spread = HERE
+    ) -> Any:
+        """The context of a task on one dataset."""
+        return type(self).context(loaded.dataset, tokenizer, seed, options, spread=spread)
+
+    def drawn(self, task: str, request: Any) -> int | None:
+        """How many items of a task are drawn at most; None for all."""
+        del task
+        return request.limit  # type: ignore[no-any-return]
+
+    def texts(self, task: Any, data: Any, options: Any) -> int:
+        """How many texts a system sees, for plans and progress."""
+        del options
+        return int(task.size(data) * task.texts_per_item)
+
+    def length(self, task: str, context: Any) -> float:
+        """The tokens of all versions of a text together, in units of the text's."""
+        del task, context
+        return 1.0
+
+    def units(self, system: PlannedSystem, task: PlannedTask) -> int:
+        """What progress counts in a cell: an encoder tells of its texts."""
+        return task.texts if system.kind == "embedding" else 0
+
+    def own_key(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
+        """What else the values of a cell depend on."""
+        del system, task
+        return {}
+
+    def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> Footprint:
+        """What a cell will hold in memory: all texts of its `fields`, and what they become."""
+        del task, data
+        columns = [column for _, column in fields.values()]
+        n = sum(map(len, columns))
+        parts = {
+            "texts": sum(map(text_bytes, columns)),
+            "replicates": replicates(n, 1, options.resamples),
+        }
+        dim = dimensions(system)
+        parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
+        return footprint(parts, "Use fewer items (--limit).")
+
+    # What is the same for all.
+    @property
+    def home(self) -> str:
+        """Where workers find the declaration."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
+
+    def headline(self, plan: Any, record: CellRecord) -> str:
+        """The measure that stands for a cell."""
+        del plan
+        return str(self.tasks.build(record.task).headline)
+
+    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+        """Open every system and dataset, and cut the work into cells.
+
+        `ledger` is what systems that cost money are charged to.
+
+        Raises UsageError for a dataset that joins none of the requested tasks, and ModelError for a system that cannot
+        be opened: both before any work is done.
+        """
+        for name in request.tasks:
+            self.tasks.get(name)
+        check_targets(request.mapping)
+        tokenizer = open_tokenizer(request.tokenizer)
+        systems = planned_systems(
+            request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus
+        )
+        datasets = [self._planned(source, request) for source in dict.fromkeys(request.datasets)]
+        check_names(dataset.name for dataset in datasets)
+        plan = Plan(
+            request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=self.paper
+        )
+        return replace(plan, cells=tuple(self._cells(plan)))
+
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """The cost of every cell, in the order of the plan.
+
+        With `measure`, systems on this machine are timed on a few texts, for which they are loaded here.
+        """
+        return Forecasts(tuple(self._forecasts(plan, measure=measure)))
+
+    def loaded(self, request: Any, source: str, task: str) -> Loaded[Any]:
+        """The data of a task on one of the request's datasets."""
+        return load(self.home, task, request.dataset(source), self.drawn(task, request), request.seed)
+
+    def _asked(self, request: Any) -> tuple[str, ...]:
+        return in_order(request.tasks or self.paper, self.paper)
+
+    def _planned(self, source: str, request: Any) -> PlannedDataset:
+        dataset = inputs.dataset(request.dataset(source))
+        wanted = [self.tasks.build(name) for name in self._asked(request)]
+        tasks = []
+        for task in joined_tasks(source, dataset, wanted, self.name, self.tasks):
+            loaded = self.loaded(request, source, task.name)
+            texts = self.texts(task, loaded.data, request.options)
+            tasks.append(planned_task(task.name, loaded, task.size, texts))
+        return PlannedDataset(
+            source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks), group=dataset.group
+        )
+
+    def _cells(self, plan: Plan) -> Iterator[Cell]:
+        for name in self._asked(plan.request):
+            for dataset in plan.datasets:
+                for task in dataset.tasks:
+                    if task.task == name:
+                        yield from (self._cell(plan, system, dataset, task) for system in plan.systems)
+
+    def _cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> Cell:
+        request = plan.request
+        key = digest(
+            {
+                "protocol": self.name,
+                "version": self.version,
+                "task": task.task,
+                "system": [system.name, system.identity],
+                "dataset": [dataset.name, dataset.fingerprint],
+                "tokenizer": plan.tokenizer_identity,
+                "limit": request.limit,
+                "seed": request.seed,
+                "options": request.options.as_dict(),
+                **self.own_key(system, task),
+            }
+        )
+        job = Job(
+            system.spec, request.seed, request.tokenizer, plan.cache, self.home, task.task,
+            request.dataset(dataset.source), self.drawn(task.task, request), request.options,
+        )  # fmt: skip
+        units = self.units(system, task)
+        return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
+
+    def _forecasts(self, plan: Plan, *, measure: bool) -> Iterator[Forecast]:
+        request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
+        forecaster = Forecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
+        for name in plan.tasks:
+            for dataset in plan.datasets:
+                for planned in dataset.tasks:
+                    if planned.task == name:
+                        yield from forecaster.cells(self._work(plan, planned, dataset.source, tokenizer))
+
+    def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> Work:
+        request, name = plan.request, planned.task
+        loaded = self.loaded(request, source, name)
+        fields = self.tasks.build(name).fields(loaded.data)
+        texts, queries = self._shown(name, fields), fields.get("query", ((), ()))[1]
+        tokens, _ = tokens_of(texts, tokenizer)
+        context = self.context_of(loaded, tokenizer, request.seed, request.options)
+        return Work(
+            name, loaded.dataset, planned.n, planned.texts, round(tokens * self.length(name, context)),
+            partial(rehearse, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
+            footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options),
+        )  # fmt: skip
+
+    def _shown(self, task: str, fields: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> Sequence[str]:
+        first = self.first_field.get(task, "text")
+        return fields[first if first in fields else next(iter(fields))][1]

@@ -1,0 +1,142 @@
+"""What a protocol declares, and the one way in which a run of any of them is opened, done and concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+from typing import Protocol as Contract
+
+from embassay.contracts import Spread
+from embassay.protocols.kernel.estimates import cell_rows
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.plan import Plan
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, check_prices, lock, opened
+from embassay.records import Result, TaskOutcome
+from embassay.runs.cells import CellRecord
+from embassay.runs.engines.contract import Workers
+from embassay.runs.execution import HERE
+from embassay.runs.folder import RunFolder
+from embassay.runs.forecast import Forecasts
+from embassay.systems.remote import Ledger
+
+
+class Evaluate(Contract):
+    """A protocol's work on one cell."""
+
+    def __call__(
+        self,
+        job: Any,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
+    ) -> TaskOutcome: ...
+
+
+class Protocol:
+    """One attempt at a run of a protocol: the steps in which protocols differ.
+
+    What a step finds out and later ones need is kept on the object, which serves one attempt.
+    """
+
+    name: ClassVar[str]
+    """In manifests and rows."""
+    reads_folder: ClassVar[bool] = False
+    """Whether cells read files of the run's folder, so that other machines need it too."""
+    by_language: ClassVar[bool] = False
+    """Whether the subsets of a dataset are languages."""
+    evaluate: Evaluate
+    """How a cell is done; a function of a module, for it travels to worker processes."""
+    folder: RunFolder
+    """The run's, from before the plan is made."""
+
+    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+        """Open all that was named, and cut the work into cells; whatever is wrong is raised here, before any work."""
+        raise NotImplementedError
+
+    def forecast(self, plan: Any, *, measure: bool = True) -> Forecasts:
+        """What the plan takes; with `measure`, systems on this machine may be timed."""
+        raise NotImplementedError
+
+    def foreseen(self, request: Any, ledger: Ledger | None = None, out: Path = Path()) -> Forecasts:
+        """What a request would take, less what `out` holds of it; nothing is sent, and nothing written."""
+        self.folder = RunFolder(out)
+        return self.forecast(self.plan(request, None, ledger))
+
+    def headline(self, plan: Any, record: CellRecord) -> str:
+        """The measure that stands for a cell; one that failed has a row of this without a value."""
+        raise NotImplementedError
+
+    def conclude(self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """What follows from all cells that have ended, and their rows."""
+        raise NotImplementedError
+
+    def call(self, request: Any, out: Path) -> str:
+        """The call from Python that makes the run, for its manifest."""
+        return (
+            f"embassay.{self.name}.run({list(request.systems)!r}, datasets={list(request.datasets)!r}, "
+            f"out={str(out)!r})"
+        )
+
+    def check_prices(self, plan: Any, max_usd: float | None) -> None:
+        """UsageError if the cost is limited to `max_usd` and the price of something is not known."""
+        check_prices(plan.systems, max_usd)
+
+    def told(self, plan: Any) -> dict[str, Any]:
+        """What only this protocol's manifests say."""
+        del plan
+        return {}
+
+    def keep(self, plan: Any) -> None:
+        """Keep what people look at beside the results, once: the texts of items."""
+
+    def work(self, session: Session, listener: Silent) -> None:
+        """Do the cells; a protocol that plans as it goes gives the session more of them."""
+        session.do(listener)
+
+    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+        """What manifests say besides, or anew, once the work has stopped, for whatever reason."""
+        del session
+        return {}
+
+    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+        """The rows of a cell that has ended."""
+        return cell_rows(
+            self.name, record, self.headline(plan, record), lang=plan.lang(record.dataset),
+            seed=plan.request.seed, by_language=self.by_language,
+        )  # fmt: skip
+
+    def carry_out(
+        self,
+        request: Any,
+        out: Path,
+        *,
+        workers: Workers = 1,
+        cache: Path | None = None,
+        listener: Silent | None = None,
+        command: str = "",
+        max_usd: float | None = None,
+    ) -> Run:
+        """Do what is unfinished of a request in `out`. `command` resumes it; `max_usd` is what it may cost, earlier
+        attempts included.
+
+        Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is
+        finished is kept.
+        """
+        listener = listener or Silent()
+        with opened(out, request, max_usd) as (self.folder, accounts, held):
+            plan = self.plan(request, cache, accounts.ledger)
+            self.check_prices(plan, max_usd)
+            lock(self.folder, held)
+            command = command or self.call(request, out)
+            session = Session(self.folder, plan, self, accounts, workers=workers, command=command)
+            session.extra = self.told(plan)
+            session.begin(listener)
+            self.keep(plan)
+            try:
+                self.work(session, listener)
+            finally:
+                session.extra |= self.told_at_the_end(session)
+                session.end()
+        return Run(out)
