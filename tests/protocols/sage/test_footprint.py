@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.protocols.sage.footprint import needed
 from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.tasks import needed
 from embassay.records import Documents, LabelledTexts, RetrievalSet
 from embassay.search.blocks import SHARD
 from embassay.systems import open_system

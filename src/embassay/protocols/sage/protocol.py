@@ -21,10 +21,9 @@ from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
 from embassay.protocols.sage.conclusions import standings, summarise
 from embassay.protocols.sage.edits import Context, chosen_edits, corpora_length
-from embassay.protocols.sage.footprint import needed
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import tables
-from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, Task
+from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, Task, needed
 from embassay.records import Loaded, Result, RetrievalSet
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers
