@@ -28,12 +28,13 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.protocols.kernel.comparisons import write_standings
+from embassay.protocols.kernel.conclusions import standings, summarise
 from embassay.protocols.kernel.estimates import Estimate, combine, estimate, words
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.sage.conclusions import standings, summarise
 from embassay.protocols.sage.edits import Context
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import choice_figures
+from embassay.protocols.sage.protocol import Sage
 from embassay.protocols.sage.retrieval import retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
 from embassay.records import Comparisons, Result, TaskOutcome
@@ -162,9 +163,9 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
         row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
         records.append(finished(Cell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
-    rows, _ = summarise(plan, records)
+    rows, _ = summarise(Sage(), plan, records)
     folder.write_results([*_rows(records), *rows])
-    write_standings(path, standings(plan, records))
+    write_standings(path, standings(Sage(), plan, records))
     folder.write_manifest({
         "protocol": "sage", "arguments": {"seed": 1337, "limit": None},
         "datasets": [{"name": DATASET, "fingerprint": "f", "tasks": {name: {} for name in TASK_NAMES}}],

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import Headline
+from embassay.protocols.kernel.conclusions import _compared, _task_headline, standings, summarise
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
-from embassay.protocols.sage.conclusions import _compared, _task_headline, standings, summarise
 from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.protocol import Sage
 from embassay.records import Component, Score
 from embassay.runs.cells import CellRecord
 
@@ -43,20 +44,24 @@ def records():
 
 def test_a_group_of_datasets_counts_as_one():
     """Twelve forums are one dataset of the headline, however the mean over datasets is taken."""
-    found = _task_headline(plan(), records(), "retrieval", "good")
+    found = _task_headline(Sage(), plan(), records(), "retrieval", "good")
     assert found.value == pytest.approx((0.9 + 0.4) / 2)
     assert found.method.startswith("mean over 2 datasets")
-    harmonic = _task_headline(plan(dataset_mean="harmonic"), records(), "retrieval", "good")
+    harmonic = _task_headline(Sage(), plan(dataset_mean="harmonic"), records(), "retrieval", "good")
     assert harmonic.value == pytest.approx(2 / (1 / 0.9 + 1 / 0.4))
 
 
 def test_a_group_is_shown_beside_its_members():
     """It has rows and standings of its own."""
-    rows, _ = summarise(plan(), records())
+    rows, _ = summarise(Sage(), plan(), records())
     [row] = [one for one in rows if (one.dataset, one.system) == ("forums", "good")]
     assert row.value == pytest.approx(0.4)
     assert (row.task, row.measure) == ("retrieval", "retention")
-    places = {one.dataset: one.headline.value for one in standings(plan(), records()) if one.system == "good"}
+    places = {
+        one.dataset: one.headline.value
+        for one in standings(Sage(), plan(), records())
+        if one.system == "good"
+    }
     assert places["forums"] == pytest.approx(0.4)
     assert {*FORUMS, "forums"} <= set(places)
 

@@ -7,15 +7,17 @@ for all of them, and a protocol says only where it differs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from embassay.contracts import Similarity, Spread, Tokenizer
+from embassay.data import Dataset
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs
+from embassay.protocols.kernel.conclusions import headline_table, standings, summarise
 from embassay.protocols.kernel.forecast import (
     Forecaster,
     Work,
@@ -27,6 +29,7 @@ from embassay.protocols.kernel.forecast import (
     vectors,
 )
 from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     Plan,
     PlannedDataset,
@@ -39,10 +42,12 @@ from embassay.protocols.kernel.plan import (
     planned_task,
 )
 from embassay.protocols.kernel.protocol import Evaluate, Protocol
-from embassay.protocols.kernel.request import DatasetRequest
-from embassay.records import Loaded, TaskOutcome
+from embassay.protocols.kernel.request import DatasetRequest, Options, TaskRequest
+from embassay.protocols.kernel.session import Conclusion, Silent, Table
+from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.cells import Cell, CellRecord
+from embassay.runs.engines.contract import Workers
 from embassay.runs.execution import HERE
 from embassay.runs.files import digest
 from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
@@ -52,6 +57,54 @@ from embassay.text import open_tokenizer
 
 REHEARSED = 400_000
 """Texts of a task up to which it is rehearsed."""
+
+
+Fields = dict[str, tuple[Sequence[str], Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task. A dataset joins when it has all columns of at least one of the `shapes`.
+
+    `evaluate` takes a system, the data and a `Context`, and gives a `TaskOutcome`: the measure `headline` with its
+    bootstrap replicates, and a value per item. `texts_per_item` is how many texts a system sees for one item, for plans
+    and progress; `fields` are the texts kept beside the items, as field name -> (ids, texts). `load` takes the dataset,
+    the most items and the seed that draws them; left out, it is the first shape.
+    """
+
+    name: str
+    title: str
+    shapes: tuple[str, ...]
+    headline: str
+    texts_per_item: int
+    evaluate: Callable[[Similarity, Any, Any], TaskOutcome]
+    load: Callable[[Dataset, int | None, int], Loaded[Any]]
+    fields: Callable[[Any], Fields]
+    size: Callable[[Any], int] = len
+
+
+def loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
+    """`Task.load` of a task whose data have one shape."""
+
+    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+        return dataset.load(shape, limit=limit, seed=seed)
+
+    return load
+
+
+@dataclass(frozen=True)
+class Context(inputs.Context):
+    """What a task gets besides the system and the data: the seed, the run's tokenizer, the options. `dataset` names the
+    random streams, `lang` is the language of all texts (empty, `und` or `mul` where none is told or there are several).
+    """
+
+    options: Any = None
+    lang: str = field(default="", kw_only=True)
+
+    @property
+    def resamples(self) -> int:
+        """Bootstrap resamples behind every interval."""
+        return int(self.options.resamples)
 
 
 @dataclass(frozen=True)
@@ -116,8 +169,11 @@ class TaskProtocol(Protocol):
     tasks: ClassVar[Registry[Any]]
     paper: ClassVar[tuple[str, ...]] = ()
     """The tasks that are done unless others are asked for, in the order in which they are shown."""
-    context: ClassVar[Callable[..., Any]]
-    """Of (dataset, tokenizer, seed, options): what `evaluate` of a task gets besides the system and the data."""
+    context: ClassVar[type[Context]] = Context
+    options: ClassVar[type[Any]] = Options
+    """A dataclass of what a run can be told; each field says its default and, in its metadata, its help."""
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    """Between which all headlines lie."""
     pair_corpus: ClassVar[str] = "batch"
     first_field: ClassVar[Mapping[str, str]] = {}
     """Task -> the field whose texts its cost is measured on; of the others `text`, or the first there is."""
@@ -130,7 +186,7 @@ class TaskProtocol(Protocol):
         self, loaded: Loaded[Any], tokenizer: Tokenizer, seed: int, options: Any, spread: Spread = HERE
     ) -> Any:
         """The context of a task on one dataset."""
-        return type(self).context(loaded.dataset, tokenizer, seed, options, spread=spread)
+        return self.context(loaded.dataset, tokenizer, seed, options, spread=spread, lang=loaded.lang)
 
     def drawn(self, task: str, request: Any) -> int | None:
         """How many items of a task are drawn at most; None for all."""
@@ -169,6 +225,20 @@ class TaskProtocol(Protocol):
         parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
         return footprint(parts, "Use fewer items (--limit).")
 
+    def leaves_out(self, task: str) -> bool:
+        """Whether datasets on which the task is undefined are left out of its mean, and named."""
+        del task
+        return False
+
+    def harmonic(self, task: str, options: Any) -> bool:
+        """Whether the mean over datasets is the harmonic one."""
+        del task, options
+        return False
+
+    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[Table]:
+        """The tables of a run, from all its rows: by default one, of every system on every task."""
+        yield headline_table(self, plan, rows)
+
     # What is the same for all.
     @property
     def home(self) -> str:
@@ -179,6 +249,37 @@ class TaskProtocol(Protocol):
         """The measure that stands for a cell."""
         del plan
         return str(self.tasks.build(record.task).headline)
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """Headlines over datasets, the overall score, who can be told apart from whom, and tables."""
+        summary, comparisons = summarise(self, plan, records)
+        made = tuple(self.tables(plan, [*rows, *summary]))
+        return Conclusion(summary, comparisons, made, tuple(standings(self, plan, records)))
+
+    def run(
+        self,
+        systems: Sequence[str],
+        *,
+        datasets: Sequence[str | Path] = ("sample",),
+        tasks: Sequence[str] = (),
+        out: str | Path,
+        workers: Workers = 1,
+        cache: Path | None = None,
+        listener: Silent | None = None,
+        max_usd: float | None = None,
+        **arguments: Any,
+    ) -> Run:
+        """Evaluate systems, resuming what is unfinished in `out`, and return the run.
+
+        Further arguments are those of `TaskRequest`: mapping, split, grades, limit, seed (1337), tokenizer ("cl100k"),
+        options. `max_usd` limits what the run may cost, earlier sessions in `out` included. Raises UsageError when
+        `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
+        """
+        arguments.setdefault("options", self.options())
+        request = TaskRequest(tuple(systems), tuple(tasks), tuple(map(str, datasets)), **arguments)
+        return self.carry_out(
+            request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
+        )
 
     def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Open every system and dataset, and cut the work into cells.

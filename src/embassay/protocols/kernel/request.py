@@ -53,9 +53,34 @@ class Request:
         return DatasetRequest(source, tuple(sorted(mapping.items())), self.split, self.grades)
 
 
+@dataclass(frozen=True)
+class TaskRequest(Request):
+    """The arguments of a run that evaluates systems on tasks: `options` are the protocol's, and have `as_dict`."""
+
+    options: Any = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        return {**super().as_dict(), "options": self.options.as_dict()}
+
+
 def option(default: Any, help: str) -> Any:
     """A field that carries its own help text, for the command line and the docs."""
     return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every protocol over tasks can be told. Protocols add fields."""
+
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest and in the keys of cells."""
+        return asdict(self)
 
 
 def check_options(options: Any) -> None:

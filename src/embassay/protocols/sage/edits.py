@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
-from embassay.protocols.kernel import inputs as context
+from embassay.protocols.kernel import evaluation
 from embassay.protocols.sage.options import ALL, SageOptions, needle_text
 from embassay.records import Documents
 from embassay.text import (
@@ -125,14 +125,7 @@ def _length(edit: str) -> float:
 
 
 @dataclass(frozen=True)
-class Context(context.Context):
-    """The seed, the run's tokenizer and the options; `dataset` names the random streams."""
+class Context(evaluation.Context):
+    """With the options of SAGE."""
 
     options: SageOptions = field(default_factory=SageOptions)
-    lang: str = field(default="", kw_only=True)
-    """The code of the language that all texts are in; empty, `und` or `mul` where none is told or there are several."""
-
-    @property
-    def resamples(self) -> int:
-        """Bootstrap resamples behind every interval."""
-        return self.options.resamples

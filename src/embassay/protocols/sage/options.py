@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel import request
-from embassay.protocols.kernel.request import check_options, option
+from embassay.protocols.kernel.request import TaskRequest, check_options, option
 
 ALL = "all"
 OF_DOCUMENTS = ("robustness", "sensitivity")
@@ -122,11 +121,7 @@ VERSION = 5
 
 
 @dataclass(frozen=True)
-class Request(request.Request):
+class Request(TaskRequest):
     """The arguments of a SAGE run."""
 
     options: SageOptions = field(default_factory=SageOptions)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared on resume."""
-        return {**super().as_dict(), "options": self.options.as_dict()}

@@ -7,27 +7,23 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.contracts import Spread, Tokenizer
 from embassay.data.stream import lies_in_file
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.evaluation import TaskProtocol
+from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
-from embassay.protocols.sage.conclusions import standings, summarise
+from embassay.protocols.kernel.session import Session, Silent, Table, kinds
 from embassay.protocols.sage.edits import Context, chosen_edits, corpora_length
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import tables
-from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, Task, needed
-from embassay.records import Loaded, Result, RetrievalSet
-from embassay.runs.cells import CellRecord
+from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, needed
+from embassay.records import Result, RetrievalSet
 from embassay.runs.engines.contract import Workers
-from embassay.runs.execution import HERE
 from embassay.runs.folder import RunFolder, write_columns
 from embassay.search.blocks import SHARD
 from embassay.systems.remote import Ledger
@@ -74,21 +70,11 @@ class Sage(TaskProtocol):
     tasks = TASKS
     paper = TASK_NAMES
     context = Context
+    options = SageOptions
     pair_corpus = PAIR_CORPUS
     first_field: ClassVar = {"retrieval": "document", "preference": "source"}
     kinds: ClassVar = {"clustering": "distances", "retrieval": "search"}
     needed = staticmethod(needed)
-
-    def context_of(
-        self,
-        loaded: Loaded[Any],
-        tokenizer: Tokenizer,
-        seed: int,
-        options: SageOptions,
-        spread: Spread = HERE,
-    ) -> Context:
-        """With the language of the texts, which negation needs."""
-        return Context(loaded.dataset, tokenizer, seed, options, spread=spread, lang=loaded.lang)
 
     def drawn(self, task: str, request: Request) -> int | None:
         """Tasks that edit whole documents have a cap of their own."""
@@ -126,11 +112,17 @@ class Sage(TaskProtocol):
         session.do(listener)
         _keep_found(session.plan, self.folder)
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
-        """Headlines and overall scores, who can be told apart, and the paper's tables."""
-        summary, comparisons = summarise(plan, list(records))
-        made = tuple(tables([*rows, *summary], kinds(plan)))
-        return Conclusion(summary, comparisons, made, tuple(standings(plan, list(records))))
+    def leaves_out(self, task: str) -> bool:
+        """Retention of nothing found is undefined."""
+        return task == "retrieval"
+
+    def harmonic(self, task: str, options: SageOptions) -> bool:
+        """Of retrieval, where that is chosen [A20]."""
+        return task == "retrieval" and options.dataset_mean == "harmonic"
+
+    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[Table]:
+        """The paper's, and ours."""
+        return tables(rows, kinds(plan))
 
 
 Columns = dict[str, list[str]]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Similarity
+from embassay.protocols.kernel.evaluation import Fields, Task, loader
 from embassay.protocols.kernel.forecast import (
     dimensions,
     distances,
@@ -19,36 +19,13 @@ from embassay.protocols.kernel.forecast import (
 )
 from embassay.protocols.sage.edits import chosen_edits
 from embassay.protocols.sage.options import ALL, SageOptions
-from embassay.records import LabelledTexts, Loaded, RetrievalSet, TaskOutcome
+from embassay.records import LabelledTexts, Loaded, RetrievalSet
 from embassay.registry import Registry
 from embassay.runs.memory import Footprint
 from embassay.search.blocks import SHARD
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
-    from embassay.protocols.sage.edits import Context
-
-Evaluate = Callable[[Similarity, Any, "Context"], TaskOutcome]
-Fields = dict[str, tuple[Sequence[str], Sequence[str]]]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One task. A dataset joins when it has all columns of at least one of the `shapes`.
-
-    `texts_per_item` is how many texts a system sees for one item, for plans and progress; `fields` are the texts
-    kept beside the items, as field name -> (ids, texts).
-    """
-
-    name: str
-    title: str
-    shapes: tuple[str, ...]
-    headline: str
-    texts_per_item: int
-    evaluate: Evaluate
-    load: Callable[[Dataset, int | None, int], Loaded[Any]]
-    fields: Callable[[Any], Fields]
-    size: Callable[[Any], int] = len
 
 
 def preference() -> Task:
@@ -108,7 +85,7 @@ def robustness() -> Task:
     from embassay.protocols.sage.robustness import HEADLINE, evaluate
 
     return Task(
-        "robustness", "Transformation robustness", ("summarised",), HEADLINE, 8, evaluate, _loader("summarised"),
+        "robustness", "Transformation robustness", ("summarised",), HEADLINE, 8, evaluate, loader("summarised"),
         lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)},
     )  # fmt: skip
 
@@ -118,7 +95,7 @@ def sensitivity() -> Task:
     from embassay.protocols.sage.sensitivity import HEADLINE, evaluate
 
     return Task(
-        "sensitivity", "Information sensitivity", ("documents",), HEADLINE, 19, evaluate, _loader("documents"),
+        "sensitivity", "Information sensitivity", ("documents",), HEADLINE, 19, evaluate, loader("documents"),
         lambda data: {"text": (data.ids, data.texts)},
     )  # fmt: skip
 
@@ -128,7 +105,7 @@ def clustering() -> Task:
     from embassay.protocols.sage.clustering import HEADLINE, evaluate
 
     return Task(
-        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate, _loader("labelled"),
+        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate, loader("labelled"),
         lambda data: {"text": (data.ids, data.texts), "label": (data.ids, data.labels), "set": (data.ids, data.sets)},
     )  # fmt: skip
 
@@ -138,17 +115,13 @@ def retrieval() -> Task:
     from embassay.protocols.sage.retrieval import HEADLINE, evaluate
 
     return Task(
-        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate, _loader("retrieval"),
+        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate, loader("retrieval"),
         lambda data: {
             "query": (data.queries.ids, data.queries.texts),
             "document": (data.corpus.ids, data.corpus.texts),
         },
         lambda data: len(data.corpus),
     )  # fmt: skip
-
-
-def _loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
-    return lambda dataset, limit, seed: dataset.load(shape, limit=limit, seed=seed)
 
 
 TASKS: Registry[Task] = Registry("task")

@@ -1,9 +1,14 @@
-"""Over datasets and tasks: the headline of each task, the overall score, and who can be told apart from whom."""
+"""Over datasets and tasks: the headline of each task, the overall score, and who can be told apart from whom.
+
+A task's headline is the mean over its datasets, a group of datasets counting as one; overall is the plain mean of the
+protocol's tasks, and undefined where one of them is missing. `protocol` says which tasks these are, between which
+bounds they lie, and where a task is concluded otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
@@ -20,44 +25,50 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.estimates import UNVARIED, unvaried
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
+from embassay.protocols.kernel.tables import Column, ColumnTable, in_words
 from embassay.records import Component, Result
 from embassay.runs.cells import CellRecord
 
-BOUNDS = (0.0, 1.0)
-"""All of SAGE's headlines are shares or mapped to them."""
+if TYPE_CHECKING:
+    from embassay.protocols.kernel.evaluation import TaskProtocol
 
 
-def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise(
+    protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
+) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
     ranked = [system.name for system in plan.systems if system.kind != "reference"]
     by_task = {
-        name: {system.name: _task_headline(plan, records, name, system.name) for system in plan.systems}
+        name: {
+            system.name: _task_headline(protocol, plan, records, name, system.name) for system in plan.systems
+        }
         for name in plan.tasks
     }
     rows = [
-        _row(plan, name, TASKS.build(name).headline, headline)
+        _row(protocol, plan, name, protocol.tasks.build(name).headline, headline)
         for name, headlines in by_task.items()
         for headline in headlines.values()
     ]
     rows += [
         _row(
+            protocol,
             plan,
             name,
-            TASKS.build(name).headline,
-            _task_headline(plan, records, name, system.name, members),
+            protocol.tasks.build(name).headline,
+            _task_headline(protocol, plan, records, name, system.name, members),
             group,
         )
         for name in plan.tasks
         for group, members in _groups(plan, name).items()
         for system in plan.systems
     ]
-    overall = {system.name: _overall(by_task, system.name) for system in plan.systems}
-    rows += [_row(plan, "overall", "overall", headline) for headline in overall.values()]
+    overall = {system.name: _overall(protocol, by_task, system.name) for system in plan.systems}
+    rows += [_row(protocol, plan, "overall", "overall", headline) for headline in overall.values()]
     rows += [
-        _row(plan, "overall", "mean_of_present", present)
+        _row(protocol, plan, "overall", "mean_of_present", present)
         for headline in overall.values()
-        if headline.value is None and (present := _mean_of_present(by_task, headline.system)) is not None
+        if headline.value is None
+        and (present := _mean_of_present(protocol, by_task, headline.system)) is not None
     ]
     scopes = {"overall": overall, **by_task}
     comparisons = {
@@ -79,21 +90,21 @@ def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequenc
     return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
-def standings(plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
+def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
     groups = {one.name: REFERENCE if one.kind == "reference" else RANKED for one in plan.systems}
     by_task: dict[str, dict[str, Headline]] = {}
     for task in plan.tasks:
-        measure, datasets = TASKS.build(task).headline, _datasets(plan, task)
-        by_task[task] = {name: _task_headline(plan, records, task, name) for name in groups}
+        measure, datasets = protocol.tasks.build(task).headline, _datasets(plan, task)
+        by_task[task] = {name: _task_headline(protocol, plan, records, task, name) for name in groups}
         for system, group in groups.items():
             shown = {name: (name,) for name in datasets} | _groups(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
-                own = _task_headline(plan, records, task, system, members)
+                own = _task_headline(protocol, plan, records, task, system, members)
                 yield Standing(task, dataset, measure, own, group)
             yield Standing(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
-        yield Standing(OVERALL, "", OVERALL, _overall(by_task, system), group)
+        yield Standing(OVERALL, "", OVERALL, _overall(protocol, by_task, system), group)
 
 
 def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
@@ -110,7 +121,12 @@ def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
 
 
 def _task_headline(
-    plan: Plan, records: Sequence[CellRecord], task: str, system: str, datasets: Sequence[str] | None = None
+    protocol: TaskProtocol,
+    plan: Plan,
+    records: Sequence[CellRecord],
+    task: str,
+    system: str,
+    datasets: Sequence[str] | None = None,
 ) -> Headline:
     """Mean over the parts of the task of the mean over the datasets (all) that have the part."""
     of_task = [record for record in records if (record.task, record.system) == (task, system)]
@@ -130,34 +146,34 @@ def _task_headline(
         for part, component in record.components.items():
             if component.value is not None:
                 parts.setdefault(part, {}).setdefault(groups[name], []).append(component)
-            elif task == "retrieval":
+            elif protocol.leaves_out(task):
                 left_out.append(name)
             else:
                 return Headline.none(system, f"{name}: {component.reason}")
     if not parts:
         return Headline.none(system, f"undefined on {', '.join(left_out)}")
-    harmonic = task == "retrieval" and plan.request.options.dataset_mean == "harmonic"
+    harmonic = protocol.harmonic(task, plan.request.options)
     # A group of datasets is one: the mean of its members, whatever mean is taken over datasets.
     joined = {
         part: [mean_component(members) if len(members) > 1 else members[0] for members in of_part.values()]
         for part, of_part in parts.items()
     }
     means = [mean_component(components, harmonic=harmonic) for components in joined.values()]
-    return _joined(system, means, _method(task, joined, left_out))
+    return _joined(protocol, system, means, _method(protocol, task, joined, left_out))
 
 
-def _joined(system: str, parts: list[Component], method: str) -> Headline:
+def _joined(protocol: TaskProtocol, system: str, parts: list[Component], method: str) -> Headline:
     mean = mean_component(parts, harmonic=False)
-    return Headline.of(system, mean, method, max(part.n for part in parts), BOUNDS)
+    return Headline.of(system, mean, method, max(part.n for part in parts), protocol.bounds)
 
 
-def _method(task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
+def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
     datasets = max(len(components) for components in parts.values())
     fixed = sum(not len(one.replicates) for components in parts.values() for one in components)
     words = [f"mean over {datasets} dataset{'s' if datasets > 1 else ''}, bootstrap within each"]
     if len(parts) > 1:
         words.append(f"mean of {' and '.join(parts)}")
-    elif task == "preference":
+    elif next(iter(parts)) != protocol.tasks.build(task).headline:
         words.append(f"{next(iter(parts))} only")
     if fixed:
         words.append(f"{fixed} single set{'s' if fixed > 1 else ''} held fixed")
@@ -166,36 +182,62 @@ def _method(task: str, parts: dict[str, list[Component]], left_out: list[str]) -
     return "; ".join(words)
 
 
-def _overall(by_task: dict[str, dict[str, Headline]], system: str) -> Headline:
-    """Unweighted mean of the five tasks; undefined when one is missing (SAGE table 1)."""
-    for name in TASK_NAMES:
+def _overall(protocol: TaskProtocol, by_task: dict[str, dict[str, Headline]], system: str) -> Headline:
+    """Unweighted mean of the protocol's tasks; undefined when one is missing."""
+    for name in protocol.paper:
         if name not in by_task:
             return Headline.none(system, f"{name} was not part of the run")
         if by_task[name][system].value is None:
             return Headline.none(system, f"{name}: {by_task[name][system].reason}")
-    return _mean_of_tasks([by_task[name][system] for name in TASK_NAMES], system, "mean of the five tasks")
+    return _mean_of_tasks(
+        protocol,
+        [by_task[name][system] for name in protocol.paper],
+        system,
+        f"mean of the {in_words(len(protocol.paper))} tasks",
+    )
 
 
-def _mean_of_present(by_task: dict[str, dict[str, Headline]], system: str) -> Headline | None:
-    five = [by_task[name][system] for name in TASK_NAMES if name in by_task]
-    present = [headline for headline in five if headline.value is not None]
+def _mean_of_present(
+    protocol: TaskProtocol, by_task: dict[str, dict[str, Headline]], system: str
+) -> Headline | None:
+    own = [by_task[name][system] for name in protocol.paper if name in by_task]
+    present = [headline for headline in own if headline.value is not None]
     if not present:
         return None
-    return _mean_of_tasks(present, system, f"mean of {len(present)} of 5 tasks")
+    return _mean_of_tasks(protocol, present, system, f"mean of {len(present)} of {len(protocol.paper)} tasks")
 
 
-def _mean_of_tasks(headlines: list[Headline], system: str, method: str) -> Headline:
+def _mean_of_tasks(protocol: TaskProtocol, headlines: list[Headline], system: str, method: str) -> Headline:
     parts = [one.component for one in headlines]
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
     mean = mean_component(parts, harmonic=False)
-    return Headline.of(system, mean, method + note, len(parts), BOUNDS)
+    return Headline.of(system, mean, method + note, len(parts), protocol.bounds)
 
 
-def _row(plan: Plan, task: str, measure: str, headline: Headline, dataset: str = "") -> Result:
+def _row(
+    protocol: TaskProtocol, plan: Plan, task: str, measure: str, headline: Headline, dataset: str = ""
+) -> Result:
     low, high = headline.interval
     method = f"{headline.method}; {UNVARIED}" if unvaried(headline.replicates) else headline.method
     return Result(
-        "sage", task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
+        protocol.name, task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
         method, plan.request.seed, headline.reason,
+    )  # fmt: skip
+
+
+def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -> ColumnTable:
+    """Every system's headline of each task, and overall; references last."""
+    found = {
+        (row.task, row.system): row.value
+        for row in rows
+        if not row.dataset and row.measure != "mean_of_present"
+    }
+    scopes = [*plan.tasks, "overall"]
+    titles = [protocol.tasks.build(task).title for task in plan.tasks] + ["Overall"]
+    ordered = sorted(plan.systems, key=lambda system: system.kind == "reference")
+    return ColumnTable(
+        f"{protocol.name}_tasks", "Headlines by task",
+        (Column("system", "text"), *(Column(title, decimals=3) for title in titles)),
+        tuple((one.name, *(found.get((scope, one.name)) for scope in scopes)) for one in ordered),
     )  # fmt: skip
