@@ -29,6 +29,7 @@ COMMANDS = {
     "doctor": "Show the machine, the extras, and whether what comes along works; nothing is sent or downloaded.",
     "list": "List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures ...",
     "report": "Write one report of all the runs: one self-contained file.",
+    "run": "Evaluate systems by any protocol, also of another package: `embassay list protocols`.",
     "compare": "Compare two systems of a run, one system in two runs, or all systems of a run.",
     "gate": "Hold a run against bars: exit code 0 where none is missed, 1 with a table where one is.",
     "serve": "Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges.",
@@ -44,10 +45,11 @@ GROUPS = {
     "cache": "The caches of embeddings, language models' answers, rerankers' scores, indexes and large corpora.",
 }
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
-WITHOUT_DATA = ("doctor", "list")
-"""Commands that read none, and promise no memory."""
+OWN_MEMORY = ("doctor", "list", "run")
+"""Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
-    "list": "names:show", "compare": "comparison:compare", "gate": "comparison:gate", "report": "pages:report",
+    "list": "names:show", "run": "protocol:run",
+    "compare": "comparison:compare", "gate": "comparison:gate", "report": "pages:report",
     "serve": "pages:serve", "export": "interchange:export", "import": "interchange:import_",
 }  # fmt: skip
 """Where a command is, if not under its own name in a module called like it."""
@@ -73,7 +75,7 @@ def with_commands(*names: str) -> typer.Typer:
             made.add_typer(attribute(f"embassay.cli.{name}:app"), name=name)
         else:
             command = attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
-            made.command(name)(command if name in WITHOUT_DATA else stopping_at_memory(command))
+            made.command(name)(command if name in OWN_MEMORY else stopping_at_memory(command))
     return made
 
 

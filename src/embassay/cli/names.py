@@ -28,14 +28,15 @@ class What(StrEnum):
     measures = "measures"
     perturbations = "perturbations"
     tokenizers = "tokenizers"
+    protocols = "protocols"
 
 
 def show(
     what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
 ) -> None:
     """List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures, perturbations
-    or tokenizers; judges, ranking engines and rewriters of golden sets; indexes of vectors; or what is known of models
-    by name: dimensions, context, list price, prompts."""
+    or tokenizers; protocols for `embassay run`; judges, ranking engines and rewriters of golden sets; indexes of
+    vectors; or what is known of models by name: dimensions, context, list price, prompts."""
     if what is What.models:
         rows, shown = _models(), list(_MODEL_COLUMNS)
     else:
@@ -90,8 +91,9 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.measures: ("embassay.measures", "MEASURES"),
         What.perturbations: ("embassay.text", "PERTURBATIONS"),
         What.tokenizers: ("embassay.systems", "TOKENIZERS"),
+        What.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
     }
-    tasks = [({"protocol": name}, (f"embassay.protocols.{name}.tasks", "TASKS")) for name in ("sage", "pteb")]
+    tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
     for more, (module, name) in tasks if what is What.tasks else [(no_more, homes[what])]:
         for one in getattr(import_module(module), name):

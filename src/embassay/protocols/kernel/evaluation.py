@@ -384,3 +384,12 @@ class TaskProtocol(Protocol):
     def _shown(self, task: str, fields: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> Sequence[str]:
         first = self.first_field.get(task, "text")
         return fields[first if first in fields else next(iter(fields))][1]
+
+
+PROTOCOLS: Registry[TaskProtocol] = Registry("protocol", makes=[("name", "version", "tasks", "paper")])
+"""Protocols that `embassay run` carries out."""
+PROTOCOLS.add(
+    "sage",
+    "embassay.protocols.sage.protocol:Sage",
+    "preference, robustness, sensitivity, clustering, retrieval",
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,30 @@ class Options:
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest and in the keys of cells."""
         return asdict(self)
+
+
+def read_options(cls: type[T], given: Iterable[str]) -> T:
+    """Options from texts `name=value`, each of the field's type. UsageError for a name that is none, and for a value of
+    another type."""
+    from pydantic import TypeAdapter, ValidationError  # slow to import
+
+    hints = get_type_hints(cls)
+    known = {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in known or not equals:
+            raise UsageError(
+                f"{text!r} is no option of this protocol.",
+                mend="Write name=value; there is "
+                + "; ".join(f"{one.name} ({one.metadata.get('help', '')})" for one in known.values()),
+            )
+        try:
+            values[name] = TypeAdapter(hints[name]).validate_python(value)
+        except ValidationError as error:
+            raise UsageError(f"{name} is {value!r}.", mend=f"{error.errors()[0]['msg']}.") from None
+    return cls(**values)
 
 
 def check_options(options: Any) -> None:
