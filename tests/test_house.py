@@ -21,6 +21,8 @@ IN_A_FOLDER = 15
 LEAST = 60
 """Lines of code below which a module is a part of another."""
 ONE_VENDOR_A_FILE = {"systems/encoders", "systems/rerankers", "systems/chat"}
+REGISTERED = {*ONE_VENDOR_A_FILE, "systems/lexical", "search/indexes", "protocols/tasks", "cli"}
+"""Folders whose modules are each a thing of a registry, or a command: such a one may be small."""
 OF_A_PROTOCOL = {"protocol", "tables", "conclusions", "options"}
 """Names that every protocol and report may have."""
 FIELD = {
@@ -30,8 +32,8 @@ FIELD = {
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
-    "files": 598,
-    "modules under 60 lines of code": 58,
+    "files": 594,
+    "modules under 60 lines of code": 30,
     "names that are no nouns": 2,
     "names that occur twice in a part": 4,
     "modules above 15 in a folder": 0,
@@ -63,6 +65,17 @@ def _part(path: Path) -> str:
     return "/".join(parts[:2] if parts[:1] in {("protocols",), ("report",), ("web",)} else parts[:1])
 
 
+def _small() -> list[Path]:
+    return [
+        path
+        for path in NAMED
+        if _code_lines(path) < LEAST
+        and _folder(path) not in REGISTERED
+        and path.name != "__main__.py"
+        and path.stem not in OF_A_PROTOCOL
+    ]
+
+
 def _above() -> int:
     folders = Counter(_folder(path) for path in NAMED if _folder(path) not in ONE_VENDOR_A_FILE)
     return sum(max(n - IN_A_FOLDER, 0) for n in folders.values())
@@ -91,7 +104,7 @@ def test_the_house_only_gets_better() -> None:
     """Nothing that is behind the rules falls further behind."""
     now = {
         "files": len(MODULES),
-        "modules under 60 lines of code": sum(_code_lines(path) < LEAST for path in NAMED),
+        "modules under 60 lines of code": len(_small()),
         "names that are no nouns": len(_no_nouns()),
         "names that occur twice in a part": _twice(),
         "modules above 15 in a folder": _above(),

@@ -12,7 +12,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, word_counts
-from embassay.protocols.pteb.analysis.length import SCORES
+from embassay.protocols.pteb.analysis.words import SCORES
 from embassay.protocols.pteb.paraphrasing.quality import quality_rows
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Growth, Plan, PlannedDataset, Seeds, Source

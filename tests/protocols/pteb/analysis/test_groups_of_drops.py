@@ -17,8 +17,8 @@ from embassay.protocols.pteb.analysis import (
     datasets_used,
     drops,
 )
+from embassay.protocols.pteb.analysis.datasets import group_of
 from embassay.protocols.pteb.analysis.drops import HEADLINES, source_of
-from embassay.protocols.pteb.analysis.language import group_of
 from embassay.records import Result, Skipped
 
 SEEDS = (1337, 1338, 1339)

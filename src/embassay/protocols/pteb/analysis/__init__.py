@@ -1,15 +1,32 @@
 """What the drops go with: the original score, length, language, edit distance; and what stands beside them (table 1,
 table 13, figure 5). Pure functions over the rows, items and wordings of a run."""
 
-from embassay.protocols.pteb.analysis.datasets import DatasetUsed, datasets_used
-from embassay.protocols.pteb.analysis.distance import AgainstDistance, DistancePoint, against_distance
+from embassay.protocols.pteb.analysis.datasets import (
+    AgainstOriginal,
+    ByLanguage,
+    DatasetUsed,
+    against_original,
+    by_language,
+    datasets_used,
+)
+from embassay.protocols.pteb.analysis.distance import (
+    AgainstDistance,
+    DistancePoint,
+    SideBySide,
+    Wording,
+    against_distance,
+    side_by_side,
+)
 from embassay.protocols.pteb.analysis.drops import Drop, Drops, drops
 from embassay.protocols.pteb.analysis.groups import Contrast, Group
-from embassay.protocols.pteb.analysis.language import ByLanguage, by_language
-from embassay.protocols.pteb.analysis.length import LengthBin, by_length
-from embassay.protocols.pteb.analysis.original import AgainstOriginal, against_original
-from embassay.protocols.pteb.analysis.side_by_side import SideBySide, Wording, side_by_side
-from embassay.protocols.pteb.analysis.words import WordCount, average, item_words, word_counts
+from embassay.protocols.pteb.analysis.words import (
+    LengthBin,
+    WordCount,
+    average,
+    by_length,
+    item_words,
+    word_counts,
+)
 
 __all__ = [
     "AgainstDistance",

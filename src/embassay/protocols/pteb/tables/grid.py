@@ -10,8 +10,8 @@ from typing import Any
 from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import Column, Value, csv_text, markdown_text
 from embassay.protocols.pteb.analysis import DatasetUsed, LengthBin, WordCount, datasets_used
+from embassay.protocols.pteb.analysis.datasets import BOTH, ENGLISH, OTHER, group_of
 from embassay.protocols.pteb.analysis.drops import HEADLINES, is_run, source_of
-from embassay.protocols.pteb.analysis.language import BOTH, ENGLISH, OTHER, group_of
 from embassay.protocols.pteb.summary.layout import CONTROLS
 from embassay.records import Result
 

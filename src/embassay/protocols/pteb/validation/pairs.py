@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from embassay.data.sampling import draw
 from embassay.errors import UsageError
-from embassay.protocols.pteb.analysis.language import ENGLISH, group_of
+from embassay.protocols.pteb.analysis.datasets import ENGLISH, group_of
 from embassay.protocols.pteb.paraphrasing.language import language_fault
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
