@@ -1,4 +1,4 @@
-"""The datasets of a run (table 13), and whether more is lost in English, or where the original score is high (section 14)."""
+"""The datasets of a run (table 13), and whether more is lost in English or where the original score is high."""
 
 from __future__ import annotations
 
