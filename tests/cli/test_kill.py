@@ -145,7 +145,7 @@ import sys, time
 from pathlib import Path
 from embassay.cli.progress import listener
 from embassay.runs.cells import Cell
-from embassay.runs.execution import Crew, execute
+from embassay.runs.execution import Crew
 from embassay.runs.folder import RunFolder
 
 def work(job, advance):
@@ -156,5 +156,5 @@ if __name__ == "__main__":
     folder = RunFolder(Path(sys.argv[1]))
     folder.path.mkdir()
     cells = [Cell("t", "d", "s", name, 1, str(folder.path / name)) for name in "ab"]
-    list(execute(cells, work, folder, crew=Crew(2, folder), listener=listener()))
+    list(Crew(2, folder).do(cells, work, listener()))
 """

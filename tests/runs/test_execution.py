@@ -9,7 +9,7 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.records import Component, Score, TaskOutcome
 from embassay.runs.cells import Cell
-from embassay.runs.execution import Crew, execute
+from embassay.runs.execution import Crew
 from embassay.runs.folder import RunFolder
 
 
@@ -54,7 +54,7 @@ def cells(*jobs):
 
 def done(jobs, path, workers, ear):
     folder = RunFolder(path)
-    return execute(jobs, work, folder, crew=Crew(workers, folder), listener=ear)
+    return Crew(workers, folder).do(jobs, work, ear)
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ def test_cells_of_a_server_come_last_and_stay_here(tmp_path):
     jobs = [replace(cell, remote=cell.job in ("1", "2")) for cell in cells("1", "3", "2", "4")]
     folder = RunFolder(tmp_path)
     crew = Crew(2, folder)
-    ended = [record.system for record in execute(jobs, work, folder, crew=crew, listener=Ear(), remote=paid)]
+    ended = [record.system for record in crew.do(jobs, work, Ear(), paid)]
     assert set(ended[:2]) == {"s1", "s3"}
     assert ended[2:] == ["s0", "s2"]
     assert done == [("1", os.getpid()), ("2", os.getpid())]
@@ -138,7 +138,7 @@ def test_the_end_of_the_money_ends_the_run(tmp_path):
 
     jobs = [replace(cell, remote=cell.job != "3") for cell in cells("1", "2", "3")]
     folder = RunFolder(tmp_path)
-    steps = execute(jobs, work, folder, crew=Crew(1, folder), listener=Ear(), remote=paid)
+    steps = Crew(1, folder).do(jobs, work, Ear(), paid)
     assert next(steps).system == "s2"
     with pytest.raises(BudgetExceeded):
         next(steps)

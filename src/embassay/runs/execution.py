@@ -13,7 +13,7 @@ from embassay.runs.engines.attempts import InThisProcess
 from embassay.runs.engines.contract import Engine, Listener, Ray, Work, Workers, crew
 from embassay.runs.folder import RunFolder
 
-__all__ = ["Crew", "Listener", "execute"]
+__all__ = ["Crew", "Listener"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -64,11 +64,20 @@ class Crew:
         self._held = ExitStack()
         self._cluster: Engine | None = None
 
-    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
-        """The records of the cells as they end, in any order."""
-        if cells:
-            with closing(self._engine(len(cells)).do(cells, work, listener)) as done:  # type: ignore[type-var]
+    def do(
+        self, cells: Sequence[Cell], work: Work, listener: Listener, remote: Work | None = None
+    ) -> Iterator[CellRecord]:
+        """Do the cells and yield each one's record as it ends, in any order.
+
+        Cells that wait for a server come last, so that what is free is done when the money ends, and always in this
+        process, where `remote` keeps the accounts: many of their calls are in flight at once anyway. BudgetExceeded
+        ends the run.
+        """
+        if free := [cell for cell in cells if not cell.remote]:
+            with closing(self._engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
                 yield from done
+        paid = [cell for cell in cells if cell.remote]
+        yield from InThisProcess(self._folder).do(paid, remote or work, listener)
 
     def close(self) -> None:
         """Leave the cluster, or stop it where it was started for the run."""
@@ -104,23 +113,3 @@ class Crew:
         from embassay.runs.engines.processes import InProcesses
 
         return InProcesses(self._folder, chosen.count)
-
-
-def execute(
-    cells: Sequence[Cell],
-    work: Work,
-    folder: RunFolder,
-    *,
-    crew: Crew,
-    listener: Listener,
-    remote: Work | None = None,
-) -> Iterator[CellRecord]:
-    """Do the cells and yield each one's record as it ends, in any order.
-
-    Cells that wait for a server come last, so that what is free is done when the money ends, and always in this
-    process, where `remote` keeps the accounts: many of their calls are in flight at once anyway. BudgetExceeded ends
-    the run.
-    """
-    yield from crew.do([cell for cell in cells if not cell.remote], work, listener)
-    paid = [cell for cell in cells if cell.remote]
-    yield from InThisProcess(folder).do(paid, remote or work, listener)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,7 +21,7 @@ from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.records import Result
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.engines.contract import Processes, Workers
-from embassay.runs.execution import Crew, execute
+from embassay.runs.execution import Crew
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder
 from embassay.runs.spending import Spending
@@ -218,10 +219,7 @@ class Session:
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.planned(self.plan, waiting, self._seconds())
         evaluate, ledger = self.protocol.evaluate, self.accounts.ledger
-        steps = execute(
-            waiting, evaluate, self.folder, crew=self.crew, listener=listener,
-            remote=lambda job, advance: evaluate(job, advance, ledger=ledger),
-        )  # fmt: skip
+        steps = self.crew.do(waiting, evaluate, listener, partial(evaluate, ledger=ledger))
         with closing(steps):  # type: ignore[type-var]
             for record in steps:
                 self.records[record.key] = record

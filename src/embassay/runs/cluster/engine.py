@@ -261,6 +261,6 @@ def _do_there(work: Work, job: Any, key: str, desk: Any, spread: OverRay, folder
     advance = Advance(desk, key)
     advance(0)
     try:
-        return attempt(lambda: work(job, advance, spread=spread))  # type: ignore[call-arg]
+        return attempt(work, job, advance, spread=spread)
     finally:
         desk.release.remote(key)

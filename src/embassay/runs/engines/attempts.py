@@ -6,6 +6,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from embassay.errors import BudgetExceeded, EmbassayError
 from embassay.records import TaskOutcome
@@ -27,11 +29,11 @@ class Attempt:
     peak_bytes: int | None = None
 
 
-def attempt(work: Callable[[], TaskOutcome]) -> Attempt:
+def attempt(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> Attempt:
     """Evaluate a cell. A failure is an attempt too, the end of the money is not."""
     start, memory = time.perf_counter(), PeakMemory()
     try:
-        outcome = work()
+        outcome = work(job, advance, **how)
     except BudgetExceeded:
         raise
     except Exception as error:
@@ -56,11 +58,6 @@ def keep(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
     record = failed(cell, tried.reason, tried.seconds)
     folder.write_cell(cell, record)
     return record
-
-
-def do_cell(cell: Cell, work: Work, folder: RunFolder, advance: Advance) -> CellRecord:
-    """Evaluate one cell and keep it."""
-    return keep(cell, attempt(lambda: work(cell.job, advance)), folder)
 
 
 def lost(reason: str) -> Attempt:
@@ -99,11 +96,6 @@ class InThisProcess:
         """The records, in the order of the cells."""
         for cell in cells:
             listener.started(cell)
-            record = do_cell(
-                cell,
-                work,
-                self._folder,
-                lambda texts, cell=cell: listener.advanced(cell, texts),  # type: ignore[misc]
-            )
+            record = keep(cell, attempt(work, cell.job, partial(listener.advanced, cell)), self._folder)
             listener.ended(cell, record)
             yield record

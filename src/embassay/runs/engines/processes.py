@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.engines.attempts import do_cell, keep, lost
+from embassay.runs.engines.attempts import attempt, keep, lost
 from embassay.runs.engines.contract import Listener, Work
 from embassay.runs.folder import RunFolder
 
@@ -123,4 +123,5 @@ def _end_with_parent() -> None:
 def _do_in_worker(cell: Cell) -> CellRecord:
     events = _worker["events"]
     events.put((cell.key, None))
-    return do_cell(cell, _worker["work"], _worker["folder"], lambda texts: events.put((cell.key, texts)))
+    tried = attempt(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
+    return keep(cell, tried, _worker["folder"])
