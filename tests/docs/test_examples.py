@@ -69,7 +69,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def _python(example: Example, page: Path, namespace: dict[str, Any]) -> str:
     # Blank lines in front, so that a traceback points to the line of the page.
-    code = compile("\n" * example.line + example.code, str(page), "exec")
+    code = compile("\n" * example.line + example.code, str(page), "exec", dont_inherit=True)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(code, namespace)
     return printed.getvalue()

@@ -85,6 +85,60 @@ def embassay(warm: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+PROTOCOL = re.compile(r"^<!-- protocol -->\n<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_a_protocol_takes_under_120_lines() -> None:
+    """The whole declaration."""
+    (code,) = PROTOCOL.findall(PAGE.read_text(encoding="utf-8"))
+    assert len([line for line in code.splitlines() if line.strip()]) < 120
+
+
+@pytest.mark.slow
+def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
+    """It is listed, carried out, resumed, spread over workers, compared and reported, as any other."""
+    (code,) = PROTOCOL.findall(PAGE.read_text(encoding="utf-8"))
+    target = tmp_path / "installed"
+    facts = target / "shout-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (target / "shout.py").write_text(code, encoding="utf-8")
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[embassay.protocols]\nshout = shout:Shout\n")
+    assert "from the package shout" in embassay(target, "list", "protocols").stdout
+    common = ("run", "shout", "-s", "jaccard", "-s", "levenshtein", "--tokenizer", "words", "-o", "marks=2")
+    for out, workers in (("one", "1"), ("two", "2")):
+        done = embassay(target, *common, "--workers", workers, "--out", out)
+        assert done.returncode == 0, done.stderr
+    one, two = ((tmp_path / out / "results.jsonl").read_bytes() for out in ("one", "two"))
+    assert one == two
+    assert b'"task":"capitals"' in one.replace(b": ", b":")
+    assert (tmp_path / "one" / "tables" / "shout_tasks.csv").exists()
+    assert "0 failed" not in (tmp_path / "one" / "report.html").read_text("utf-8")
+    again = embassay(target, *common, "--out", "one")
+    assert "4 done already" in again.stderr
+    other = embassay(target, *common[:-2], "-o", "marks=3", "--out", "one")
+    assert other.returncode == 2
+    assert "marks" in other.stderr
+    assert embassay(target, "compare", "one").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("mark=2", "no option"), ("marks=two", "marks is 'two'"), ("marks", "no option")]
+)
+def test_an_option_that_is_none(option: str, said: str) -> None:
+    """One line says what there is."""
+    from embassay.errors import UsageError
+    from embassay.protocols.kernel.request import Options, read_options
+
+    class Shouted(Options):
+        marks: int = 1
+
+    from dataclasses import dataclass
+
+    with pytest.raises(UsageError, match=said):
+        read_options(dataclass(frozen=True)(Shouted), [option])
+
+
 def test_each_takes_under_ten_lines() -> None:
     """Code and entry point together, imports included, blank lines not."""
     for code in _blocks("python"):

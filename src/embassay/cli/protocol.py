@@ -39,7 +39,10 @@ def run(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Evaluate systems by a protocol. The same command with the same --out resumes a run that was cut short."""
+    """Evaluate systems by any protocol, also of another package: `embassay list protocols`.
+
+    The same command with the same --out resumes a run that was cut short.
+    """
     from embassay.cli.session import Display, carry_out, show_plan
     from embassay.protocols.kernel.evaluation import PROTOCOLS
     from embassay.protocols.kernel.request import TaskRequest, read_options

@@ -151,14 +151,18 @@ def rehearse(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: H
 @lru_cache(maxsize=8)
 def declared(home: str) -> TaskProtocol:
     """The protocol declared at "module:Class"."""
-    module, _, name = home.partition(":")
-    return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+    if home not in _DECLARED:
+        import_module(home.partition(":")[0])
+    return _DECLARED[home]()
 
 
 @lru_cache(maxsize=2)
 def load(home: str, task: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
     """The dataset in the task's shape; the last two stay in memory."""
     return declared(home).tasks.build(task).load(inputs.dataset(request), limit, seed)  # type: ignore[no-any-return]
+
+
+_DECLARED: dict[str, type[TaskProtocol]] = {}
 
 
 class TaskProtocol(Protocol):
@@ -180,6 +184,10 @@ class TaskProtocol(Protocol):
     kinds: ClassVar[Mapping[str, Literal["distances", "search"]]] = {}
     """Task -> what a system without vectors does for it; of the others pairs."""
     evaluate: Evaluate = staticmethod(evaluate)
+
+    def __init_subclass__(cls) -> None:
+        # A notebook's declaration is in no module that could be imported.
+        _DECLARED[f"{cls.__module__}:{cls.__qualname__}"] = cls
 
     # Where protocols may differ.
     def context_of(

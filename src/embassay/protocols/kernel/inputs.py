@@ -18,10 +18,11 @@ from embassay.data import Dataset, open_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import generator
 from embassay.records import TaskOutcome
-from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, RememberedEncoder
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.execution import HERE
 from embassay.runs.files import digest
 from embassay.runs.forecast import Hear
+from embassay.runs.remembered_encoder import RememberedEncoder
 from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
 from embassay.systems import open_system
