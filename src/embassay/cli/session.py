@@ -219,7 +219,9 @@ def stopping(kept: str, command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        for one in before if stop.heard else ():  # what is left is to say so, and Python's own end would be killed
+        for one in (
+            before if stop.heard else ()
+        ):  # what is left is to say so, and Python's own end would be killed
             signal.signal(one, signal.SIG_IGN)
         raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
     finally:
