@@ -350,7 +350,7 @@ def test_complex_numbers_are_refused(cache):
 
 @pytest.mark.filterwarnings("ignore:The embedding cache")
 def test_without_a_cache_no_text_is_asked_for_twice(tmp_path):
-    """What is fetched beforehand, to keep a server busy, is read back afterwards; without a cache it was bought twice."""
+    """What is fetched beforehand, to keep a server busy, is read back after; without a cache it was bought twice."""
     (tmp_path / "file").write_text("")
     encoder = CallEncoder()
     cached = CachedEncoder(encoder, EmbeddingCache.open(tmp_path / "file" / "embeddings.sqlite"))
