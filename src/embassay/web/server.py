@@ -126,7 +126,7 @@ def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> A
 
 
 class _Frugal:
-    """Before uvicorn's server: a process that has no open files left says so once. asyncio tries to take a connection as
+    """Before uvicorn's server: a process that has no open files left says so once. asyncio tries to take one more as
     often as its backlog is long, each time with a traceback; so that is short, and the system's queue long again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
