@@ -232,6 +232,13 @@ class Registry(Generic[T]):
         """What a spec string of `name` may set."""
         return tuple(_parameters(self._load(name))[0])
 
+    def check_values(self, spec: Spec) -> None:
+        """UsageError for a parameter whose type or range is not that of the factory; names are not looked at."""
+        known = _parameters(self._load(spec.name))[0]
+        for key, value in spec.params.items():
+            annotation = known[key].annotation if key in known else inspect.Parameter.empty
+            _convert(self.kind, spec.name, key, value, annotation)
+
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
         """Make the thing that `spec` names.
 

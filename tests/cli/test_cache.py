@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
+import subprocess
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -95,3 +99,23 @@ def test_corpora_are_shown_and_cleared_by_themselves(embassay, filled, tmp_path,
     assert not list(folder.glob("**/texts"))
     assert "0 corpora, 0.0 MB" in embassay("cache", "info", env=filled).stdout
     assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
+
+
+@pytest.mark.slow
+def test_three_runs_share_a_cache_at_once(tmp_path, warm):
+    """Processes that make and fill the same new file end with equal results, and the file is sound."""
+    env = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / "cache")}
+    words = ["sage", "run", "-s", "wordllama", "--tokenizer", "words", "--limit", "12", "--resamples", "100",
+             "-t", "robustness", "-t", "clustering", "--out"]  # fmt: skip
+    runs = [tmp_path / str(number) for number in range(3)]
+    started = [
+        subprocess.Popen([*warm.command, *words, str(one)], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for one in runs
+    ]  # fmt: skip
+    said = [one.communicate(timeout=600)[1].decode() for one in started]
+    assert [one.returncode for one in started] == [0, 0, 0], said
+    assert not [text for text in said if "Warning" in text]
+    first, *others = [(one / "results.jsonl").read_bytes() for one in runs]
+    assert others == [first, first]
+    with closing(sqlite3.connect(tmp_path / "cache" / EmbeddingCache.file)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import polars as pl
 import psutil
@@ -78,20 +79,41 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, warm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_an_interrupt_says_what_is_safe_and_how_to_resume(tmp_path, name):
-    """Exit code 130, one line, and the command that resumes; the manifest says the run is partial."""
-    process = start(tmp_path / "run", tmp_path / "cache")
+@pytest.mark.parametrize(
+    ("name", "times", "workers"),
+    [("SIGINT", 1, 1), ("SIGTERM", 1, 1), ("SIGINT", 30, 1), ("SIGINT", 30, 2)],
+)
+def test_an_interrupt_says_what_is_safe_and_how_to_resume(tmp_path, name, times, workers):
+    """Exit code 130, one line, and the command that resumes; the manifest says the run is partial. One that is given
+    again and again, as by a finger on Ctrl-C, breaks off neither, and no process of the run is left."""
+    command = [*PYTHON, *ARGUMENTS, str(tmp_path / "run"), "--workers", str(workers)]
+    process = subprocess.Popen(
+        command, env={**os.environ, "EMBASSAY_CACHE": str(tmp_path / "cache")}, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
     while not (tmp_path / "run" / "cells").exists():
         time.sleep(0.05)
         assert process.poll() is None
-    process.send_signal(getattr(signal, name))
+    for _ in range(times):
+        os.killpg(process.pid, getattr(signal, name))
+        time.sleep(0.01)
     _, errors = process.communicate(timeout=120)
     text = errors.decode()
     assert process.returncode == 130, text
     assert "Resume with: embassay sage run" in text
     assert "Traceback" not in text
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "partial"
+    assert psutil.wait_procs(group(process.pid), timeout=120)[1] == []
+
+
+def group(number):
+    """The processes of a group that have not ended."""
+    found = []
+    for one in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(one.pid) == number and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(one)
+    return found
 
 
 @pytest.mark.slow

@@ -39,6 +39,17 @@ def test_a_dry_run_lists_what_is_left_out(embassay, tmp_path):
     assert "voyage:voyage-3-large?dimensions=2048" in shown
 
 
+@pytest.mark.parametrize("index", ["hnsw-f32?ef=-1", "hnsw-f32?m=many"])
+def test_a_parameter_of_an_index_that_cannot_be_is_refused(embassay, tmp_path, index):
+    """Before anything is done, with its line: the sweep was finished, and empty."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"datasets: sample\nencoder: wordllama\nindex: ['{index}']\nk: 10\n", encoding="utf-8")
+    said = embassay("rag", "sweep", path, "--out", tmp_path / "run", check_code=2).stderr
+    assert f"{path}:3: The index 'hnsw-f32' " in said
+    assert index.partition("?")[2].partition("=")[0] in said
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.fixture
 def config(tmp_path):
     path = tmp_path / "sweep.yaml"

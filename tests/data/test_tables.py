@@ -131,11 +131,16 @@ def test_columns_that_appear_late(tmp_path: Path) -> None:
     ("content", "says"),
     [
         ('[{"text": "a"}, {"text": "b"}]\n', r"jsonl:1: the line is a JSON list .*jq -c"),
+        (
+            '[\n {\n  "text": "a"\n }\n]\n',
+            r"jsonl:1: the line is not valid JSON .*several lines: jq -c '\.\[\]' texts",
+        ),
+        ('{\n "text": "a"\n}\n', r"jsonl:1: the line is not valid JSON .*several lines: jq -c '\.' texts"),
         ("1\n2\n", r"jsonl:1: the line is not a JSON object .*found a number"),
         ("\n" * 3, r"no line holds anything"),
         ("\n" * 1_000_001, r"jsonl:1000001: 1,000,000 blank lines in a row"),
     ],
-    ids=["list", "numbers", "blank", "newlines"],
+    ids=["list", "laid out", "one laid out", "numbers", "blank", "newlines"],
 )
 @pytest.mark.parametrize("collecting", [False, True])
 def test_what_is_no_json_lines_is_told_by_what_it_is(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from equality.__main__ import read
@@ -16,6 +21,20 @@ def test_a_run_gives_what_was_recorded(name, tmp_path):
         pytest.importorskip("httpx")
     said = differences(name, read(name), files_of(name, make(name, tmp_path)))
     assert not said, "\n".join(said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_the_environment_changes_no_byte(seed):
+    """Neither PYTHONHASHSEED nor a plain locale, a far time zone or a missing HOME."""
+    tests = Path(__file__).parents[1]
+    said = {"LC_ALL": "C", "TZ": "Pacific/Auckland", "PYTHONHASHSEED": seed}
+    paths = os.pathsep.join(map(str, (tests.parent / "src", tests)))
+    env = {**os.environ, **said, "PYTHONPATH": paths}
+    env.pop("HOME", None)
+    command = [sys.executable, "-m", "equality", "sage", "hume", "scoring"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
 @pytest.fixture

@@ -346,3 +346,17 @@ def test_complex_numbers_are_refused(cache):
     """Half of each would be dropped without a word."""
     with pytest.raises(ModelError, match="numbers of the type complex64"):
         CachedEncoder(Odd("complex"), cache).encode(TEXTS)
+
+
+@pytest.mark.filterwarnings("ignore:The embedding cache")
+def test_without_a_cache_no_text_is_asked_for_twice(tmp_path):
+    """What is fetched beforehand, to keep a server busy, is read back after; without a cache it was bought twice."""
+    (tmp_path / "file").write_text("")
+    encoder = CallEncoder()
+    cached = CachedEncoder(encoder, EmbeddingCache.open(tmp_path / "file" / "embeddings.sqlite"))
+    texts = [str(number) for number in range(10)]
+    cached.prefetch([(texts, None)])
+    asked = len(encoder.calls)
+    cached.encode(texts)
+    assert len(encoder.calls) == asked == 3
+    cached.cache.close()

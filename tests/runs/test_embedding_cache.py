@@ -121,11 +121,11 @@ def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
 
 
 def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
-    """The work goes on without a cache."""
+    """The work goes on with a temporary one."""
     (tmp_path / "file").write_text("")
     with pytest.warns(RuntimeWarning, match=r"cannot be opened.*going on without it.*EMBASSAY_CACHE"):
         opened = EmbeddingCache.open(tmp_path / "file" / "embeddings.sqlite")
-    assert_keeps_nothing(opened)
+    assert_keeps_until_closed(opened)
 
 
 def test_a_file_that_is_no_database_costs_one_warning(path):
@@ -134,12 +134,12 @@ def test_a_file_that_is_no_database_costs_one_warning(path):
     path.write_bytes(b"not a database " * 100)
     with pytest.warns(RuntimeWarning, match="cannot be opened"):
         opened = EmbeddingCache.open(path)
-    assert_keeps_nothing(opened)
+    assert_keeps_until_closed(opened)
     assert path.read_bytes() == b"not a database " * 100
 
 
 def test_a_full_disk_costs_one_warning(cache):
-    """What was kept before is still read; nothing more is kept."""
+    """What was kept before is still read; what comes is there until the end, for somebody may have paid for it."""
     cache.write(KEY, "e:1", VECTORS)
     cache._connection.execute("PRAGMA max_page_count = 1")
     large = np.zeros((1000, 300), dtype=np.float32)
@@ -147,6 +147,8 @@ def test_a_full_disk_costs_one_warning(cache):
         cache.write(b"2" * 32, "e:1", large)
     cache.write(b"3" * 32, "e:1", large)
     assert np.array_equal(cache.read(KEY, (4, 3)), VECTORS)
+    assert np.array_equal(cache.read(b"2" * 32, large.shape), large)
+    cache.close()
     assert cache.read(b"2" * 32, large.shape) is None
 
 
@@ -225,6 +227,13 @@ def test_processes_share_the_file(path):
     opened = EmbeddingCache.open(path)
     assert opened.info().entries == 250
     opened.close()
+
+
+def assert_keeps_until_closed(cache):
+    cache.write(KEY, "e:1", VECTORS)
+    assert np.array_equal(cache.read(KEY, (4, 3)), VECTORS)
+    cache.close()
+    assert_keeps_nothing(cache)
 
 
 def assert_keeps_nothing(cache):

@@ -1,8 +1,13 @@
 """A running server: what a client that sends half a head costs."""
 
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -71,3 +76,36 @@ def test_a_later_head_is_not_waited_for_either(port):
             answer += client.recv(1000)
     client.sendall(HEAD)
     assert gone(client)
+
+
+FEW_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+from embassay.web import server
+from test_serving import hello
+listening = server.listen("127.0.0.1", 0)
+ready = lambda: print(listening.getsockname()[1], flush=True)
+server.serve(lambda: hello, listening, command="test", proxy_headers=False, ready=ready)
+"""
+
+
+@pytest.mark.slow
+def test_half_heads_take_no_open_file_from_others():
+    """With 64 open files allowed and 200 half heads, whoever asks is answered, and nothing is said of it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", FEW_FILES], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=Path(__file__).parent,
+    )  # fmt: skip
+    port = int(process.stdout.readline())
+    halves = []
+    for number in range(200):
+        halves.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+        halves[-1].sendall(HEAD)
+        if number % 50 == 49:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+                assert answer.read() == b"hi"
+    for one in halves:
+        one.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[1] == ""
+    assert process.returncode == 0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
@@ -62,15 +65,10 @@ def carry_out(
     """
     command = _with_out(shlex.join(["embassay", *_without(sys.argv[1:], once)]), out)
     heard = progress()
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        with _kept(out, command):
+        with _kept(out, command), stopping(f"What is finished is kept in {out}.", command):
             run = do(out=out, listener=heard, command=command, **arguments)
         heard.over()
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"Stopped. What is finished is kept in {out}.", mend=f"Resume with: {command}"
-        ) from None
     except BudgetExceeded as error:
         raise BudgetExceeded(
             f"{error.message} What is finished is kept in {out}.",
@@ -200,5 +198,68 @@ def _with_out(command: str, out: Path) -> str:
     return command if "--out" in command else f"{command} --out {shlex.quote(str(out))}"
 
 
-def _terminate(*_: Any) -> None:
-    raise KeyboardInterrupt
+PATIENCE = 10
+"""For so many seconds after the first Ctrl-C, more of them change nothing: what is finished is being kept."""
+
+
+@contextmanager
+def stopping(kept: str, command: str) -> Iterator[None]:
+    """Inside, Ctrl-C and TERM stop the work: Interrupted says what is `kept`, and the `command` that goes on.
+
+    The first is obeyed. Those that follow it within PATIENCE seconds, and any after the work has ended, do not break
+    off the keeping; later ones do. Of the main thread only.
+    """
+    import polars  # noqa: F401 - which takes Ctrl-C over as it is imported, and would break off any table of ours
+
+    stop = _Stop()
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGTERM, stop.terminate)
+    if before[signal.SIGINT] != signal.SIG_IGN:  # a shell's job in the background ignores Ctrl-C
+        signal.signal(signal.SIGINT, stop.interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        for one in (
+            before if stop.heard else ()
+        ):  # what is left is to say so, and Python's own end would be killed
+            signal.signal(one, signal.SIG_IGN)
+        raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
+    finally:
+        if not stop.heard:
+            for one, answer in before.items():
+                signal.signal(one, answer)
+
+
+class _Stop:
+    """Answers Ctrl-C as it was answered before, and TERM likewise, and neither while the first is being obeyed."""
+
+    def __init__(self) -> None:
+        self._before = signal.getsignal(signal.SIGINT)
+        self._first: float | None = None
+        self._told = False
+
+    @property
+    def heard(self) -> bool:
+        """Whether it was to stop."""
+        return self._first is not None
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Ctrl-C."""
+        if callable(self._before) and self._now():
+            self._before(number, frame)
+
+    def terminate(self, *_: object) -> None:
+        """TERM."""
+        if self._now():
+            raise KeyboardInterrupt
+
+    def _now(self) -> bool:
+        if self._first is None:
+            self._first = monotonic()
+            return True
+        if not self._told:
+            self._told = True
+            # Not by the stream: the signal may have come in the midst of a write to it.
+            with suppress(OSError):
+                os.write(2, b"\nStopping; what is finished is being kept.\n")
+        return monotonic() - self._first > PATIENCE

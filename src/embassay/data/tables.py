@@ -83,11 +83,11 @@ class JsonLines:
             if "\\u" in line:
                 _check_surrogates(value)
         except json.JSONDecodeError as error:
-            raise self._invalid(number, f"{error.msg.lower()} at character {error.pos + 1}") from error
+            raise self._invalid(number, line, f"{error.msg.lower()} at character {error.pos + 1}") from error
         except UnicodeEncodeError as error:
-            raise self._invalid(number, "half of a surrogate pair") from error
+            raise self._invalid(number, line, "half of a surrogate pair") from error
         except (ValueError, RecursionError) as error:
-            raise self._invalid(number, str(error)) from error
+            raise self._invalid(number, line, str(error)) from error
         if isinstance(value, list):
             name = self.path.name.partition(".")[0]
             raise DataError(
@@ -102,9 +102,17 @@ class JsonLines:
             )  # fmt: skip
         return value
 
-    def _invalid(self, number: int, found: str) -> DataError:
+    def _invalid(self, number: int, line: str, found: str) -> DataError:
         mend = "JSONL holds one complete JSON object per line."
+        if line.strip() in _OPENINGS:
+            name = self.path.name.partition(".")[0]
+            what = ".[]" if line.strip().startswith("[") else "."
+            mend = f"It goes over several lines: jq -c '{what}' {self.path.name} > {name}-lines.jsonl"
         return DataError("the line is not valid JSON", path=self.path, line=number, found=found, mend=mend)
+
+
+_OPENINGS = ("[", "[{", "{")
+"""The first line of JSON that is laid out for people to read."""
 
 
 @dataclass(frozen=True)

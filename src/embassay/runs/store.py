@@ -1,6 +1,7 @@
 """A SQLite file of the user's that runs and processes share, and that never stops the work.
 
-What cannot be read or written costs time, never the run: it warns once and the work goes on without it.
+What cannot be read or written costs time, never the run: it warns once and the work goes on without it. What it was
+to keep then lies in a temporary file until the process closes it, so that nothing is paid for twice in one session.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -46,8 +48,9 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection | None) -> None:
         self.path = path
         self._connection = connection
+        self._spare: sqlite3.Connection | None = None
         self._lock = Lock()
-        self._warned = False
+        self._warned = self._closed = False
 
     @classmethod
     def open(cls, path: Path | str | None = None) -> Self:
@@ -94,9 +97,11 @@ class Store:
     def close(self) -> None:
         """Release the file; the store then holds nothing and keeps nothing."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            for one in (self._connection, self._spare):
+                if one is not None:
+                    one.close()
+            self._connection = self._spare = None
+            self._closed = True
 
     def _shrink(self) -> int:
         """Give unused room back to the disk; the bytes of the file then."""
@@ -115,23 +120,39 @@ class Store:
     def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """The statement's rows; none, with a warning, when the file cannot be read."""
         with self._lock:
-            if self._connection is None:
-                return []
-            try:
-                return self._connection.execute(statement, values).fetchall()
-            except (sqlite3.Error, UnicodeDecodeError) as error:
-                self._warn("read", error)
-                return []
+            # What was kept last lies in the spare one.
+            for connection in (self._spare, self._connection):
+                if connection is not None and (rows := self._tried(connection, "read", statement, values)):
+                    return rows
+        return []
 
     def _change(self, statement: str, *values: Any) -> None:
-        """Run the statement as one transaction of its own; only warn when the file cannot be written."""
+        """Run the statement as one transaction of its own; with a warning, in the spare file, when the file cannot be
+        written."""
         with self._lock:
-            if self._connection is None:
+            connection = self._connection
+            if self._closed or (
+                connection and self._tried(connection, "written", statement, values) is not None
+            ):
                 return
             try:
-                self._connection.execute(statement, values)
-            except (sqlite3.Error, UnicodeDecodeError) as error:
+                self._spare = self._spare or self._prepared(
+                    ""
+                )  # SQLite's name of a file that goes as it is closed
+            except sqlite3.Error as error:
                 self._warn("written", error)
+                return
+            self._tried(self._spare, "written", statement, values)
+
+    def _tried(
+        self, connection: sqlite3.Connection, what: str, statement: str, values: Sequence[Any]
+    ) -> list[tuple[Any, ...]] | None:
+        """The statement's rows; None, with a warning, where it fails."""
+        try:
+            return connection.execute(statement, values).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._warn(what, error)
+            return None
 
     def _warn(self, what: str, error: Exception) -> None:
         if not self._warned:
@@ -156,7 +177,7 @@ class Store:
                 sleep(0.02)
 
     @classmethod
-    def _prepared(cls, file: Path) -> sqlite3.Connection:
+    def _prepared(cls, file: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )

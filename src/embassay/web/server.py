@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import signal
 import socket
 from collections.abc import Callable
@@ -16,6 +18,11 @@ _EVERYWHERE = ("0.0.0.0", "::", "")
 _LAST_REQUESTS_SECONDS = 5
 HEADER_SECONDS = 10
 """So long a client may take for the head of a request."""
+_AT_ONCE, _QUEUE = 4, 2048
+"""Connections that are taken in one go, and those that may wait for that in the system."""
+_OWN_FILES = 48
+"""Open files that are kept for the work itself and for what is taken in one go; connections may have the others."""
+_MOST_FILES = 65_536
 
 
 def is_local(host: str) -> bool:
@@ -112,25 +119,55 @@ def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> A
         ) from error
     # No log of requests: paths may hold what is not for everybody.
     config = uvicorn.Config(
-        app, http=_impatient(), log_level="warning", access_log=False, server_header=False,
+        app, http=_impatient(), log_level="warning", access_log=False, server_header=False, backlog=_AT_ONCE,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
     )  # fmt: skip
-    return uvicorn.Server(config)
+    return type("Server", (_Frugal, uvicorn.Server), {})(config)
+
+
+class _Frugal:
+    """Before uvicorn's server: a process that has no open files left says so once. asyncio tries to take one more as
+    often as its backlog is long, each time with a traceback; so that is short, and the system's queue long again."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._failed)
+        await super().startup(sockets=sockets)  # type: ignore[misc]
+        for one in sockets or ():
+            one.listen(_QUEUE)
+
+    _told = False
+
+    def _failed(self, loop: Any, context: dict[str, Any]) -> None:
+        if getattr(context.get("exception"), "errno", None) not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif not self._told:
+            self._told = True
+            logging.getLogger("uvicorn.error").warning(
+                "No more open files are allowed: connections have to wait. Allow more: ulimit -n 4096."
+            )
 
 
 class _Impatient:
     """Before a protocol of uvicorn: ends a connection that has been open for HEADER_SECONDS without the whole head of a
-    request, be it the first or a later one. uvicorn's own limit is of connections that send nothing at all after an
-    answer; half a head would stay for ever, and with it one of the process's open files."""
+    request, be it the first or a later one, and sooner where others need its open file. uvicorn's own limit is of
+    connections that send nothing at all after an answer; half a head would stay for ever, and with it one of the
+    process's open files."""
 
+    most: int
     cycle: Any
     loop: Any
     transport: Any
+    connections: set[Any]
     _timer: Any = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)  # type: ignore[misc]
         self._wait()
+        if len(self.connections) > self.most:
+            waiting = [one for one in self.connections if one._timer is not None]
+            first = min(waiting, key=lambda one: one._timer.when())
+            first._stop()  # it is not to be the first again
+            first.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)  # type: ignore[misc]
@@ -162,7 +199,21 @@ class _Impatient:
 def _impatient() -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-    return type("Impatient", (_Impatient, AutoHTTPProtocol), {})
+    return type("Impatient", (_Impatient, AutoHTTPProtocol), {"most": max(8, _files_allowed() - _OWN_FILES)})
+
+
+def _files_allowed() -> int:
+    """How many files the process may have open, once it has asked for as many as it may ask for."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return _MOST_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def _interrupted(*_: object) -> None:

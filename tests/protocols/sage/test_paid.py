@@ -18,7 +18,7 @@ from embassay.protocols.sage import Request
 from embassay.protocols.sage.protocol import Sage
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCalls
-from stub import Problem, StubServer
+from stub import Faults, Problem, StubServer
 
 pytest.importorskip("openai")
 
@@ -71,6 +71,23 @@ def test_the_limit_stops_and_a_higher_one_goes_on(stub, tmp_path, monkeypatch):
     assert sum(
         one["usd"] for session in run.manifest["sessions"] for one in session["spent"].values()
     ) == pytest.approx(total)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["refused", "broken", "overloaded", "reset"])
+def test_a_request_that_failed_is_not_booked_as_paid(stub, tmp_path, monkeypatch, fault):
+    """Billed is what was answered, to the cent of a run without faults; what a server may have read and not answered
+    may be billed, what it refused is not, and nothing is held aside at the end."""
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "clean-cache"))
+    clean = eb.sage.run([system(stub, "&price=1")], out=tmp_path / "clean", **SMALL).manifest["spent"]
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
+    opening.open_cache.cache_clear()
+    with StubServer(faults=Faults(**{fault: 0.3})) as failing:
+        spent = eb.sage.run([system(failing, "&price=1")], out=tmp_path / "run", **SMALL).manifest["spent"]
+        assert failing.injected[fault]
+    assert spent["usd"] == pytest.approx(clean["usd"], abs=1e-9)
+    assert (spent["possible_usd"] > 0) == (fault == "reset")
+    assert spent["reserved_usd"] == 0
 
 
 def test_a_limit_needs_a_price(stub, tmp_path):

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from contextlib import nullcontext
+from datetime import datetime, timedelta
+from itertools import count
 
 import polars as pl
 import pytest
@@ -144,8 +146,8 @@ def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("workers", "hashseed"), [(1, "1"), (2, "2")])
-def test_same_bytes_with_any_workers_and_hash_seed(finished, tmp_path, workers, hashseed):
-    """Neither worker processes nor PYTHONHASHSEED nor a cold cache change a byte."""
+def test_same_bytes_with_any_workers_and_environment(finished, tmp_path, workers, hashseed):
+    """Neither worker processes nor PYTHONHASHSEED, locale, time zone, a missing HOME or a cold cache change a byte."""
     script = (
         "import sys, embassay as eb\n"
         "if __name__ == '__main__':\n"
@@ -154,6 +156,8 @@ def test_same_bytes_with_any_workers_and_hash_seed(finished, tmp_path, workers, 
     )
     (tmp_path / "script.py").write_text(script)
     environment = {**os.environ, "PYTHONHASHSEED": hashseed, "EMBASSAY_CACHE": str(tmp_path / "cache")}
+    environment |= {"LC_ALL": "C", "TZ": "Pacific/Auckland"}
+    environment.pop("HOME", None)
     subprocess.run(
         [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "run")], env=environment, check=True
     )
@@ -181,6 +185,25 @@ def test_a_broken_system_fails_alone(tmp_path, monkeypatch):
         ["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL
     )
     assert again.manifest["status"] == "finished"
+
+
+def test_a_clock_that_is_put_back_gives_no_negative_time(tmp_path, monkeypatch):
+    """Nothing ends before it began, though every look at the clock finds an hour less."""
+    hours = count()
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2026, 11, 23, 12, tzinfo=tz) - timedelta(hours=next(hours))
+
+    monkeypatch.setattr("embassay.protocols.kernel.outcome.datetime", Clock)
+    manifest = eb.sage.run(["jaccard"], out=tmp_path / "run", tasks=["clustering"], **SMALL).manifest
+    (session,) = manifest["sessions"]
+    assert next(hours) > 1
+    assert session["started"] <= session["ended"]
+    assert manifest["created"] <= manifest["updated"]
+    assert session["seconds"] >= 0
+    assert all(cell["seconds"] >= 0 for cell in manifest["cells"])
 
 
 def test_datasets_join_the_tasks_they_have_columns_for(tmp_path):

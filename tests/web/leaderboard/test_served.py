@@ -7,8 +7,10 @@ import io
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
+import psutil
 import pytest
 
 from embassay.web.leaderboard.folders import shown_name
@@ -48,6 +50,25 @@ def folder(tmp_path_factory):
 def server(folder, serve):
     """One server for all that only ask."""
     return serve(folder, "--allow-host", "boards.example.org", "--root-path", "/team/boards/")
+
+
+def test_two_hundred_at_once_are_all_answered_alike(server) -> None:
+    """None is turned away or gets another's answer, and the server holds no open files and little memory for them."""
+    paths = ["/api/boards", *(f"/api/boards/{one['id']}" for one in server.boards())]
+    alone = [server.get(path).json for path in paths]
+    process = psutil.Process(server.process.pid)
+
+    def ask(number: int) -> list[bool]:
+        return [
+            server.get(paths[k % len(paths)]).json == alone[k % len(paths)] for k in range(number, number + 3)
+        ]
+
+    with ThreadPoolExecutor(200) as clients:
+        assert all(all(one) for one in clients.map(ask, range(200)))
+        held = process.memory_info().rss
+        assert all(all(one) for one in clients.map(ask, range(200)))
+    assert process.memory_info().rss < held + 2**26
+    assert process.num_fds() < 64
 
 
 def test_what_each_address_gives(server) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from embassay.cli import options as given
 from embassay.cli.options import Json
-from embassay.errors import BudgetExceeded, Interrupted, ModelError
+from embassay.errors import BudgetExceeded, ModelError
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.llms.options import AnnotateRequest
@@ -86,26 +85,21 @@ def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, w
 def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
     """The session, with what to type to go on where it is stopped."""
     from embassay.cli.progress import listener
+    from embassay.cli.session import stopping
     from embassay.protocols.hume.llms.protocol import annotate
 
     command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
     kept = f"What is answered is kept in {study / 'llm'}."
     heard = listener()
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
-    except KeyboardInterrupt:
-        raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
+        with stopping(kept, command):
+            return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
     except BudgetExceeded as error:
         raise BudgetExceeded(
             f"{error.message} {kept}", mend=f"Resume with a higher --max-cost: {command}"
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-
-
-def _terminate(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:

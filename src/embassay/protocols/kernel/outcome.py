@@ -73,9 +73,9 @@ def spent(spending: Spending, max_usd: float | None) -> Plain:
     }
 
 
-def moment(precision: Literal["seconds", "milliseconds"] = "seconds") -> str:
-    """Now, in UTC."""
-    return datetime.now(UTC).isoformat(timespec=precision)
+def moment(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
+    """Now, in UTC; not before the moment `since`, where the clock was put back meanwhile."""
+    return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
 
 def _cell(cell: Cell, record: CellRecord | None) -> Plain:

@@ -255,7 +255,7 @@ class Session:
             "name": self.folder.path.name,
             "status": status,
             "created": self.previous.get("created", spending.session),
-            "updated": moment(),
+            "updated": moment(since=spending.session),
             "command": self.command,
             "sessions": sessions(self.previous, self._entry(), spending),
             "forecast": self.forecast,
@@ -288,7 +288,7 @@ class Session:
         fresh = self._fresh
         return {
             "started": self.accounts.spending.session,
-            "ended": moment(),
+            "ended": moment(since=self.accounts.spending.session),
             "workers": self.crew.workers,
             "engine": self.crew.told,
             "cells_done": sum(record.done for record in fresh),

@@ -89,6 +89,18 @@ def test_one_tab_writes(store, monkeypatch) -> None:
     assert store.take_lease("ann", "one", take=False)
 
 
+def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
+    """A tab that is gone would hold the lease for the hour that the clock lost."""
+    at = 5000.0
+    monkeypatch.setattr(clock, "seconds", lambda: at)
+    assert store.take_lease("ann", "one", take=False)
+    at -= 5
+    assert not store.take_lease("ann", "two", take=False)
+    at -= 3600
+    assert store.take_lease("ann", "two", take=False)
+    assert not store.take_lease("ann", "one", take=False)
+
+
 def test_saving_renews_the_lease(store, monkeypatch) -> None:
     """Who writes stays the one who writes."""
     at = 1000.0

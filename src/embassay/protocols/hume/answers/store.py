@@ -236,8 +236,9 @@ def _may_write(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool
     """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
     one annotator changes happens in turn."""
     at = clock.seconds()
-    held = "1 = 1" if take else "(tab = ? OR tab_until < ?)"
-    values = () if take else (tab, at)
+    # No lease ends that late, unless the clock was put back meanwhile; two servers' clocks may differ a little.
+    held = "1 = 1" if take else "(tab = ? OR tab_until < ? OR tab_until > ?)"
+    values = () if take else (tab, at, at + 2 * LEASE_SECONDS)
     return bool(
         do.run(
             f"UPDATE annotators SET tab = ?, tab_until = ? WHERE id = ? AND {held}",

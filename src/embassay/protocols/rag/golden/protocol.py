@@ -278,7 +278,7 @@ class GoldenSession:
             "name": self.folder.path.name,
             "status": status,
             "created": self.previous.get("created", spending.session),
-            "updated": moment(),
+            "updated": moment(since=spending.session),
             "command": self.command,
             "kind": "golden",
             "run_id": self.run_id,
@@ -334,7 +334,7 @@ class GoldenSession:
     def _entry(self) -> dict[str, Any]:
         return {
             "started": self.accounts.spending.session,
-            "ended": moment(),
+            "ended": moment(since=self.accounts.spending.session),
             "queries_done": self.done_now,
             "seconds": round(time.perf_counter() - self._clock, 3),
         }

@@ -106,7 +106,7 @@ def _once(values: Iterable[Any]) -> tuple[Any, ...]:
 def _names(
     given: Sequence[str], registry: Registry[Any], axis: str, at: At, also: Sequence[str] = ()
 ) -> list[str]:
-    """Canonical spec strings, `none` as it is; their parameters are checked by name."""
+    """Canonical spec strings, `none` as it is; their parameters are checked by name and value."""
     found = []
     for position, text in enumerate(given):
         if text == NONE and axis in ("reranker", "rewrite"):
@@ -128,6 +128,7 @@ def _canonical(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
                     mend=f"Did you mean {near}?" if near else "Leave it out.",
                 )
+    registry.check_values(spec)
     return registry.format(spec)
 
 

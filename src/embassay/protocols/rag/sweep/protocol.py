@@ -302,7 +302,7 @@ class SweepSession:
             "name": self.folder.path.resolve().name,
             "status": status,
             "created": self.previous.get("created", spending.session),
-            "updated": moment(),
+            "updated": moment(since=spending.session),
             "command": self.command,
             "kind": TASK,
             "rules": asdict(request.rules),
@@ -324,7 +324,7 @@ class SweepSession:
     def _entry(self) -> dict[str, Any]:
         return {
             "started": self.accounts.spending.session,
-            "ended": moment(),
+            "ended": moment(since=self.accounts.spending.session),
             "cells_done": self.done_now,
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
