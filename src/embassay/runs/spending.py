@@ -264,9 +264,11 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
 def dollars(usd: float | None) -> str:
     """An amount of money, fine where it is small; `price unknown` for None.
 
-    >>> dollars(0.0), dollars(0.00123), dollars(12.5), dollars(None)
-    ('$0', '$0.0012', '$12.50', 'price unknown')
+    >>> dollars(0.0), dollars(0.00001), dollars(0.00123), dollars(12.5), dollars(None)
+    ('$0', 'under $0.0001', '$0.0012', '$12.50', 'price unknown')
     """
     if usd is None:
         return "price unknown"
+    if 0 < usd < 0.0001:
+        return "under $0.0001"
     return "$0" if usd == 0 else f"${usd:,.4f}" if usd < 1 else f"${usd:,.2f}"
