@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from embassay.cli import progress
@@ -23,17 +25,32 @@ def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
+class Alarm(threading.Timer):
+    """A timer that rings when the test says so."""
+
+    def start(self) -> None:
+        self.daemon = True
+
+    def ring(self) -> None:
+        self.function()
+
+
 def test_a_silent_step_is_shown_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who waits for a step that cannot say how far it is sees which one it is, once."""
-    monkeypatch.setattr(progress, "QUIET", 0.05)
+    """Who waits for a step that cannot say how far it is sees which one it is, once; not when it is over."""
+    monkeypatch.setattr(progress, "Timer", Alarm)
     with progress.Waiting() as say:
         say("reading", 0, 0)
-        progress.time.sleep(0.5)
-    with progress.Waiting() as say:
-        say("reading", 0, 0)
+        clock[0] += say._late.interval
+        say._late.ring()
+        say._late.ring()
     assert capsys.readouterr().err == "reading\n"
+    with progress.Waiting() as say:
+        say("reading", 0, 0)
+    clock[0] += say._late.interval
+    say._late.ring()
+    assert capsys.readouterr().err == ""
 
 
 def test_long_work_tells_what_is_left(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
