@@ -335,6 +335,8 @@ def test_what_vectors_say_against_their_encoder(cache, vice, said):
     found = encoder.conduct.warnings(encoder.encoder)
     assert len(found) == len(said)
     assert all(words in one and one.startswith(f"{vice}: ") for words, one in zip(said, found, strict=True))
+    # Two chunks, half of one again, and all of it only to tell which vice it is.
+    assert encoder.encoder._calls == (4 if vice in ("changing", "batched") else 3)
     again = CachedEncoder(Odd(vice), cache)
     again.encode(TEXTS)
     kept = again.conduct.warnings(again.encoder)

@@ -154,7 +154,8 @@ class Conduct:
             self._made = texts, role, vectors
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
-        """In words; asks `encoder` for one chunk again, and for the first half of it alone, unless that costs money."""
+        """In words; asks `encoder` for the first half of one chunk again, and for all of it where that half differs, unless
+        that costs money."""
         found = []
         if self._texts > 1 and self._equal and self._first is not None:
             what = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
@@ -168,14 +169,16 @@ class Conduct:
     def _repeated(
         encoder: Encoder, texts: Sequence[str], role: Role | None, before: Vectors
     ) -> Iterator[str]:
-        if _differing(before, encoder.encode(texts, role=role)):
+        # A half shows both faults for a third of the price; all of them are asked for again only to tell which it is.
+        half = max(1, len(texts) // 2)
+        if not _differing(before[:half], encoder.encode(texts[:half], role=role)):
+            return
+        if half == len(texts) or _differing(before, encoder.encode(texts, role=role)):
             yield (
                 f"{encoder.name}: the same {len(texts)} texts got other vectors when they were encoded again; its "
                 "scores cannot be repeated"
             )
-            return
-        half = len(texts) // 2
-        if half and _differing(before[:half], encoder.encode(texts[:half], role=role)):
+        else:
             yield (
                 f"{encoder.name}: {half} texts got other vectors without the {len(texts) - half} that were encoded "
                 "with them; its scores depend on what is encoded together"
