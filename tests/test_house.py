@@ -116,11 +116,13 @@ def test_the_house_only_gets_better() -> None:
     assert not {what: (n, BEHIND[what]) for what, n in now.items() if n > BEHIND[what]}
 
 
+@on_one_worker
 def test_no_module_is_too_long() -> None:
     """A module holds one idea in at most 500 lines of code."""
     assert not {path.name: n for path in NAMED if (n := _code_lines(path)) > 500}
 
 
+@on_one_worker
 def test_every_module_says_what_it_holds() -> None:
     """In a docstring, whose first paragraph is one sentence or two."""
     assert not [path.name for path in NAMED if not ast.get_docstring(ast.Module(list(_body(path)), []))]

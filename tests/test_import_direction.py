@@ -256,6 +256,7 @@ def test_starting_loads_nothing_heavy(code: str) -> None:
     assert not loaded & HEAVY
 
 
+@pytest.mark.slow
 def test_a_plan_of_little_work_loads_no_machine_code() -> None:
     """What a metric of words says of its own speed is enough there."""
     words = "sage run -s jaccard -s bm25 -s rouge --tokenizer words --dry-run"
@@ -266,6 +267,7 @@ def test_a_plan_of_little_work_loads_no_machine_code() -> None:
     assert not {"numba", "scipy", "sklearn", "pandas", "polars"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_help_and_one_command_load_no_other_command() -> None:
     """The list of all commands comes without their modules, and a command's options without those of another."""
     told = "; print(*(one for one in sys.modules if one.startswith('embassay.')), file=sys.stderr)"

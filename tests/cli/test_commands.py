@@ -131,6 +131,7 @@ def test_a_missing_vocabulary_is_a_model_error(embassay, tmp_path):
     assert "--tokenizer words" in done.stderr
 
 
+@pytest.mark.slow
 def test_debug_shows_the_traceback(tmp_path):
     """With --debug the error is raised."""
     command = [

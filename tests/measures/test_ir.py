@@ -184,6 +184,7 @@ def test_without_a_program_the_mend_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         rbp({"a": 5}, ["a"])
 
 
+@pytest.mark.slow
 def test_the_module_without_ir_measures() -> None:
     """Importing it says what is missing, in one line and its mend; the other measures do without."""
     code = (

@@ -115,6 +115,7 @@ def test_what_does_not_fit_is_refused(distances, n, n_clusters, message):
         complete_linkage(distances, n, n_clusters)
 
 
+@pytest.mark.slow
 def test_numba_loads_only_when_clustering():
     """Importing the module is light."""
     code = "import sys, embassay.measures.clusters; assert 'numba' not in sys.modules"

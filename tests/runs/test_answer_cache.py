@@ -106,6 +106,7 @@ def test_a_cache_that_cannot_be_written_costs_one_warning(cache):
     assert cache.read(KEY) == ANSWER
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every answer that was written is there, whole."""
     code = (

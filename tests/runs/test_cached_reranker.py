@@ -172,6 +172,7 @@ print("computed", cached.counts.computed, "found", cached.counts.found)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing_that_it_had(tmp_path):
     """kill -9 in the middle: every finished query is found by the next, and the file is sound."""
     path = tmp_path / "pairs.sqlite"
@@ -194,6 +195,7 @@ def test_a_killed_process_loses_nothing_that_it_had(tmp_path):
     cache.close()
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_file(tmp_path):
     """Both are right, neither waits for ever, and each pair is there once in the end."""
     path = tmp_path / "pairs.sqlite"

@@ -185,6 +185,7 @@ def test_a_closed_cache_keeps_nothing(cache):
     assert_keeps_nothing(cache)
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every row that is there is whole, and the file takes more."""
     code = (
@@ -210,6 +211,7 @@ def test_a_killed_writer_leaves_a_sound_file(path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_processes_share_the_file(path):
     """Four processes open and write the same new file at once, overlapping by half; nothing is lost."""
     code = (

@@ -63,7 +63,7 @@ def _importable(root, monkeypatch):
     monkeypatch.syspath_prepend(root)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_cell_ends_with_a_record(tmp_path, workers):
     """Finished cells have scores and items on disk, failed ones a reason in words and a log; the rest goes on."""
     ear = Ear()
@@ -113,6 +113,7 @@ def test_a_killed_worker_costs_its_cell_only(tmp_path):
     assert "died" in records["key1"].reason
 
 
+@pytest.mark.slow
 def test_cells_of_a_server_come_last_and_stay_here(tmp_path):
     """Whatever the workers, the process that keeps the accounts does them, after all that is free."""
     done = []

@@ -88,6 +88,7 @@ def _hold(path, ready, leave):
         leave.wait(20)
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_work_on_one_folder(tmp_path, root, monkeypatch):
     """The second one is told, instead of mixing its cells with the first one's."""
     monkeypatch.syspath_prepend(root)  # a spawned process imports this module by name

@@ -131,7 +131,7 @@ def held_now() -> int:
 def kept_at_an_interrupt() -> None:
     """Holds much, and makes of an interrupt what commands do that keep what is finished."""
     try:
-        hold(2**29)
+        hold(2**28)
     except KeyboardInterrupt:
         raise Interrupted("Stopped.") from None
 
@@ -141,7 +141,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     """Interrupted as by Ctrl-C: what catches that keeps what it has, and the figure and the mend are said."""
     PeakMemory()  # this process's peak begins anew
     with pytest.raises(UsageError) as raised, promised(held_now() + 2**27, stop=True):
-        hold(2**29)
+        hold(2**28)
     assert "It came to hold" in str(raised.value)
     assert "promised, and was stopped. Give it less data" in str(raised.value)
     assert not {LIMIT, CLAIMS} & set(os.environ)
@@ -162,7 +162,7 @@ def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     PeakMemory()
     said = pytest.raises(UsageError, match="It came to hold")
     with said, promised(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
-        hold(2**29)
+        hold(2**28)
 
 
 @linux
@@ -176,7 +176,7 @@ def test_a_job_in_the_background_is_stopped_too(before):
         with said, promised(held_now() + 2**27, stop=True):
             if before == signal.SIG_IGN:
                 signal.raise_signal(signal.SIGINT)
-            hold(2**29)
+            hold(2**28)
         assert signal.getsignal(signal.SIGINT) == before
     finally:
         signal.signal(signal.SIGINT, outside)
@@ -192,6 +192,7 @@ def test_work_that_keeps_its_promise_is_left_alone():
         pass
 
 
+@pytest.mark.slow
 @linux
 def test_children_count():
     """What a process that was started holds is held."""
@@ -218,6 +219,7 @@ def cell(need: int, seconds: float, log: str) -> None:
         lines.write(json.dumps([began, time.monotonic()]) + "\n")
 
 
+@pytest.mark.slow
 @linux
 def test_cells_side_by_side_wait_for_each_other(tmp_path):
     """Three cells of which two fit beside each other: all are done, never three at once."""

@@ -52,6 +52,7 @@ def test_random_follows_the_seed():
     assert RandomScores(seed=1).pairs(a, b).tolist() != RandomScores(seed=2).pairs(a, b).tolist()
 
 
+@pytest.mark.slow
 def test_random_is_the_same_in_every_process():
     """No use of Python's own hash, which differs between processes."""
     code = "from embassay.systems.reference import RandomScores as R; print(R().pairs(['a'], ['b'])[0])"

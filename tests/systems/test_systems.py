@@ -141,6 +141,7 @@ def test_what_costs_money_is_made_for_its_ledger(tokenizer, monkeypatch):
     assert [type(one) for one in made] == [Ledger, Ledger]
 
 
+@pytest.mark.slow
 def test_importing_the_registry_is_light():
     """Neither numeric libraries beyond numpy nor models load with the registry."""
     heavy = "{'scipy', 'sklearn', 'numba', 'polars', 'onnx', 'onnxruntime', 'tokenizers', 'rapidfuzz'}"

@@ -51,6 +51,7 @@ def test_docstring_examples(name: str) -> None:
     assert doctest.testmod(import_module(f"embassay.text.{name}")).failed == 0
 
 
+@pytest.mark.slow
 def test_importing_loads_no_tokenizer_library() -> None:
     """tiktoken, tokenizers and the network library wait until a tokenizer is opened."""
     script = "import sys, embassay.text; print(*{'tiktoken', 'tokenizers', 'requests'} & set(sys.modules))"

@@ -91,6 +91,7 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
     assert (precious.read_text(), target.read_text(), target.is_symlink()) == ("kept", "newer", False)
 
 
+@pytest.mark.slow
 def test_no_key_is_an_argument(tmp_path: Path) -> None:
     """Every user sees the arguments of every process: a key there is refused without being repeated, and what was not
     asked for in the shell's history is in no file."""

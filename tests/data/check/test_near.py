@@ -61,7 +61,7 @@ def test_worked_example() -> None:
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.8, 0.9])
 def test_pairs_are_real_and_hardly_any_is_missed(threshold: float) -> None:
     """Against all pairs compared: nothing that isn't one, and at least 95% of the texts that repeat another."""
-    texts = _edited(300)
+    texts = _edited(150)
     found = Sketches(texts, Nearness(threshold)).pairs()
     real: dict[tuple[int, int], float] = {}
     cut = [shingles(text, "characters") for text in texts]

@@ -20,6 +20,7 @@ from embassay.runs.folder import RunFolder
 from stub.paraphrasing import paraphrasing
 
 OPTIONS = eb.pteb.PtebOptions(languages="pooled", resamples=100)
+QUICK = eb.pteb.PtebOptions(resamples=100)
 RECORDED = {"tokenizer": "words", "runs": 3, "options": OPTIONS}
 MEASURED = "pteb_table8"
 """The one table of seconds."""
@@ -238,6 +239,7 @@ class TestWithAModel:
             out=tmp_path / "run",
             tokenizer="words",
             runs=2,
+            options=QUICK,
         )
         known = ParaphraseSet.open(run.path)
         source = next(iter(known.sources))
@@ -281,7 +283,7 @@ class TestWithAModel:
         path = _write(tmp_path / "many.jsonl", [*_many_pairs(60)])
         run = eb.pteb.run(
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
-            tokenizer="words", runs=2,
+            tokenizer="words", runs=2, options=QUICK,
         )  # fmt: skip
         rows = run.results.filter((pl.col("system") == "levenshtein") & (pl.col("dataset") == "many"))
         assert rows.filter(pl.col("variant") == "original")["value"].null_count() == 0
@@ -294,7 +296,7 @@ class TestWithAModel:
         path = _write(tmp_path / "many.jsonl", [*_many_pairs(60)])
         run = eb.pteb.run(
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
-            tokenizer="words", runs=2, on_failure="original",
+            tokenizer="words", runs=2, on_failure="original", options=QUICK,
         )  # fmt: skip
         scores = run.results.filter(
             pl.col("variant").str.starts_with("paraphrase") & (pl.col("measure") == "spearman")
@@ -307,7 +309,7 @@ class TestWithAModel:
         server = rewording()
         run = eb.pteb.run(
             ["bm25"], paraphraser=[by(server), by(server, "other")], datasets=[scored], out=tmp_path / "run",
-            tokenizer="words", runs=2, prompts=("default", "variant1"),
+            tokenizer="words", runs=2, prompts=("default", "variant1"), options=QUICK,
         )  # fmt: skip
         rows = run.results.filter((pl.col("system") == "bm25") & (pl.col("dataset") == "scored"))
         rows = rows.filter(pl.col("measure") == "spearman")
@@ -320,7 +322,7 @@ class TestWithAModel:
     def test_what_is_kept_is_never_asked_again(self, rewording, by, scored, tmp_path):
         """Another system on the same paraphrases in another folder: no request, the answers are in the cache."""
         server = rewording()
-        given = {"paraphraser": by(server), "datasets": [scored], "tokenizer": "words", "runs": 2}
+        given = {"paraphraser": by(server), "datasets": [scored], "tokenizer": "words", "runs": 2, "options": QUICK}
         eb.pteb.run(["bm25"], out=tmp_path / "one", **given)
         asked = sum(server.requests.values())
         run = eb.pteb.run(["levenshtein"], out=tmp_path / "two", **given)
@@ -338,7 +340,7 @@ class TestWithAModel:
 
         run = eb.pteb.run(
             ["bm25", "levenshtein"], paraphraser=by(rewording()), datasets=[scored], out=tmp_path / "run",
-            tokenizer="words", runs=2, until_ci=6.0, max_runs=18,
+            tokenizer="words", runs=2, until_ci=6.0, max_runs=18, options=QUICK,
         )  # fmt: skip
         rows = run.results.filter(
             (pl.col("measure") == "delta") & pl.col("variant").str.starts_with("paraphrase")

@@ -92,6 +92,7 @@ def tiny(tmp_path):
     return write_tiny(tmp_path / "tiny")
 
 
+@pytest.mark.slow
 @pytest.mark.minilm
 def test_minilm_as_onnx_gives_the_vectors_of_minilm(exported, varied_texts):
     """A text's vector is the same to 1e-6; so are dimensions, limit and the texts that are cut."""
@@ -116,6 +117,7 @@ def test_minilm_as_onnx_gives_the_vectors_of_torch(exported, minilm_folder, vari
     np.testing.assert_allclose(Onnx(str(exported)).encode(varied_texts), torch, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.minilm
 def test_a_plain_bert_needs_no_graph(exported, minilm_folder, varied_texts):
     """The graph is made from its safetensors, with the same bits."""

@@ -137,6 +137,7 @@ class TestEveryBackend:
         assert np.array_equal(found, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.minilm
 @needs_minilm
 class TestInt8:

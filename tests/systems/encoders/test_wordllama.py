@@ -58,6 +58,7 @@ def test_no_texts(encoder):
     assert encoder.encode([]).shape == (0, 256)
 
 
+@pytest.mark.slow
 def test_the_package_is_not_imported():
     """Its import would bring the network library; only its files are read."""
     code = (

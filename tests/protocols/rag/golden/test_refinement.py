@@ -403,6 +403,7 @@ print(len(judge.asked))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
 def test_kill_9_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     """A process killed at any moment leaves logs from which the next one ends as if nothing had happened."""
