@@ -154,8 +154,8 @@ class Conduct:
             self._made = texts, role, vectors
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
-        """In words; asks `encoder` for the first half of one chunk again, and for all of it where that half differs, unless
-        that costs money."""
+        """In words; asks `encoder` for half of one chunk again, and for all of it where that half differs, unless that
+        costs money."""
         found = []
         if self._texts > 1 and self._equal and self._first is not None:
             what = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"

@@ -322,7 +322,13 @@ class TestWithAModel:
     def test_what_is_kept_is_never_asked_again(self, rewording, by, scored, tmp_path):
         """Another system on the same paraphrases in another folder: no request, the answers are in the cache."""
         server = rewording()
-        given = {"paraphraser": by(server), "datasets": [scored], "tokenizer": "words", "runs": 2, "options": QUICK}
+        given = {
+            "paraphraser": by(server),
+            "datasets": [scored],
+            "tokenizer": "words",
+            "runs": 2,
+            "options": QUICK,
+        }
         eb.pteb.run(["bm25"], out=tmp_path / "one", **given)
         asked = sum(server.requests.values())
         run = eb.pteb.run(["levenshtein"], out=tmp_path / "two", **given)

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.contracts import Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
-from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Refused, as_finished, wait_for
+from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Refused, as_finished
 
 QUICK = Limits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
 

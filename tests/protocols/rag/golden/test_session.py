@@ -132,7 +132,12 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(
     "share",
-    [0.02, 0.45, 0.97, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.15, 0.3, 0.6, 0.75, 0.9))],
+    [
+        0.02,
+        0.45,
+        0.97,
+        *(pytest.param(share, marks=pytest.mark.slow) for share in (0.15, 0.3, 0.6, 0.75, 0.9)),
+    ],
 )
 def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_path, monkeypatch, share):
     """Whichever file was about to be written: between artefact and manifest, manifest and _SUCCESS, two questions."""
