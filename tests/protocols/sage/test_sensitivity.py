@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.sensitivity import evaluate, expected
+from embassay.protocols.sage.sensitivity import evaluate, expected, isotonic
 from embassay.records import Documents
 from embassay.text import open_tokenizer
 
@@ -98,3 +98,17 @@ def test_documents_are_cut_before_they_are_edited(pairwise, context):
     evaluate(system, LONG, context(text_tokens=20))
     assert {a for a, _ in lengths} == {20}
     assert max(b for _, b in lengths) <= 41
+
+
+@pytest.mark.parametrize("digits", [1, 3, 17])
+def test_the_monotone_map_is_that_of_scikit_learn(digits):
+    """To the last bit, with ties, with values apart by rounding alone, and beyond both ends."""
+    from sklearn.isotonic import IsotonicRegression
+
+    random = np.random.default_rng(digits)
+    for n in (2, 3, 20, 400):
+        x = np.round(random.random(n), digits)
+        x[n // 2 :] = np.nextafter(x[: n - n // 2], 2)
+        y, at = random.choice(expected(np.arange(8) / 8), n) + x, random.random((9, 5)) * 1.4 - 0.2
+        theirs = IsotonicRegression(out_of_bounds="clip").fit(x, y).predict(at.ravel()).reshape(at.shape)
+        np.testing.assert_array_equal(isotonic(x, y, at), theirs)

@@ -125,17 +125,32 @@ def _calibrated(
     similarity: NDArray[np.float64], target: NDArray[np.float64], context: Context
 ) -> NDArray[np.float64]:
     """Similarities after the monotone map that fits the curve best, fitted on the other half of the documents."""
-    from sklearn.isotonic import IsotonicRegression
-
     order = generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
     order = order[~np.isnan(similarity[order, 0])]
     halves = order[::2], order[1::2]
     mapped = np.full_like(similarity, np.nan)
     for fitted, held_out in (halves, halves[::-1]):
-        isotonic = IsotonicRegression(out_of_bounds="clip")
-        isotonic.fit(similarity[fitted].ravel(), np.tile(target, len(fitted)))
-        mapped[held_out] = isotonic.predict(similarity[held_out].ravel()).reshape(len(held_out), -1)
+        curve = np.tile(target, len(fitted))
+        mapped[held_out] = isotonic(similarity[fitted].ravel(), curve, similarity[held_out])
     return mapped
+
+
+def isotonic(x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rising map that fits `y` over `x` best (least squares), at the values `at`; beyond `x` as at its ends.
+
+    >>> isotonic(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
+    array([0.   , 0.375, 0.75 ])
+    """
+    from scipy.optimize import isotonic_regression
+
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    # Values of x that differ by rounding alone are one.
+    is_first = np.diff(x, prepend=-np.inf) >= np.finfo(float).resolution
+    place = np.cumsum(is_first) - 1
+    count = np.bincount(place)
+    fit = isotonic_regression(np.bincount(place, weights=y) / count, weights=count).x
+    return np.interp(at, x[is_first], fit)
 
 
 def _long_enough(data: Documents, context: Context) -> tuple[Documents, tuple[Skipped, ...]]:
