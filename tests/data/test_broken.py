@@ -345,6 +345,19 @@ FAULTS = [
         "found 3",
     ),
     described("YAML syntax", "name: x\ntables: [\n", "x.yaml:3: ", "not valid YAML"),
+    *(
+        described(f"YAML {kind} that is none", f"name: x\nversion: {value}\n", "x.yaml:2: ", f"is no {kind}")
+        for kind, value in (
+            ("int", "0x_"),
+            ("int", "!!int x"),
+            ("int", "!!int ''"),
+            ("int", "1" * 5000),
+            ("float", "!!float x"),
+            ("bool", "!!bool maybe"),
+            ("timestamp", "!!timestamp x"),
+        )
+    ),
+    described("YAML mapping that is none", "name: x\nversion: !!map x\n", "x.yaml:2: ", "mapping node"),
     described("YAML key twice", "name: x\nname: y\n", "x.yaml:2: ", "'name' is there twice"),
     described("YAML list", "- a\n", "not a mapping", "found ['a']"),
     described(
