@@ -150,7 +150,8 @@ def isotonic(x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.floa
     place = np.cumsum(is_first) - 1
     count = np.bincount(place)
     fit = isotonic_regression(np.bincount(place, weights=y) / count, weights=count).x
-    return np.interp(at, x[is_first], fit)
+    curve: NDArray[np.float64] = np.interp(at, x[is_first], fit)
+    return curve
 
 
 def _long_enough(data: Documents, context: Context) -> tuple[Documents, tuple[Skipped, ...]]:
