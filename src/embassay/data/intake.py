@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.data.rows import Row, Source, fault, key_of, label_of, text_of
 from embassay.data.sampling import Draw
@@ -12,6 +12,9 @@ from embassay.data.stream.ids import LONG_TEXT, SeenIds
 from embassay.data.views import distinct
 from embassay.errors import DataError
 from embassay.records import Skipped
+
+if TYPE_CHECKING:
+    from langcodes import Language
 
 EXAMPLES = 3
 
@@ -186,3 +189,17 @@ def language(langs: set[str], declared: str = "") -> str:
     if declared:
         return declared
     return "mul" if len(langs) > 1 else next(iter(langs), "und")
+
+
+def named_language(code: str) -> Language:
+    """The language that a code of ISO 639 or a tag of BCP 47 names, by its shortest code; `und` for what names none.
+
+    >>> str(named_language("deu")), str(named_language("fil")), str(named_language("Deutsch"))
+    ('de', 'fil', 'und')
+    """
+    from langcodes import Language
+
+    try:
+        return Language.get(code)
+    except ValueError:
+        return Language.get("und")

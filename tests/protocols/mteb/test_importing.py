@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.mteb import bundle_of, import_results, read_originals
 from embassay.protocols.mteb.bundle import same
 from embassay.protocols.mteb.document import task_types
+from embassay.protocols.mteb.rows import with_script
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file
@@ -217,3 +219,39 @@ def test_types_are_those_of_mteb() -> None:
     wrong = [name for name in shared if _TASKS_REGISTRY[name].metadata.type != task_types()[name]]
     assert len(shared) > 1000
     assert len(wrong) < len(shared) / 100
+
+
+@pytest.mark.parametrize(
+    ("script", "langs"),
+    [
+        ("Arab", "ara arb fas pes pus snd uig urd"), ("Beng", "asm ben"), ("Deva", "hin mai mar nep npi san"),
+        ("Cyrl", "bel bul kaz kir mkd mon rus srp tat tgk ukr"), ("Hans", "zho cmn"), ("Hebr", "heb yid"),
+        ("Hang", "kor"), ("Jpan", "jpn"), ("Ethi", "amh tir"), ("Grek", "ell"), ("Latn", "eng crh nan orm pcm swa und"),
+    ],
+)  # fmt: skip
+def test_scripts(script: str, langs: str) -> None:
+    """As MTEB writes them; Latin for what is no language."""
+    assert {with_script(lang) for lang in langs.split()} == {f"{lang}-{script}" for lang in langs.split()}
+    assert with_script("martian") == "martian-Latn"
+
+
+@pytest.mark.slow
+@pytest.mark.mteb
+def test_scripts_are_those_of_mteb() -> None:
+    """Every language of ten tasks has the script that most of them say; what has none, and code, apart."""
+    pytest.importorskip("mteb")
+    from mteb.get_tasks import _TASKS_REGISTRY
+
+    said: dict[str, Counter[str]] = defaultdict(Counter)
+    for task in _TASKS_REGISTRY.values():
+        stated = task.metadata.eval_langs
+        entries = stated if isinstance(stated, list) else [one for some in stated.values() for one in some]
+        for lang, _, script in (entry.partition("-") for entry in set(entries)):
+            said[lang][script] += 1
+    usual = {
+        f"{lang}-{max(scripts, key=scripts.__getitem__)}"
+        for lang, scripts in said.items()
+        if max(scripts.values()) >= 10 and not scripts.keys() & {"Code", "Zxxx"}
+    }
+    assert len(usual) > 100
+    assert {with_script(one.partition("-")[0]) for one in usual} == usual

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from embassay.data.intake import named_language
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, compared
 from embassay.protocols.mteb.document import BLOCK, MAIN, Document, Plain, is_name, languages, number
 from embassay.protocols.mteb.survey import MANY, Survey
@@ -196,33 +197,8 @@ def _headline(row: Result) -> Headline:
     return Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
 
 
-_SCRIPTS = {
-    "Arab": "ara arb fas pes pus snd uig urd",
-    "Armn": "hye",
-    "Beng": "asm ben",
-    "Cyrl": "bel bul kaz kir mkd mon rus srp tat tgk ukr",
-    "Deva": "hin mai mar nep npi san",
-    "Ethi": "amh tir",
-    "Geor": "kat",
-    "Grek": "ell",
-    "Gujr": "guj",
-    "Guru": "pan",
-    "Hans": "zho cmn",
-    "Hebr": "heb yid",
-    "Jpan": "jpn",
-    "Khmr": "khm",
-    "Knda": "kan",
-    "Hang": "kor",
-    "Laoo": "lao",
-    "Mlym": "mal",
-    "Mymr": "mya",
-    "Orya": "ory",
-    "Sinh": "sin",
-    "Taml": "tam",
-    "Telu": "tel",
-    "Thai": "tha",
-}
-_SCRIPT = {lang: script for script, langs in _SCRIPTS.items() for lang in langs.split()}
+_SCRIPT = {"kor": "Hang", **dict.fromkeys(("crh", "gmv", "gof", "nan"), "Latn")}
+"""Scripts that MTEB takes for a language and Unicode's data do not."""
 
 
 def with_script(lang: str) -> str:
@@ -231,4 +207,6 @@ def with_script(lang: str) -> str:
     >>> with_script("ara"), with_script("nob"), with_script("srp-Latn")
     ('ara-Arab', 'nob-Latn', 'srp-Latn')
     """
-    return lang if "-" in lang else f"{lang}-{_SCRIPT.get(lang, 'Latn')}"
+    if "-" in lang:
+        return lang
+    return f"{lang}-{_SCRIPT.get(lang) or named_language(lang).maximize().script or 'Latn'}"

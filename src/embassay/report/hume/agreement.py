@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from embassay.data.intake import named_language
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, scatter
 from embassay.protocols.hume.published.standings import EASY, HARD
@@ -329,17 +330,6 @@ def _cell(value: float | None) -> tuple[str, str]:
     return ("–", "") if value is None else (POINTS.text(value), f"{100 * value:.6g}")
 
 
-_SHORT = {
-    "ara": "ar", "ben": "bn", "bul": "bg", "cat": "ca", "ces": "cs", "dan": "da", "deu": "de", "ell": "el", "eng": "en",
-    "est": "et", "eus": "eu", "fas": "fa", "fin": "fi", "fra": "fr", "heb": "he", "hin": "hi", "hrv": "hr", "hun": "hu",
-    "ind": "id", "isl": "is", "ita": "it", "jpn": "ja", "kor": "ko", "lav": "lv", "lit": "lt", "msa": "ms", "nld": "nl",
-    "nno": "nn", "nob": "nb", "pol": "pl", "por": "pt", "ron": "ro", "rus": "ru", "slk": "sk", "slv": "sl", "spa": "es",
-    "srp": "sr", "swa": "sw", "swe": "sv", "tam": "ta", "tel": "te", "tha": "th", "tur": "tr", "ukr": "uk", "urd": "ur",
-    "vie": "vi", "zho": "zh",
-}  # fmt: skip
-"""ISO 639-3 to the tags of texts on a page, which take two letters where there are."""
-
-
 @dataclass(frozen=True)
 class DisputeRow:
     """An item: its texts, gold, every answer with who gave it, and how far apart they are in percent."""
@@ -386,4 +376,4 @@ def _bcp47(code: str) -> str:
     >>> _bcp47("eng"), _bcp47("nob"), _bcp47("fil")
     ('en', 'nb', 'fil')
     """
-    return _SHORT.get(code, code)
+    return str(named_language(code))

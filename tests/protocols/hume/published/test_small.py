@@ -20,6 +20,7 @@ from embassay.protocols.hume.published.paper import (
     Pair,
     Study,
     fraction_first,
+    iso_639_3,
     paper_study,
     percent_first,
     plain,
@@ -45,6 +46,15 @@ from embassay.protocols.hume.published.tables import (
     pair_table,
 )
 from embassay.protocols.hume.study import Family
+
+
+def test_codes_of_languages() -> None:
+    """Two letters become three, of languages since split or renamed too; what is no code stays as it is."""
+    codes = {
+        "de": "deu", "zh-Hant": "zho", "cmn": "zho", "sh": "hbs", "tl": "tgl", "iw": "heb", "nb": "nob", "nn": "nno",
+        "swa": "swa", "mul": "mul", "und": "und", "xx": "xx", "Klingon": "klingon", "c++": "c++", "": "",
+    }  # fmt: skip
+    assert {code: iso_639_3(code) for code in codes} == codes
 
 
 def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:

@@ -58,6 +58,22 @@ def test_good_wordings_pass(text, wording, lang):
     assert language_fault(text, wording, lang) == ""
 
 
+def test_codes_are_those_of_the_identifier():
+    """Of its languages, by their shortest and their longest code, and of standard forms of wider ones."""
+    labels = set(language._identifier().labels) - {"zxx"}
+    assert [label for label in labels if language._stated(label) != {label}] == []
+    for stated, known in (
+        ("deu_Latn", "de"),
+        ("nob", "no"),
+        ("arb_Arab", "ar"),
+        ("cmn", "zh"),
+        ("npi", "ne"),
+    ):
+        assert language._stated(stated) == {known}
+    assert language._stated("eng-bul") == {"en", "bg"}
+    assert language._stated("und") == language._stated("mul") == language._stated("esperanto") == set()
+
+
 def test_scripts_alone(monkeypatch):
     """Without the identifier, one script in place of another is still seen."""
     monkeypatch.setattr(language, "_identifier", lambda: None)

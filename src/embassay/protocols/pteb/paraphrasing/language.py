@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from embassay.data.intake import named_language
+
 _SHORTEST = 20
 """Characters from which on a language can be told; below, the script alone is looked at."""
 _SURE, _RULED_OUT = 0.5, 0.05
@@ -38,68 +40,8 @@ _SCRIPTS_OF = {
     **{"te": "TELUGU", "bn": "BENGALI", "ka": "GEORGIAN", "hy": "ARMENIAN", "mr": "DEVANAGARI"},
 }
 """The script of languages that are not written in Latin letters."""
-_TWO_LETTERS = {
-    **{
-        "eng": "en",
-        "deu": "de",
-        "fra": "fr",
-        "spa": "es",
-        "ita": "it",
-        "nld": "nl",
-        "tur": "tr",
-        "por": "pt",
-    },
-    **{
-        "ara": "ar",
-        "arb": "ar",
-        "rus": "ru",
-        "dan": "da",
-        "swe": "sv",
-        "nob": "no",
-        "nor": "no",
-        "pol": "pl",
-    },
-    **{
-        "jpn": "ja",
-        "zho": "zh",
-        "cmn": "zh",
-        "kor": "ko",
-        "hin": "hi",
-        "ben": "bn",
-        "urd": "ur",
-        "fas": "fa",
-    },
-    **{
-        "amh": "am",
-        "hau": "ha",
-        "ibo": "ig",
-        "lin": "ln",
-        "lug": "lg",
-        "orm": "om",
-        "sna": "sn",
-        "som": "so",
-    },
-    **{
-        "swa": "sw",
-        "swh": "sw",
-        "tir": "ti",
-        "xho": "xh",
-        "yor": "yo",
-        "run": "rn",
-        "zul": "zu",
-        "kin": "rw",
-    },
-    **{
-        "fin": "fi",
-        "ces": "cs",
-        "ell": "el",
-        "heb": "he",
-        "ukr": "uk",
-        "ron": "ro",
-        "hun": "hu",
-        "ind": "id",
-    },
-}
+_LABELS = {"bik": "bcl", "fil": "tl", "gn": "gug", "ki": "kik", "nb": "no"}
+"""Codes that the identifier has others for."""
 _CLOSE = (
     frozenset({"zh", "wuu", "yue"}), frozenset({"no", "nn", "nb", "da"}), frozenset({"bs", "hr", "sr"}),
     frozenset({"ar", "ary", "arz"}), frozenset({"id", "ms"}), frozenset({"es", "an", "ext", "gl"}),
@@ -176,8 +118,9 @@ def _kin(lang: str) -> frozenset[str]:
 def _stated(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
-    codes = (_TWO_LETTERS.get(part, part) for part in parts)
-    return frozenset(code for code in codes if len(code) in (2, 3) and code not in ("und", "mul", "zxx"))
+    codes = (named_language(part).prefer_macrolanguage().language or "und" for part in parts)
+    known = frozenset(_LABELS.get(code, code) for code in codes if len(code) in (2, 3))
+    return known - {"und", "mul", "zxx"}
 
 
 @lru_cache(maxsize=65_536)
