@@ -151,13 +151,21 @@ class Registry(Generic[T]):
     """Names of one kind of thing. Other packages join through an entry-point group, by default `embassay.<plural>`."""
 
     def __init__(
-        self, kind: str, style: Style = QUERY, makes: Iterable[Iterable[str]] = (), *, group: str = ""
+        self,
+        kind: str,
+        style: Style = QUERY,
+        makes: Iterable[Iterable[str]] = (),
+        *,
+        group: str = "",
+        advice: str = "",
     ) -> None:
-        """`makes` are the attributes of what factories make, in one or more variants."""
+        """`makes` are the attributes of what factories make, in one or more variants. `advice` is the "module:function"
+        that is asked about a text whose name is not known: it says what to write in its place, or nothing."""
         self.kind, self.plural = kind, f"{kind}es" if kind.endswith("x") else f"{kind}s"
         self.group = group or f"embassay.{self.plural}"
         self.style = style
         self.makes = tuple(map(tuple, makes))
+        self.advice = advice
         self._entries: dict[str, Entry[T]] = {}
         self._plugins_loaded = False
 
@@ -191,22 +199,32 @@ class Registry(Generic[T]):
             self._load_plugins()
         return name in self._entries
 
-    def get(self, name: str) -> Entry[T]:
-        """The entry called `name`; UsageError with the nearest known names otherwise."""
+    def get(self, name: str, text: str = "") -> Entry[T]:
+        """The entry called `name`; UsageError otherwise, with what advice there is on `text` (by default the name) or
+        the nearest known names."""
         if name not in self:
-            known = {one.lower(): one for one in self._entries}
-            near = [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
-            hint = f"Did you mean {' or '.join(near)}? " if near else ""
+            hint = attribute(self.advice)(text or name) if self.advice else ""
             raise UsageError(
                 f"There is no {self.kind} called {name!r}.",
-                mend=f"{hint}`embassay list {self.plural}` shows all.",
+                mend=f"{hint or self._nearest(name)}`embassay list {self.plural}` shows all.",
             )
         return self._entries[name]
+
+    def _nearest(self, name: str) -> str:
+        """A question after the names that look like this one; the same in another case is the one."""
+        known = {one.lower(): one for one in self._entries}
+        same = known.get(name.lower())
+        near = (
+            [same]
+            if same
+            else [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
+        )
+        return f"Did you mean {' or '.join(near)}? " if near else ""
 
     def parse(self, text: str) -> Spec:
         """The spec of `text`, its name checked against the registry."""
         spec = self.style.parse(text)
-        self.get(spec.name)
+        self.get(spec.name, text)
         return spec
 
     def format(self, spec: Spec) -> str:
@@ -375,7 +393,10 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
         return format_value(value)
     wanted = " or ".join(t.__name__ for t in accepted if t is not type(None))
     # A float is no string: `1.10` would come back as `1.1`.
-    mend = f"Put it in quotes: {key}='...'." if str in accepted else ""
+    example = "256" if int in accepted else "0.5"
+    mend = (
+        f"Put it in quotes: {key}='...'." if str in accepted else f"Write a number, such as {key}={example}."
+    )
     raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.", mend=mend)
 
 

@@ -56,7 +56,8 @@ def reference() -> str:
 
 def _command(path: str, callback: Callable[..., Any]) -> Command:
     parameters = inspect.signature(callback, eval_str=True).parameters.values()
-    return Command(path, inspect.getdoc(callback) or "", tuple(map(_option, parameters)))
+    declared = (one for one in parameters if get_args(one.annotation))  # not the context that typer gives
+    return Command(path, inspect.getdoc(callback) or "", tuple(map(_option, declared)))
 
 
 def _option(parameter: inspect.Parameter) -> Option:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, NoReturn
 
@@ -19,7 +22,6 @@ from embassay.registry import attribute
 SETTINGS: dict[str, Any] = {
     "name": "embassay",
     "help": "Does an embedding model, a similarity metric or a retrieval stack understand what it compares?",
-    "no_args_is_help": True,
     "rich_markup_mode": None,
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"]},
@@ -55,8 +57,42 @@ HOMES = {
 """Where a command is, if not under its own name in a module called like it."""
 
 
+PLAIN = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
+    "Input should be a valid number, unable to parse string as a number": "it must be a number",
+    "Input should be": "it must be",
+    "Got unexpected extra argument(s)": "There is one word too many:",
+}
+"""What typer says, as everything else here is said."""
+MENDS = {
+    r"No such command '(version|help)'": "Write `embassay --{said}`. ",
+    r"No such command '(evaluate|eval|test|bench|benchmark|score)'": "Say by which protocol: `embassay sage run`, "
+    "`embassay pteb run`, `embassay rag score`, `embassay hume score`. ",
+    r"Missing argument 'protocol'": "For example `embassay sage run -s minilm -s bm25`; "
+    "`embassay list protocols` names those of other packages. ",
+    r"Missing option '--system'": "For example {path} -s minilm -s bm25; `embassay list systems` shows all systems. ",
+    r"one word too many": "Every system, dataset and task has its own option: -s minilm -s bm25 -d notes.jsonl. ",
+    r"No such option:? '?(-m|--model|--encoder)\b": "A system is -s NAME. ",
+    r"No such option:? '?(-o|--output)\b": "The folder of a run is --out DIR. ",
+    r"No such option:? '?--data\b": "A dataset is -d NAME or -d FILE. ",
+    r"No such option:? '?-[sdt]\b": "It is of a command: `{path} run`. ",
+}
+"""What to write in place of the commonest mistakes, by what is said of them."""
+
+
 class Commands(TyperGroup):
     """Commands that are known by their names until one is called or completed."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Of the options before a command."""
+        with _mended():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the options of a command, and carry it out."""
+        with _mended():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The name, the command and its own arguments."""
@@ -64,6 +100,42 @@ class Commands(TyperGroup):
         if name is None:
             return name, listed, rest
         return name, typer.main.get_group(with_commands(name)).commands[name], rest
+
+
+@contextmanager
+def _mended() -> Iterator[None]:
+    """What is wrong with the words of a command is said as every mistake is, with what to write in their place."""
+    try:
+        yield
+    except Exception as error:
+        # Which module typer's classes of errors are in differs between its versions; one of them asks for help.
+        if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise _mistake(error) from None
+
+
+def _mistake(error: Any) -> UsageError:
+    said = re.sub(r"\s*\n\s*", " ", error.format_message())
+    for raw, plain in PLAIN.items():
+        said = said.replace(raw, plain)
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
+    mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, said))
+    mend = next(mends, "").format(path=path, said=_last_word(said)) or _near(said, error)
+    said = said if said.endswith("?") else f"{said.rstrip('.')}."
+    return UsageError(said, mend=f"{mend}`{path} -h` shows all.")
+
+
+def _near(said: str, error: Any) -> str:
+    """A question after commands that look like what was asked for; typer asks so of options itself."""
+    if not said.startswith("No such command"):
+        return ""
+    known = getattr(error.ctx.command, "commands", {})
+    near = get_close_matches(_last_word(said), known, n=2, cutoff=0.5)
+    return f"Did you mean {' or '.join(near)}? " if near else ""
+
+
+def _last_word(said: str) -> str:
+    return re.split(r"[ '()]+", said.strip(" .')"))[-1]
 
 
 def with_commands(*names: str) -> typer.Typer:
@@ -96,8 +168,9 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def main(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[  # noqa: ARG001 - answered by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
@@ -106,6 +179,38 @@ def main(
     """Does an embedding model, a similarity metric or a retrieval stack understand what it compares?"""
     global _debug
     _debug = debug
+    if context.invoked_subcommand is None:
+        typer.echo(start())
+
+
+START = {
+    "See it work, 1 minute": "embassay demo",
+    "Which model for my texts?": "embassay sage run -s minilm -s bm25 -d my.jsonl",
+    "Which stack for my questions?": "embassay rag sweep sweep.yaml",
+    "What do my files hold?": "embassay data check my.jsonl",
+}
+"""What to type first, by question."""
+MEASURE = {
+    "sage": "similarity: preference, damage, negation, groups, search",
+    "pteb": "what is left of scores after every text is paraphrased",
+    "rag": "retrieval: golden sets, scores, stacks, probes",
+    "hume": "people on the same items as models",
+}
+ROOMS = {
+    "Read": ("report", "compare", "gate", "serve", "export", "import"),
+    "Prepare": ("data", "list", "cache", "doctor"),
+}
+
+
+def start() -> str:
+    """What `embassay` alone says, within 80 columns: what to type first, and every command under what it is for."""
+    asked = [f"  {question:<30}{command}" for question, command in START.items()]
+    measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
+    rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
+    listed = [f"{room if i == 0 else '':<11}{line}" for room, *lines in rooms for i, line in enumerate(lines)]
+    head = f"Embassay {__version__}: which model fits your texts, and how sure is that?"
+    tail = "Any command with -h shows its options. Protocols of other packages: embassay run"
+    return "\n".join((head, "", *asked, "", *listed, "", tail))
 
 
 def run() -> None:

@@ -22,6 +22,7 @@ __all__ = ["SYSTEMS", "open_system"]
 SYSTEMS: Registry[Encoder | Similarity] = Registry(
     "system",
     makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
+    advice="embassay.systems.models:advice",
 )
 """Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any
 
 from embassay.contracts import Role, Tokenizer
 
-__all__ = ["KnownModel", "known_model", "known_models"]
+__all__ = ["KnownModel", "advice", "chat_advice", "known_model", "known_models"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,58 @@ def known_model(name: str) -> KnownModel | None:
     'query: '
     """
     return _by_name().get(name.lower())
+
+
+SPECS = {"OpenAI": "openai", "Cohere": "cohere", "Voyage": "voyage", "Google": "gemini"}
+"""The system that asks a vendor's models."""
+
+
+def advice(text: str) -> str:
+    """What to write in place of a system that is not known: the name of a model needs what runs it before it.
+
+    >>> advice("BAAI/bge-m3")
+    'A model of the Hugging Face hub or of a folder is -s st:BAAI/bge-m3. '
+    >>> advice("minilm,bm25")
+    'Every system has its own -s: -s minilm -s bm25. '
+    """
+    names = [one.strip() for one in text.split(",")]
+    if len(names) > 1 and all(names) and "?" not in text:
+        return f"Every system has its own -s: {' '.join(f'-s {name}' for name in names)}. "
+    model = known_model(text.partition("?")[0])
+    if model is not None and model.vendor in SPECS:
+        if model.dims is None:
+            return f"{model.name} writes texts and makes no vectors; {model.vendor}'s encoders are {_encoders(model)}. "
+        return f"A model of {model.vendor} is -s {SPECS[model.vendor]}:{text}. "
+    if model is not None or text.count("/") == 1:
+        name = model.name if model and "/" not in text else text
+        bundled = (
+            "; `minilm` is that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
+        )
+        return f"A model of the Hugging Face hub or of a folder is -s st:{name}{bundled}. "
+    return ""
+
+
+def chat_advice(text: str) -> str:
+    """The same for a language model.
+
+    >>> chat_advice("gemma3:27b")
+    'A model of an Ollama server is ollama:gemma3:27b. '
+    """
+    model = known_model(text.partition("?")[0])
+    if model is not None and model.vendor == "OpenAI":
+        return f"A language model of OpenAI is openai:{text}. "
+    name, colon, tag = text.partition("?")[0].partition(":")
+    # Ollama's tags are sizes and kinds, such as 27b, 8x7b-instruct, latest.
+    return f"A model of an Ollama server is ollama:{text}. " if name and colon and TAG.match(tag) else ""
+
+
+TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
+
+
+def _encoders(model: KnownModel) -> str:
+    return ", ".join(
+        f"{SPECS[one.vendor]}:{one.name}" for one in known_models() if one.vendor == model.vendor and one.dims
+    )
 
 
 @cache

@@ -8,7 +8,7 @@ import re
 import tempfile
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b, sha256
 from itertools import accumulate
 from pathlib import Path
@@ -252,18 +252,21 @@ _THREADS = 8
 class Cl100k:
     """tiktoken's `cl100k_base`, special tokens read as ordinary text.
 
-    Half a surrogate pair is read as U+FFFD. Raises ModelError where the vocabulary is neither cached nor can
-    be downloaded.
+    Half a surrogate pair is read as U+FFFD. The vocabulary is opened when the first text is read;
+    ModelError then where it is neither cached nor can be downloaded.
     """
 
     name = "cl100k"
 
     def __init__(self) -> None:
-        self._encoding = _open_encoding()
         self.identity = f"cl100k_base/{_SHA256[:16]}/tiktoken-{_version()}"
 
     def __reduce__(self) -> tuple[Callable[[], Cl100k], tuple[()]]:
         return _shared, ()
+
+    @cached_property
+    def _encoding(self) -> tiktoken.Encoding:
+        return _open_encoding()
 
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
@@ -345,10 +348,17 @@ TOKENIZERS.add(
 )
 
 
-@cache
-def open_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer called `name`, made once per process.
+def open_tokenizer(name: str, *, later: bool = False) -> Tokenizer:
+    """The tokenizer called `name`, made once per process; with `later` its files are opened when it reads a text.
 
     Raises UsageError for an unknown name, ModelError where the tokenizer's files cannot be had.
     """
+    tokenizer = _made(name)
+    if not later:
+        tokenizer.encode("")
+    return tokenizer
+
+
+@cache
+def _made(name: str) -> Tokenizer:
     return TOKENIZERS.build(name)

@@ -45,7 +45,7 @@ from embassay.protocols.kernel.protocol import Evaluate, Protocol
 from embassay.protocols.kernel.request import DatasetRequest, Options, TaskRequest
 from embassay.protocols.kernel.session import Conclusion, Silent, Table
 from embassay.records import Loaded, Result, TaskOutcome
-from embassay.registry import Registry
+from embassay.registry import Registry, attribute
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.engines.contract import Workers
 from embassay.runs.execution import HERE
@@ -300,12 +300,15 @@ class TaskProtocol(Protocol):
         for name in request.tasks:
             self.tasks.get(name)
         check_targets(request.mapping)
-        tokenizer = open_tokenizer(request.tokenizer)
+        tokenizer = open_tokenizer(request.tokenizer, later=True)
         systems = planned_systems(
             request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus
         )
         datasets = [self._planned(source, request) for source in dict.fromkeys(request.datasets)]
         check_names(dataset.name for dataset in datasets)
+        tokenizer.encode(
+            ""
+        )  # A vocabulary that is missing is said here, after what is wrong with the command.
         plan = Plan(
             request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=self.paper
         )
@@ -401,3 +404,9 @@ PROTOCOLS.add(
     "embassay.protocols.sage.protocol:Sage",
     "preference, robustness, sensitivity, clustering, retrieval",
 )
+
+
+def advice(task: str) -> str:
+    """Whose task it is that another protocol was asked for."""
+    homes = [name for name in ("sage", "pteb") if task in attribute(f"embassay.protocols.{name}:TASKS")]
+    return f"It is a task of `embassay {homes[0]} run`. " if homes else ""

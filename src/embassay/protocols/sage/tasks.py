@@ -124,7 +124,7 @@ def retrieval() -> Task:
     )  # fmt: skip
 
 
-TASKS: Registry[Task] = Registry("task")
+TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advice")
 for _factory in (preference, robustness, sensitivity, clustering, retrieval):
     TASKS.register(_factory.__name__)(_factory)
 TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")

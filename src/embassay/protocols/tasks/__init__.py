@@ -43,7 +43,9 @@ _TASKS = {
 
 _VECTORS = ("classification", "clustering")
 TASK_NAMES = tuple(_TASKS)
-TASKS: Registry[Task] = Registry("task", group="embassay.pteb_tasks")
+TASKS: Registry[Task] = Registry(
+    "task", group="embassay.pteb_tasks", advice="embassay.protocols.kernel.evaluation:advice"
+)
 
 
 def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:

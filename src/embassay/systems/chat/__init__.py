@@ -15,7 +15,9 @@ __all__ = ["CHAT_MODELS", "open_chat", "open_chat_as"]
 
 T = TypeVar("T")
 
-CHAT_MODELS: Registry[ChatModel] = Registry("llm", makes=[["complete"]])
+CHAT_MODELS: Registry[ChatModel] = Registry(
+    "llm", makes=[["complete"]], advice="embassay.systems.models:chat_advice"
+)
 """Every chat model by name. A factory may ask for `name` (the canonical spec) and `ledger` (the run's)."""
 
 CHAT_MODELS.add(

@@ -57,7 +57,7 @@ def open_paraphraser(
     if spec.name in CHAT_MODELS:
         return _model(text, prompt, generation, ledger, cache, longest)
     if spec.name not in PARAPHRASERS:
-        raise _unknown(spec.name)
+        raise _unknown(spec.name, text)
     if prompt.name != "default":
         raise UsageError(
             f"The paraphraser {text!r} uses no prompt, and {prompt.name!r} was given.",
@@ -77,14 +77,17 @@ def _model(
     return LLMParaphraser(CachedChat(chat, AnswerCache.open(cache)), prompt, generation)
 
 
-def _unknown(name: str) -> UsageError:
+def _unknown(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
+    from embassay.systems.models import chat_advice
 
     known = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
     near = get_close_matches(name, known, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
-        mend=(f"Did you mean {' or '.join(near)}? " if near else "") + f"There are {', '.join(known)}.",
+        mend=chat_advice(text)
+        + (f"Did you mean {' or '.join(near)}? " if near else "")
+        + f"There are {', '.join(known)}.",
     )
 
 

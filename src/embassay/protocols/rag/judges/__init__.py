@@ -73,7 +73,7 @@ def open_judge(
     from embassay.systems.chat import CHAT_MODELS
 
     if spec.name not in CHAT_MODELS:
-        raise _unknown(spec.name)
+        raise _unknown(spec.name, text)
     from embassay.protocols.rag.judges.chat import llm
 
     return llm(text, **context)
@@ -91,14 +91,16 @@ def is_remote(text: str) -> bool:
     return name == "llm" or name not in JUDGES
 
 
-def _unknown(name: str) -> UsageError:
+def _unknown(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
+    from embassay.systems.models import chat_advice
 
     known = [*(one.name for one in JUDGES), *(one.name for one in CHAT_MODELS)]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     return UsageError(
         f"There is no judge called {name!r}.",
-        mend=(f"Did you mean {' or '.join(near)}? " if near else "")
+        mend=chat_advice(text)
+        + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` say more.",
     )
 

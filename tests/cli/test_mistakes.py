@@ -1,0 +1,152 @@
+"""Sixty mistakes that a newcomer makes: each is told what to write instead, with no traceback."""
+
+import json
+
+import pytest
+
+NOTES = [{"text": f"note {n} says a thing of its own", "label": "ab"[n % 2]} for n in range(12)]
+
+SYSTEMS = {
+    "BAAI/bge-m3": "st:BAAI/bge-m3",
+    "sentence-transformers/all-MiniLM-L6-v2": "minilm",
+    "all-MiniLM-L6-v2": "st:sentence-transformers/all-MiniLM-L6-v2",
+    "multilingual-e5-small": "st:intfloat/multilingual-e5-small",
+    "text-embedding-3-small": "openai:text-embedding-3-small",
+    "voyage-3-large": "voyage:voyage-3-large",
+    "embed-v4.0": "cohere:embed-v4.0",
+    "gemini-embedding-001": "gemini:gemini-embedding-001",
+    "gpt-4o": "openai:text-embedding-3-small",
+    "minilm,bm25": "-s minilm -s bm25",
+    "MiniLM": "Did you mean minilm?",
+    "minilmm": "minilm",
+    "BM25": "Did you mean bm25?",
+    "word-llama": "wordllama",
+    "open-ai:text-embedding-3-small": "openai",
+    "bm25?k=1": "k1",
+    "minilm?dims=abc": "dims=256",
+    "minilm?dims=-1": "dims is",
+    "": "NAME",
+}
+"""A system as a stranger names it -> what the mend must hold."""
+
+WORDS = {
+    "run": "embassay sage run",
+    "run -s minilm": "embassay sage run",
+    "run nosuch -s minilm": "list protocols",
+    "help": "--help",
+    "version": "--version",
+    "evaluate -s minilm": "embassay sage run",
+    "benchmark": "embassay sage run",
+    "hmue run": "hume",
+    "reprot": "report",
+    "sage": "run",
+    "sage -s minilm": "embassay sage run",
+    "sage rnu": "run",
+    "sage run": "-s minilm -s bm25",
+    "sage run minilm": "-s minilm -s bm25",
+    "sage run -s jaccard rouge": "-s minilm -s bm25",
+    "sage run -s": "-h",
+    "sage run --model minilm": "-s NAME",
+    "sage run -m minilm": "-s NAME",
+    "sage run -s jaccard -o out": "--out DIR",
+    "sage run -s jaccard --data notes.jsonl": "-d FILE",
+    "sage run -s jaccard --datset notes.jsonl": "--dataset",
+    "sage run -s jaccard --seed abc": "whole number",
+    "sage run -s jaccard --limit 0": "--limit",
+    "sage run -s jaccard --workers 0": "--workers",
+    "sage run -s jaccard --tokenizer bert": "list tokenizers",
+    "sage run -s jaccard --tokenizer words -t sts": "embassay pteb run",
+    "sage run -s jaccard --tokenizer words -t retrival": "retrieval",
+    "sage run -s jaccard --tokenizer words -d nosuch.jsonl": "notes.jsonl",
+    "sage run -s jaccard --tokenizer words -d scifacts": "scifact",
+    "sage run -s jaccard --tokenizer words -d notes.jsonl --map text:label": "text=body",
+    "sage run -s jaccard --tokenizer words -d notes.jsonl --map body=text": "text",
+    "sage run -s jaccard --tokenizer words -d notes.jsonl -t retrieval": "--map",
+    "sage run -s jaccard --tokenizer words -d .": "BEIR",
+    "pteb run -s jaccard --tokenizer words -d notes.jsonl": "-p recorded",
+    "pteb run -s jaccard --tokenizer words -p gemma3:27b": "ollama:gemma3:27b",
+    "pteb run -s jaccard --tokenizer words -p gpt-4o": "openai:gpt-4o",
+    "pteb run -s jaccard --tokenizer words -p recordd": "recorded",
+    "pteb run -s jaccard --tokenizer words --original-only -t sensitivity": "embassay sage run",
+    "pteb run -s jaccard --runs 0 -p recorded": "--runs",
+    "rag golden -s jaccard --corpus notes.jsonl --judge gpt-4o": "--queries",
+    "rag golden -s wordllama --tokenizer words -d sample --judge gpt-4o": "openai:gpt-4o",
+    "rag golden -s wordllama --tokenizer words -d sample --judge gemma3:27b": "ollama:gemma3:27b",
+    "rag score --qrels no.tsv --run no.trec": "name",
+    "rag sweep": "-h",
+    "rag sweep no.yaml": "no.yaml",
+    "report": "-h",
+    "report nosuch": "--out",
+    "compare notes.jsonl": "--out",
+    "gate": "-h",
+    "serve nosuch": "your runs lie in",
+    "hume serve nosuch": "hume sample",
+    "hume score -s jaccard": "study",
+    "data check": "-h",
+    "data check nosuch.csv": "data list",
+    "data fetch scifacts": "scifact",
+    "list": "systems",
+    "list model": "models",
+    "export nosuch --to excel --out x": "latex",
+    "doctor --all": "-h",
+}
+"""Words after `embassay` -> what must be said. The empty system and those above are tried under `sage run`."""
+
+
+OF_FILES = ("BEIR", "--out", "name", "hume sample")
+"""Said of what lies in a file or folder, not of the words: the exit code is 4."""
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words(embassay, tmp_path, words):
+    """A command as a newcomer types it."""
+    _said(embassay, tmp_path, words.split(), WORDS[words])
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_systems(embassay, tmp_path, system):
+    """A model by the name that it has elsewhere; no vocabulary is needed to hear of it."""
+    _said(
+        embassay, tmp_path, ["sage", "run", "-d", "notes.jsonl", "--dry-run", "-s", system], SYSTEMS[system]
+    )
+
+
+def _said(embassay, folder, words, wanted):
+    (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in NOTES))
+    done = embassay(*words, check_code=4 if wanted in OF_FILES else 2)
+    said = done.stdout + done.stderr
+    assert wanted in said
+    assert "Traceback" not in said
+    assert "Value error" not in said
+    assert not (folder / "runs").exists()
+
+
+def test_the_command_alone_says_what_to_type_first(embassay):
+    """Questions, then every command, in a terminal of 80 columns."""
+    said = embassay().stdout
+    assert "embassay demo" in said
+    assert max(map(len, said.splitlines())) <= 80
+    for command in (
+        "sage",
+        "pteb",
+        "rag",
+        "hume",
+        "report",
+        "compare",
+        "gate",
+        "serve",
+        "export",
+        "import",
+        "data",
+    ):
+        assert command in said.split()
+
+
+def test_what_is_wrong_is_said_before_a_vocabulary_is_looked_for(embassay, tmp_path):
+    """A machine without a network hears of its typing error, and not of a file that it may not need."""
+    empty = {"TIKTOKEN_CACHE_DIR": str(tmp_path / "none"), "HTTPS_PROXY": "http://127.0.0.1:9"}
+    said = embassay("sage", "run", "-s", "minilmm", "--dry-run", env=empty, check_code=2).stderr
+    assert "minilm" in said
+    assert "cl100k" not in said
+    said = embassay("sage", "run", "-s", "jaccard", "--dry-run", env=empty, check_code=3).stderr
+    assert "--tokenizer words" in said
