@@ -9,6 +9,7 @@ from importlib import import_module
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
+from embassay.report.answers import Answer, answers_of, recommendation
 from embassay.report.board import PLACES, Board, Row, Task, ends
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
@@ -132,7 +133,8 @@ class Card:
 
 @dataclass(frozen=True)
 class Overview:
-    """The content of the page: the first run's verdict and board, and what each run says."""
+    """The content of the page: what several runs answer and what to `use` (a sentence, and what it leaves open), or one
+    run's verdict and board; and what each run says."""
 
     facts: tuple[str, ...]
     verdict: Verdict
@@ -145,12 +147,15 @@ class Overview:
     forest: Forest | None
     unrounded: bool
     footer: tuple[str, ...]
+    answers: tuple[Answer, ...] = ()
+    use: tuple[str, str] = ("", "")
 
 
 def overview(runs: Sequence[Run]) -> Overview:
     """The page of a report."""
     first = runs[0]
     notes = gathered_notes(runs)
+    answers = answers_of(runs) if len(runs) > 1 else ()
     return Overview(
         facts=_facts(runs),
         verdict=_verdict(runs),
@@ -163,6 +168,8 @@ def overview(runs: Sequence[Run]) -> Overview:
         forest=forest_of(first.record, first.board),
         unrounded=_rounds_apart(first.board),
         footer=_footer(runs),
+        answers=answers,
+        use=recommendation(answers),
     )
 
 
