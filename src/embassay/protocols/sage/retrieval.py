@@ -57,12 +57,9 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     """
     corpora, items = Corpora(data.corpus, context), Items()
     if not corpora.edits:
-        return TaskOutcome(
-            (undefined(HEADLINE, len(data), "no edit changed any document"),),
-            {HEADLINE: Component(None, len(data), reason="no edit changed any document")},
-            items.columns,
-            corpora.left_alone(),
-        )
+        row = undefined(HEADLINE, len(data), "no edit changed any document")
+        part = Component(None, len(data), reason=row.reason)
+        return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
     over = _OverQueries(context, groups_of(data), corpora.edits)
     own = _own_rows(data) if context.options.exclude_self else None
     data, selfish = _remaining(data, frozenset(), own=own is not None)
@@ -74,8 +71,8 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
         outcome = _scored(_edited(found, corpora), data, queries.mask | selfish, items, over)
-        outcome = replace(outcome, scores=(*outcome.scores, *corpora.without_value(len(data))))
-        return replace(outcome, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
+        scores = (*outcome.scores, *corpora.without_value(len(data)))
+        return replace(outcome, scores=scores, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
     clean = ndcg(gains_of(data), found.apart[0].indices[:, :K], ideal_gains(data), context)
     clean[queries.mask | selfish] = np.nan
     whole = over.mean(clean)
@@ -91,11 +88,8 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         *_orphans(data, orphans | selfish),
         *corpora.left_alone(),
     ]
-    scores = (
-        *outcome.scores,
-        *corpora.without_value(len(data)),
-        whole.score(f"ndcg@{K}", variant="original:all"),
-    )
+    whole_row = whole.score(f"ndcg@{K}", variant="original:all")
+    scores = (*outcome.scores, *corpora.without_value(len(data)), whole_row)
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
 
@@ -403,11 +397,9 @@ class Corpora(Sequence[Shard]):
         there = [index for index in range(self.shards, len(self)) if index not in self._left]
         found = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
         self._left.update(zip(there, found, strict=True))
-        parts = [
-            [self._left[version * self.shards + place] + start for place, start in enumerate(self.offsets)]
-            for version in range(1, self.versions)
-        ]
-        return [np.concatenate(part) for part in parts]
+        places = list(enumerate(self.offsets))
+        firsts = range(self.shards, len(self), self.shards)
+        return [np.concatenate([self._left[at + place] + row for place, row in places]) for at in firsts]
 
     def left_alone(self) -> tuple[Skipped, ...]:
         """How many copies are none, by edit."""

@@ -8,7 +8,7 @@ summary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.sage.edits import EDITS, Context, edited, left_as_they_were, unchanged
-from embassay.records import Documents, Score, TaskOutcome
+from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
 
 HEADLINE = "robustness"
@@ -72,12 +72,13 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        (
-            *lost.skipped,
-            *(left_as_they_were(name, rows.tolist(), data.ids) for name, rows in left.items() if len(rows)),
-        ),
+        (*lost.skipped, *_said(left, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
     )
+
+
+def _said(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:
+    return (left_as_they_were(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
 
 
 def _unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_]:
