@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, and their summaries where the dataset has them (as many as texts, or None).
+    """Texts, their summaries where the dataset has them, and the language that each row states ("" for none), where
+    there is such a column: as many as texts, or None.
 
     Columns are read-only; those of a large corpus lie in a file and are read from there.
     """
@@ -25,6 +26,7 @@ class Documents:
     ids: Sequence[str]
     texts: Sequence[str]
     summaries: Sequence[str] | None = None
+    langs: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

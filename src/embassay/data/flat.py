@@ -53,16 +53,17 @@ def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> 
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        return intake.texts(row, key, "text", "summary")
+        found = intake.texts(row, key, "text", "summary")
+        return found and (*found, label_of(row, "lang") or "")
 
-    ids, (texts, summaries) = columns_of(
-        intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 2
+    ids, (texts, summaries, langs) = columns_of(
+        intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 3
     )
     intake.note_texts(ids, texts)
     for key, text, summary in zip(ids, texts, summaries, strict=True):
         if text == summary:
             intake.tally.note("summaries equal to their text", key)
-    return Documents(ids, texts, summaries)
+    return Documents(ids, texts, summaries, langs if "lang" in source.columns() else None)
 
 
 def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) -> Comparisons:

@@ -26,8 +26,9 @@ from embassay.errors import DataError, UsageError
 from embassay.records import Documents, Loaded, RetrievalSet
 
 Rows = list[dict[str, Any]]
+LANGS = ("en", "fr", "")
 ROWS: Rows = [
-    {"id": f"d{place}", "title": f"T{place % 3}" if place % 4 else "", "text": text, "lang": "en"}
+    {"id": f"d{place}", "title": f"T{place % 3}" if place % 4 else "", "text": text, "lang": LANGS[place % 3]}
     for place, text in enumerate(
         ["one two", "", "drei é", "x" * 300, "one two", " ", "\U0001f600 a\tb", "end"] * 6
     )
@@ -111,6 +112,7 @@ def test_equal(tmp_path: Path, large: Callable[[], None], suffix: str, shape: st
         found = open_dataset(spec).load(shape, limit=limit)
         assert found == small
         assert isinstance(corpus_of(found).texts, (tuple, Picked) if limit else TextColumn)
+        assert set(corpus_of(found).langs or ()) <= {*LANGS}
         assert pickle.loads(pickle.dumps(found)) == small
     assert len(list((tmp_path / "cache" / "corpora").glob("*/texts"))) == 1
 

@@ -116,7 +116,8 @@ def test_a_query_with_nothing_relevant_but_itself_does_not_count(pairwise, conte
     asked = Documents(("d3", "q2"), (CORPUS.texts[3], "word7"))
     data = RetrievalSet(CORPUS, asked, {"d3": {"d3": 1.0}, "q2": {"d7": 1.0}})
     found = evaluate(pairwise(lambda q, d: float(q in d)), data, context(exclude_self=True))
-    assert [(one.count, one.examples) for one in found.skipped] == [(1, ("d3",))]
+    (left,) = (one for one in found.skipped if "left as they were" not in one.reason)
+    assert (left.count, left.examples) == (1, ("d3",))
     assert score(found, "ndcg@10", "original").value == 1
 
 
@@ -163,12 +164,14 @@ def test_shards_and_other_processes_change_nothing(name, context, monkeypatch):
     whole = evaluate(system, DATA, made)
     monkeypatch.setattr(sharding, "SHARD", 5)
     spread = Elsewhere()
+    assert whole.skipped
     for other in (evaluate(system, DATA, made), evaluate(system, DATA, replace(made, spread=spread))):
         assert other.scores == whole.scores
         assert other.items == whole.items
         assert other.rankings == whole.rankings
         assert other.counts == whole.counts
-    assert spread.sent or name == "constant"
+        assert other.skipped == whole.skipped
+    assert spread.sent
 
 
 def test_what_copies_of_an_encoder_did_is_counted_at_home(tmp_path, context, monkeypatch):
@@ -186,6 +189,66 @@ def test_what_copies_of_an_encoder_did_is_counted_at_home(tmp_path, context, mon
         told.append((counts, sum(advanced), sum(kept), outcome.scores))
     assert told[0] == told[1]
     assert told[0][0][0] > 100
+
+
+MIXED = Documents(
+    ("en", "fr", "ru", "one"),
+    ("The cat is here. It was red.", "Le chat est ici. Il était rouge.", "Кот был здесь. Он сидел.", "Cat!"),
+)
+ASKED = RetrievalSet(MIXED, Documents(("q",), ("cat",)), {"q": {"en": 1.0}})
+
+
+def test_a_copy_that_an_edit_left_as_it_was_is_none(pairwise, context, score):
+    """It takes no place in the augmented corpus, and is counted."""
+    changed = set()
+
+    def similar(query, document):
+        del query
+        changed.update({document} - set(MIXED.texts))
+        return 0.9 if document == MIXED.texts[0] else 0.5 if document in MIXED.texts else 0.1
+
+    found = evaluate(pairwise(similar), ASKED, context(retrieval_edits="negate,word_shuffle"))
+    said = {one.reason: (one.count, one.examples) for one in found.skipped}
+    assert said == {
+        "negate: copies that it left as they were": (2, ("ru", "one")),
+        "word_shuffle: copies that it left as they were": (1, ("one",)),
+    }
+    rows = [row for row in _rows(found) if row["version"] == "augmented"]
+    assert [row["edit"] for row in rows[:4]] == [""] * 4
+    assert {(row["edit"], row["doc_id"]) for row in rows[4:]} == {
+        ("negate", "en"), ("negate", "fr"), ("word_shuffle", "en"), ("word_shuffle", "fr"), ("word_shuffle", "ru"),
+    }  # fmt: skip
+    assert len(changed) == 5
+
+
+def test_an_edit_that_changes_no_document_is_no_evidence(pairwise, context, score):
+    """Its corpus is not searched and its share has no value; other numbers rest on the other edits alone."""
+    asked = replace(ASKED, corpus=Documents(MIXED.ids[2:], MIXED.texts[2:]), qrels={"q": {"ru": 1.0}})
+    system = pairwise(lambda _, document: 1.0 if document.startswith("Кот") else 0.5)
+    heard = []
+    made = replace(context(retrieval_edits="negate,capitalize"), advance=heard.append)
+    found = evaluate(system, asked, made)
+    row = score(found, "retention", "replaced:negate")
+    assert (row.value, row.reason) == (None, "the edit changed no document")
+    assert found.counts["texts"] == 2 * 2
+    assert score(found, "retention").method.startswith("1 of 18 edits, ")
+    assert heard[0] == 2
+    alone = evaluate(system, asked, context(retrieval_edits="capitalize"))
+    assert score(found, "retention").value == score(alone, "retention").value
+    nothing = evaluate(system, asked, context(retrieval_edits="negate"))
+    assert [(one.value, one.reason) for one in nothing.scores] == [(None, "no edit changed any document")]
+    assert nothing.components["retention"].reason == "no edit changed any document"
+
+
+def test_a_row_is_negated_in_the_language_that_it_states(pairwise, context):
+    """Before that of the dataset; a row that states none has that."""
+    texts = ("Il est ici.", "Es ist da.", "It is here.")
+    seen = []
+    corpus = Documents(("a", "b", "c"), texts, langs=("fr", "de", ""))
+    asked = replace(ASKED, corpus=corpus, qrels={"q": {"a": 1.0}})
+    made = replace(context(retrieval_edits="negate"), lang="en")
+    evaluate(pairwise(lambda _, document: seen.append(document) or 0.5), asked, made)
+    assert {"Il n'est pas ici.", "Es ist nicht da.", "It is not here."} <= set(seen)
 
 
 def test_a_choice_of_edits_makes_fewer_corpora(pairwise, context, score):

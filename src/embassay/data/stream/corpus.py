@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from embassay.data.intake import Intake, nothing_usable
-from embassay.data.rows import File, Row, Source, fault, is_collecting
+from embassay.data.rows import File, Row, Source, fault, is_collecting, label_of
 from embassay.data.sampling import drawn_places
 from embassay.data.stream import shelf
 from embassay.data.stream.column import ColumnWriter, Picked, TextColumn
@@ -24,7 +24,7 @@ from embassay.errors import UsageError
 from embassay.machine import corpus_folder
 from embassay.records import Documents, Skipped
 
-LAYOUT = 1
+LAYOUT = 2
 """Of what is kept: another one is another key."""
 PACKED = 8
 """How many times its size a packed file is thought to hold."""
@@ -86,17 +86,19 @@ IN_MEMORY = 2**26
 class Gathering:
     """Takes the documents of a corpus one by one; past `IN_MEMORY` they go to a folder on `shelf`.
 
-    Within it, `ids` and `texts` hold what has been taken while that is in memory (`folder` is None then), and the
-    columns in `folder` after `finish`. `spilled` is called once, when the corpus turns out to be large. UsageError
-    where the folder cannot be written.
+    Within it, `ids`, `texts` and `langs` hold what has been taken while that is in memory (`folder` is None then), and
+    the columns in `folder` after `finish`; languages only `with_langs`. `spilled` is called once, when the corpus turns
+    out to be large. UsageError where the folder cannot be written.
     """
 
     shelf: Path
     spilled: Callable[[], None]
+    with_langs: bool = False
 
     def __post_init__(self) -> None:
         self.ids: list[str] = []
         self.texts: list[str] = []
+        self.langs: list[str] = []
         self.folder: Path | None = None
         self.count = 0
         self._size = 0
@@ -111,15 +113,16 @@ class Gathering:
     ) -> None:
         self._held.__exit__(kind, e, t)
 
-    def add(self, key: str, text: str) -> None:
+    def add(self, key: str, text: str, lang: str = "") -> None:
         """Take a document."""
         self.count += 1
         try:
             if self._writers:
-                self._write(key, text)
+                self._write(key, text, lang)
                 return
             self.ids.append(key)
             self.texts.append(text)
+            self.langs.append(lang)
             self._size += len(key) + len(text)
             if self._size > IN_MEMORY:
                 self._spill()
@@ -142,18 +145,18 @@ class Gathering:
 
     def _spill(self) -> None:
         self.folder = self._held.enter_context(part(self.shelf))
-        names = (self.folder / "ids", self.folder / "texts")
-        self._writers = [self._held.enter_context(ColumnWriter(name)) for name in names]
-        for key, text in zip(self.ids, self.texts, strict=True):
-            self._write(key, text)
-        self.ids.clear()
-        self.texts.clear()
+        names = ("ids", "texts", "langs")[: 2 + self.with_langs]
+        self._writers = [self._held.enter_context(ColumnWriter(self.folder / name)) for name in names]
+        columns = (self.ids, self.texts, self.langs)
+        for row in zip(*columns, strict=True):
+            self._write(*row)
+        for column in columns:
+            column.clear()
         self.spilled()
 
-    def _write(self, key: str, text: str) -> None:
-        ids, texts = self._writers
-        ids.append(key)
-        texts.append(text)
+    def _write(self, *row: str) -> None:
+        for writer, value in zip(self._writers, row, strict=False):
+            writer.append(value)
 
 
 def cannot_keep(shelf: Path, error: OSError) -> UsageError:
@@ -170,10 +173,12 @@ Parse = Callable[[Row, str, Intake], str | None]
 
 @dataclass(frozen=True)
 class Corpus:
-    """All documents of a source; `noted` is what is odd about them, where that is known already."""
+    """All documents of a source, the languages that its rows state, where there is such a column; `noted` is what is
+    odd about them, where that is known already."""
 
     ids: Sequence[str]
     texts: Sequence[str]
+    langs: Sequence[str] | None = None
     noted: tuple[Skipped, ...] | None = None
 
 
@@ -202,19 +207,19 @@ def limited(corpus: Corpus, limit: int | None, seed: int, required: Container[st
     places = drawn_places(corpus.ids, limit, seed, required)
     if len(places) == len(corpus.ids):
         return corpus
-    ids, texts = corpus.ids, corpus.texts
-    if isinstance(ids, TextColumn) and isinstance(texts, TextColumn):
-        few = _in_memory(Picked(ids, places), Picked(texts, places))
-        return few or Corpus(Picked(ids, places), Picked(texts, places))
+    columns = (corpus.ids, corpus.texts, corpus.langs)
+    if isinstance(corpus.ids, TextColumn):
+        picked = Corpus(*(Picked(one, places) if isinstance(one, TextColumn) else None for one in columns))  # type: ignore[arg-type]
+        return _in_memory(picked) or picked
     kept = places.tolist()
-    return Corpus(tuple(ids[place] for place in kept), tuple(texts[place] for place in kept))
+    return Corpus(*(one and tuple(one[place] for place in kept) for one in columns))  # type: ignore[arg-type]
 
 
 def recorded(corpus: Corpus, intake: Intake) -> Documents:
     """The corpus as a record, what is odd about it told to `intake`."""
     found = oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
     intake.tally.take(noted=found)
-    return Documents(corpus.ids, corpus.texts)
+    return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 
 
 def _found(key: str, held: ExitStack) -> KeptCorpus | None:
@@ -232,15 +237,20 @@ def _found(key: str, held: ExitStack) -> KeptCorpus | None:
 def _taken(kept: KeptCorpus, intake: Intake) -> Corpus:
     intake.langs.update(kept.about.langs)
     intake.tally.take(skipped=kept.about.skipped)
-    return Corpus(kept.ids, kept.texts, kept.about.noted)
+    return Corpus(kept.ids, kept.texts, kept.langs, kept.about.noted)
 
 
 def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
     seen, own = SeenIds(), Intake(intake.settings)
-    with Gathering(corpus_folder(), seen.condense) as gathered:
-        documents = own.usable(source, ["text"], lambda row, key: parse(row, key, own), seen)
-        for key, text in documents:
-            gathered.add(key, text)
+    stated = "lang" in source.columns()
+
+    def document(row: Row, key: str) -> tuple[str, str] | None:
+        text = parse(row, key, own)
+        return None if text is None else (text, (label_of(row, "lang") or "") if stated else "")
+
+    with Gathering(corpus_folder(), seen.condense, stated) as gathered:
+        for key, (text, lang) in own.usable(source, ["text"], document, seen):
+            gathered.add(key, text, lang)
         intake.tally.take(skipped=own.tally.skipped())
         if not gathered.count:
             raise nothing_usable(source, seen.count, intake.tally.skipped())
@@ -249,34 +259,36 @@ def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
             fault(error)
         intake.langs |= own.langs
         if gathered.folder is None:
-            return Corpus(tuple(gathered.ids), tuple(gathered.texts))
+            langs = tuple(gathered.langs) if stated else None
+            return Corpus(tuple(gathered.ids), tuple(gathered.texts), langs)
         return _kept(gathered, gathered.folder, source, own, what)
 
 
 def _kept(gathered: Gathering, folder: Path, source: Source, own: Intake, what: str) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
-    ids, texts = TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts")
+    ids, texts, langs = shelf.columns(folder)
     origins = tuple(origin.address for origin in source.origins())
     noted = oddities(ids, texts)
     about = About(origins, len(ids), tuple(sorted(own.langs)), own.tally.skipped(), noted)
     key = None if is_collecting() else key_of_corpus(source, own.settings, what)
     if key is None:
         gathered.keep_until_exit()
-        return Corpus(ids, texts, noted)
+        return Corpus(ids, texts, langs, noted)
     try:
         kept = shelf.place(folder, about, corpus_folder() / key)
     except OSError as error:
         raise cannot_keep(corpus_folder(), error) from error
-    return Corpus(kept.ids, kept.texts, noted)
+    return Corpus(kept.ids, kept.texts, kept.langs, noted)
 
 
-def _in_memory(ids: Picked, texts: Picked) -> Corpus | None:
+def _in_memory(corpus: Corpus) -> Corpus | None:
     """The documents as tuples; None where they are too large for that."""
     found: list[tuple[str, str]] = []
     size = 0
-    for key, text in zip(ids, texts, strict=True):
+    for key, text in zip(corpus.ids, corpus.texts, strict=True):
         found.append((key, text))
         size += len(key) + len(text)
         if size > IN_MEMORY:
             return None
-    return Corpus(tuple(key for key, _ in found), tuple(text for _, text in found))
+    langs = corpus.langs and tuple(corpus.langs)
+    return Corpus(tuple(key for key, _ in found), tuple(text for _, text in found), langs)

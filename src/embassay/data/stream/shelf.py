@@ -1,8 +1,9 @@
 """The folder of kept corpora: found again by content, never half of one, made anew where damaged, emptied on request.
 
-A corpus is a folder of two columns, `ids` and `texts`, and `about.json`. It is written in a folder beside its place
-that is moved there in one step; while a process writes, it holds a lock beside that folder, so that what a killed one
-left can be told and removed. The texts may be private: the folders are the user's alone.
+A corpus is a folder of columns, `ids`, `texts` and `langs` where rows state their language, and `about.json`. It is
+written in a folder beside its place that is moved there in one step; while a process writes, it holds a lock beside
+that folder, so that what a killed one left can be told and removed. The texts may be private: the folders are the
+user's alone.
 """
 
 from __future__ import annotations
@@ -47,6 +48,12 @@ class KeptCorpus:
     about: About
     ids: TextColumn
     texts: TextColumn
+    langs: TextColumn | None = None
+
+    @property
+    def columns(self) -> tuple[TextColumn, ...]:
+        """Those that there are."""
+        return (self.ids, self.texts, *([self.langs] if self.langs else ()))
 
 
 def find(shelf: Path, key: str) -> KeptCorpus | None:
@@ -56,7 +63,7 @@ def find(shelf: Path, key: str) -> KeptCorpus | None:
         return None
     try:
         kept = opened(folder)
-        if all(map(_is_whole, (kept.ids, kept.texts))):
+        if all(map(_is_whole, kept.columns)):
             return kept
     except DataError:
         pass
@@ -67,11 +74,19 @@ def find(shelf: Path, key: str) -> KeptCorpus | None:
 
 def opened(folder: Path) -> KeptCorpus:
     """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
-    ids, texts = TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts")
-    about = _about(folder / "about.json")
-    if not len(ids) == len(texts) == about.documents:
-        raise DataError("the kept corpus is damaged", path=folder, found="columns that differ in length")
-    return KeptCorpus(folder, about, ids, texts)
+    kept = KeptCorpus(folder, _about(folder / "about.json"), *columns(folder))
+    whole = all(len(column) == kept.about.documents for column in kept.columns)
+    if not whole or (kept.about.langs and not kept.langs):
+        raise DataError(
+            "the kept corpus is damaged", path=folder, found="columns that differ in length, or one less"
+        )
+    return kept
+
+
+def columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
+    """Ids, texts, and languages where there are some."""
+    langs = TextColumn.open(folder / "langs") if (folder / "langs").exists() else None
+    return TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts"), langs
 
 
 def place(written: Path, about: About, folder: Path) -> KeptCorpus:

@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.sage.options import ALL, SageOptions, needle_text
-from embassay.records import Documents
+from embassay.records import Documents, Skipped
 from embassay.text import (
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
+    Perturbation,
     first_tokens,
     insertion_variants,
+    perturb,
     perturb_all,
     removal_variants,
     retrieval_variants,
@@ -52,15 +57,37 @@ class Edit:
     needle: str = ""
     """The text that is inserted; empty for ours."""
 
-    def __call__(self, texts: Sequence[str], ids: Sequence[str]) -> list[str]:
-        """The texts edited."""
-        perturbation = PERTURBATIONS.build(self.name, tokenizer=self.tokenizer, needle_text=self.needle)
-        return perturb_all(perturbation, texts, ids, self.seed)
+    def __call__(
+        self, texts: Sequence[str], ids: Sequence[str], langs: Sequence[str] | None = None
+    ) -> list[str]:
+        """The texts edited; the language that a row states comes before that of the dataset."""
+        if langs is None or self.name.partition(":")[0] != "negate":
+            return perturb_all(self._built(self.name), texts, ids, self.seed)
+        names = [self.name if lang in _SEVERAL else f"negate:lang={lang}" for lang in langs]
+        built = {name: self._built(name) for name in dict.fromkeys(names)}
+        return [
+            perturb(built[name], text, seed=self.seed, text_id=key)
+            for name, text, key in zip(names, texts, ids, strict=True)
+        ]
+
+    def _built(self, name: str) -> Perturbation:
+        return PERTURBATIONS.build(name, tokenizer=self.tokenizer, needle_text=self.needle)
+
+
+def unchanged(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
+    """The places of the texts that an edit left as they were."""
+    same = (place for place, (a, b) in enumerate(zip(texts, edited, strict=True)) if a == b)
+    return np.fromiter(same, dtype=np.int64)
+
+
+def left_as_they_were(name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts") -> Skipped:
+    """What is said of the texts that an edit left as they were."""
+    return Skipped(f"{name}: {what} that it left as they were", len(rows), tuple(ids[i] for i in rows[:5]))
 
 
 def edited(variant: str, documents: Documents, context: Context) -> list[str]:
     """Every document under one edit; options of the run that change an edit are applied here."""
-    return with_options(variant, context)(documents.texts, documents.ids)
+    return with_options(variant, context)(documents.texts, documents.ids, documents.langs)
 
 
 def with_options(variant: str, context: Context) -> Edit:

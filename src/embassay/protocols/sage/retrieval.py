@@ -4,13 +4,16 @@
 chosen), which are judged not relevant; the score is the share of the clean nDCG@10 that is kept. `replaced`: for each
 perturbation the corpus holds its versions alone; their shares and the harmonic mean of these. Statistics of words are
 those of the corpus that is searched: what is clean knows nothing of the copies.
+
+A copy that an edit left as it was is no evidence: it is not among the copies, and is counted. An edit that changed no
+document is none of those a number rests on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from inspect import signature
 from itertools import islice
 from typing import Any, NamedTuple
@@ -30,10 +33,18 @@ from embassay.protocols.kernel.estimates import (
     undefined,
     words,
 )
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS, Context, Edit, retrieval_edits, with_options
-from embassay.records import Component, Documents, RetrievalSet, Skipped, TaskOutcome
+from embassay.protocols.sage.edits import (
+    RETRIEVAL_EDITS,
+    Context,
+    Edit,
+    left_as_they_were,
+    retrieval_edits,
+    unchanged,
+    with_options,
+)
+from embassay.records import Component, Documents, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.search import merge
-from embassay.search.blocks import cut
+from embassay.search.blocks import SHARD, cut, over_shards
 
 HEADLINE = "retention"
 
@@ -45,6 +56,10 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     a judged document left, of the means.
     """
     corpora, items = Corpora(data.corpus, context), Items()
+    if not corpora.edits:
+        row = undefined(HEADLINE, len(data), "no edit changed any document")
+        part = Component(None, len(data), reason=row.reason)
+        return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
     over = _OverQueries(context, groups_of(data), corpora.edits)
     own = _own_rows(data) if context.options.exclude_self else None
     data, selfish = _remaining(data, frozenset(), own=own is not None)
@@ -55,8 +70,9 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        outcome = _scored(found, data, queries.mask | selfish, items, over)
-        return replace(outcome, skipped=tuple(_orphans(data, selfish)))
+        outcome = _scored(_edited(found, corpora), data, queries.mask | selfish, items, over)
+        scores = (*outcome.scores, *corpora.without_value(len(data)))
+        return replace(outcome, scores=scores, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
     clean = ndcg(gains_of(data), found.apart[0].indices[:, :K], ideal_gains(data), context)
     clean[queries.mask | selfish] = np.nan
     whole = over.mean(clean)
@@ -65,9 +81,15 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own is not None)
         found = _without(_searched(system, data, corpora, depth, context), documents.rows, own)
-    outcome = _scored(found, rest, queries.mask | orphans | selfish, items, over)
-    left_out = [*documents.skipped, *queries.skipped, *_orphans(data, orphans | selfish)]
-    scores = (*outcome.scores, whole.score(f"ndcg@{K}", variant="original:all"))
+    outcome = _scored(_edited(found, corpora), rest, queries.mask | orphans | selfish, items, over)
+    left_out = [
+        *documents.skipped,
+        *queries.skipped,
+        *_orphans(data, orphans | selfish),
+        *corpora.left_alone(),
+    ]
+    whole_row = whole.score(f"ndcg@{K}", variant="original:all")
+    scores = (*outcome.scores, *corpora.without_value(len(data)), whole_row)
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
 
@@ -158,6 +180,16 @@ def _without(found: _Found, documents: Sequence[int], own: NDArray[np.int64] | N
         return merge([kept], [0], K + 1)
 
     return _Found(*([rest(one) for one in ranked] for ranked in found))
+
+
+def _edited(found: _Found, corpora: Corpora) -> _Found:
+    """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
+    score of its original, which stands in its place."""
+    copies = [
+        _without(_Found([one], [one]), rows.tolist(), None).together[0]
+        for one, rows in zip(found.together[1:], corpora.unchanged(), strict=True)
+    ]
+    return _Found(found.apart, [found.together[0], *copies])
 
 
 @dataclass(frozen=True)
@@ -277,11 +309,13 @@ def _clipped(share: Estimate) -> Estimate:
 @dataclass(frozen=True)
 class Shard(Sequence[str]):
     """Some documents under one edit, or as they are. It holds its texts from the first look on, and pickles without
-    them."""
+    them; `told` hears then which of them the edit left as they were."""
 
     ids: Sequence[str]
     originals: Sequence[str]
     edit: Edit | None
+    langs: Sequence[str] | None = None
+    told: Callable[[NDArray[np.int64]], None] | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -293,21 +327,36 @@ class Shard(Sequence[str]):
         return iter(self._texts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shard, (self.ids, self.originals, self.edit)
+        return Shard, (self.ids, self.originals, self.edit, self.langs)
 
     @cached_property
     def _texts(self) -> Sequence[str]:
-        return self.originals if self.edit is None else self.edit(self.originals, self.ids)
+        if self.edit is None:
+            return self.originals
+        made = self.edit(self.originals, self.ids, self.langs)
+        if self.told is not None:
+            self.told(unchanged(self.originals, made))
+        return made
+
+
+def _rows_unchanged(shard: Shard) -> NDArray[np.int64]:
+    return unchanged(shard.originals, list(shard))
 
 
 class Corpora(Sequence[Shard]):
-    """The shards of the clean corpus, then those of each perturbed version of it."""
+    """The shards of the clean corpus, then those of each perturbed version of it; `idle` are the edits that change no
+    document, and make no version."""
 
     def __init__(self, corpus: Documents, context: Context) -> None:
-        self._corpus, self._cuts = corpus, cut(len(corpus))
-        self.edits = retrieval_edits(context)
-        self._made = (None, *(with_options(edit, context) for edit in self.edits))
+        self._corpus, self._cuts, self._spread = corpus, cut(len(corpus)), context.spread
+        made = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
+        self.idle = tuple(name for name, edit in made.items() if not _changes(edit, corpus))
+        self.edits = tuple(name for name in made if name not in self.idle)
+        self._made = (None, *(made[name] for name in self.edits))
         self._advance = context.advance
+        if self.idle:
+            self._advance(len(self.idle) * len(corpus))
+        self._left: dict[int, NDArray[np.int64]] = {}
 
     @property
     def versions(self) -> int:
@@ -337,8 +386,44 @@ class Corpora(Sequence[Shard]):
         if not 0 <= index < len(self):
             raise IndexError(index)
         version, place = divmod(index, self.shards)
-        part = self._cuts[place]
-        return Shard(self._corpus.ids[part], self._corpus.texts[part], self._made[version])
+        part, corpus = self._cuts[place], self._corpus
+        langs = None if corpus.langs is None else corpus.langs[part]
+        told = partial(self._left.__setitem__, index)
+        return Shard(corpus.ids[part], corpus.texts[part], self._made[version], langs, told)
+
+    def unchanged(self) -> list[NDArray[np.int64]]:
+        """For each of the edits the rows of the documents that it left as they were. They are noted where texts are
+        made; a shard whose texts were made on another machine, or by nobody, is looked at there."""
+        there = [index for index in range(self.shards, len(self)) if index not in self._left]
+        found = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
+        self._left.update(zip(there, found, strict=True))
+        places = list(enumerate(self.offsets))
+        firsts = range(self.shards, len(self), self.shards)
+        return [np.concatenate([self._left[at + place] + row for place, row in places]) for at in firsts]
+
+    def left_alone(self) -> tuple[Skipped, ...]:
+        """How many copies are none, by edit."""
+        ids, everything = self._corpus.ids, range(len(self._corpus))
+        rows: dict[str, Sequence[int]] = dict.fromkeys(self.idle, everything)
+        rows |= {name: found.tolist() for name, found in zip(self.edits, self.unchanged(), strict=True)}
+        return tuple(left_as_they_were(name, found, ids, "copies") for name, found in rows.items() if found)
+
+    def without_value(self, n: int) -> tuple[Score, ...]:
+        """A row for each edit that changed nothing, over n queries."""
+        reason = "the edit changed no document"
+        return tuple(undefined(HEADLINE, n, reason, variant=f"replaced:{edit}") for edit in self.idle)
+
+
+def _changes(edit: Edit, corpus: Documents) -> bool:
+    """Whether an edit changes a document: a few are looked at, then twice as many, until one is found."""
+    start, size = 0, 8
+    while start < len(corpus):
+        part = slice(start, start + size)
+        texts, langs = corpus.texts[part], None if corpus.langs is None else corpus.langs[part]
+        if len(unchanged(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
+            return True
+        start, size = start + size, min(2 * size, SHARD)
+    return False
 
 
 K = 10
@@ -408,6 +493,6 @@ def rankings(
             edit = edits[source - 1] if source else ""
             gain = 0.0 if source else gains[row].get(document, 0.0)
             entry = (query, version, rank, data.corpus.ids[document], edit, value, gain)
-            for name, field in zip(columns, entry, strict=True):
-                columns[name].append(field)
+            for name, one in zip(columns, entry, strict=True):
+                columns[name].append(one)
     return columns

@@ -8,14 +8,14 @@ summary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.sage.edits import EDITS, Context, edited
+from embassay.protocols.sage.edits import EDITS, Context, edited, left_as_they_were, unchanged
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
 
@@ -41,8 +41,8 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
 
-    idle = unchanged(data.texts, {name: variants[name] for name in EDITS})
-    for name, rows in idle.items():
+    left = {name: unchanged(data.texts, variants[name]) for name in EDITS}
+    for name, rows in left.items():
         similarity[name][rows] = np.nan
     holds = relations(similarity, extremes=context.options.robustness_edits == "all")
     joint = holds.all(axis=1)
@@ -50,9 +50,9 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         [holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()]
     ).astype(np.float64)
     columns[lost.rows] = np.nan
-    columns[_unedited(idle), : 2 + len(RELATIONS)] = np.nan
+    columns[_unedited(left, len(data)), : 2 + len(RELATIONS)] = np.nan
     for place, name in enumerate(EDITS, start=2 + len(RELATIONS)):
-        columns[idle[name], place] = np.nan
+        columns[left[name], place] = np.nan
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
     names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
 
@@ -72,32 +72,21 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        (*lost.skipped, *_left(idle, data.ids)),
+        (*lost.skipped, *_said(left, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
     )
 
 
-def unchanged(texts: Sequence[str], variants: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.bool_]]:
-    """Which texts each edit left as they were, (n,) by edit."""
-    return {
-        name: np.array([a == b for a, b in zip(texts, edited, strict=True)], dtype=bool)
-        for name, edited in variants.items()
-    }
+def _said(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:
+    return (left_as_they_were(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
 
 
-def _unedited(idle: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_]:
     """The documents that no edit of one of the two kinds changed, (n,): they have no relation to judge."""
-    noise, meaning = (np.stack([idle[name] for name in kind]) for kind in (SUPERFICIAL, SEMANTIC))
-    return np.asarray(noise.all(axis=0) | meaning.all(axis=0))
-
-
-def _left(idle: Mapping[str, NDArray[np.bool_]], ids: Sequence[str]) -> tuple[Skipped, ...]:
-    """What each edit left as it was."""
-    return tuple(
-        Skipped(f"{name}: texts that it left as they were", int(rows.sum()), tuple(ids[i] for i in found[:5]))
-        for name, rows in idle.items()
-        if len(found := np.flatnonzero(rows).tolist())
-    )
+    none = np.zeros(n, dtype=bool)
+    for kind in (SUPERFICIAL, SEMANTIC):
+        none |= np.bincount(np.concatenate([left[name] for name in kind]), minlength=n) == len(kind)
+    return none
 
 
 def relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:

@@ -108,7 +108,7 @@ def _flat(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-VERSION = 2
+VERSION = 3
 Wave = dict[str, str]
 """Question id -> SHA-256 of what it set out with."""
 

@@ -70,6 +70,22 @@ def test_what_forbids_a_claim(checks, favour, doubts):
     assert checks.doubts(favour) == doubts
 
 
+def test_a_claim_is_what_comes_true():
+    """Small ones nearer to a half, less where a query stands alone or pairs stay though there are circles."""
+    many = Checks(answers=360, stayed=10, spread=250, circles=40, triads=3000)
+    assert many.calibrated(0.95, 0.1) == pytest.approx(expit(np.log(19) + 0.16 - 0.06))
+    assert many.calibrated(0.1, 0.1) == pytest.approx(expit(-0.7 * np.log(9) + 0.16 - 0.06))
+    assert 0 < many.calibrated(0.0, 0.1) < 0.1 < 0.9 < many.calibrated(1.0, 0.1) < 1
+    assert many.calibrated(0.8, 1.0) < many.calibrated(0.8, 0.1)
+    steady = Checks(answers=360, stayed=85, spread=250, circles=55, triads=3000)
+    assert not steady.doubts(0.0)
+    assert steady.calibrated(0.85, 0.1) < many.calibrated(0.85, 0.1) - 0.05
+    sharp = Checks(answers=360, stayed=200, spread=250, circles=0, triads=3000)
+    assert sharp.calibrated(0.85, 0.1) == pytest.approx(many.calibrated(0.85, 0.1))
+    chances = [many.calibrated(chance, 0.1) for chance in np.linspace(0, 1, 21)]
+    assert chances == sorted(chances)
+
+
 def pools(seed, count=4):
     rng = generator(seed, "checks pools")
     utilities = rng.standard_normal((count, N))

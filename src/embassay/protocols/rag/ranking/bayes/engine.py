@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +51,13 @@ FAVOUR = 0.4
 SURPRISE = 0.3
 """Pairs shown again were less probable than predicted by more than this (nats beyond their expectation, over its
 variance)."""
+BELOW, LEVEL, ALONE, STAYS = 0.7, 0.16, 0.6, 2.4
+"""A claim of the top set comes true in logits as itself, below a half as `BELOW` times itself; plus `LEVEL`, less
+`ALONE` times the share that a query's own answers are of all that the judge is known by, less `STAYS` times how far
+pairs stay as they were beyond fresh noise. Fitted to simulated judges, odd and real ones among them, and tried on other
+pools of theirs."""
+FRESH, NOISY = 0.1, 0.008
+"""The steadiness that fresh noise has too, and the share of circles from which a judge is not just sharp."""
 FEW = {"spread": 3.0, "triads": 50.0, "answers": 10.0, "doubt": 30.0}
 """Added to what each figure is divided by, so that a few answers raise no alarm."""
 
@@ -97,6 +104,15 @@ class Checks:
             "surprises": said["surprise"] > SURPRISE,
         }
         return tuple(name for name, holds in found.items() if holds)
+
+    def calibrated(self, chance: float, alone: float) -> float:
+        """What a claim of `chance` comes true as where these are the checks of all answers of the judge, and the
+        query's own are this share of them."""
+        said = self.figures(0.0)
+        stays = max(0.0, said["steadiness"] - FRESH) * min(1.0, said["circular"] / NOISY)
+        known = min(max(chance, 0.01), 0.99)
+        logit = math.log(known / (1 - known)) * (BELOW if known < 0.5 else 1.0)
+        return 1 / (1 + math.exp(ALONE * alone + STAYS * stays - LEVEL - logit))
 
 
 class Answers:
@@ -337,7 +353,12 @@ class BayesRanker:
 
     def _claimed(self) -> Claims:
         if self._claims is None:
-            self._claims = claims(self._seen().scores, self._seen().order, self._top)
+            found, own = claims(self._seen().scores, self._seen().order, self._top), self.checks()
+            known = own + self.others
+            alone = own.answers / max(1.0, known.answers)
+            top = {name: one for name, one in vars(found).items() if name.startswith("set_errors")}
+            held = {name: known.calibrated(chance, alone) for name, chance in top.items()}
+            self._claims = replace(found, **held)
         return self._claims
 
     def _told(self) -> Mapping[str, float]:
