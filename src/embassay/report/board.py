@@ -1,81 +1,23 @@
-"""The board: every system with its label, rank range, leading score and one value per task; a panel per task."""
+"""The board: every system with its label, rank range, leading score and one value per task; a panel per task; and what
+it says in words: filled from the same record as the tables, never by hand.
+
+Verbs have one meaning each: *beats* (adjusted p under alpha), *cannot be told apart from* (otherwise), *may be first*
+(the rank range includes 1).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Literal
 
-from embassay.document.marks import Scale, scale_of
+from embassay.document.blocks import Command, Name, Part, Sentence, Verdict, listed
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.kernel.comparisons import untold
+from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result
-from embassay.report.record import APART, FEW, OVERALL, Cell, Record, System
-from embassay.runs.files import tails
-
-LONG = 28
-LONGEST = 44
-SERVING = {
-    "base_url",
-    "key",
-    "price",
-    "price_output",
-    "rpm",
-    "tpm",
-    "concurrency",
-    "timeout",
-    "device",
-    "batch_size",
-}
-"""Parameters that say where and how a model is asked, and not what it answers."""
-
-
-def labels(names: Sequence[str]) -> dict[str, str]:
-    """A label per name: names over 28 characters lose the organisation and how the model is served first, then
-    their end.
-
-    Labels are distinct: names that would share one keep more, or get their number.
-
-    >>> list(labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
-    ['bm25', 'all-MiniLM-L6-v2']
-    """
-    short = {name: _without_organisation(name) for name in names}
-    shared = Counter(short.values())
-    kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
-    cut = {
-        name: label if len(label) <= LONGEST else label[: LONGEST - 1] + "…" for name, label in kept.items()
-    }
-    shared = Counter(cut.values())
-    return {
-        name: label if shared[label] == 1 else f"{label[: LONGEST - 6]}… #{i + 1}"
-        for i, (name, label) in enumerate(cut.items())
-    }
-
-
-def _without_organisation(name: str) -> str:
-    if len(name) <= LONG:
-        return name
-    target, question, parameters = name.partition("?")
-    kept = "&".join(part for part in parameters.split("&") if part.partition("=")[0] not in SERVING)
-    return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")
-
-
-def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
-    """A name per run of one kind: that of its folder, with as many of the folders above it as tell them apart.
-
-    >>> run_names("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
-    ['news', 'law']
-    >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
-    ['may/sage', 'june/sage']
-    """
-    names = list(tails(folders))
-    deep = any("/" in name for name in names)
-    short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
-    return short if len(set(short)) == len(set(names)) else names
-
+from embassay.report.record import APART, FEW, OVERALL, Cell, Record, Scope, System, labels
 
 PLACES = {
     "sage": "embassay.report.sage.conclusions",
@@ -116,13 +58,6 @@ def all_tasks(record: Record) -> tuple[Task, ...]:
 def present(record: Record) -> tuple[Task, ...]:
     """The tasks that the run has, in the order of the page."""
     return tuple(task for task in all_tasks(record) if record.datasets(task.name))
-
-
-def trivial_value(record: Record, task: Task) -> float | None:
-    """The dashed line of the task's panel: its constant, or the score of a reference system."""
-    if task.trivial is not None:
-        return task.trivial
-    return record.value(task.name, task.trivial_system, task.headline)
 
 
 def item_count(record: Record, task: Task, system: str) -> int:
@@ -348,37 +283,12 @@ TOP = 12
 
 
 @dataclass(frozen=True)
-class PanelRow:
-    """A system in a panel."""
-
-    row: Row
-    value: Value
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A task's panel; `rest` are the systems beyond the first twelve, drawn as ticks until asked for."""
-
-    task: Task
-    subtitle: str
-    scale: Scale
-    rows: tuple[PanelRow, ...]
-    rest: tuple[PanelRow, ...]
-    trivial: float | None
-
-
-@dataclass(frozen=True)
 class Gap:
     """A value that is missing in a panel, with its reason."""
 
     row: Row
     task: Task
     value: Value
-
-
-def panels(record: Record, board: Board) -> tuple[Panel, ...]:
-    """A panel for each task of the run."""
-    return tuple(_panel(record, board, i) for i in range(len(board.tasks)))
 
 
 def gaps(board: Board) -> tuple[Gap, ...]:
@@ -391,24 +301,149 @@ def gaps(board: Board) -> tuple[Gap, ...]:
     )
 
 
-def _panel(record: Record, board: Board, place: int) -> Panel:
-    task = board.tasks[place]
-    rows = [
-        PanelRow(row, row.tasks[place])
-        for row in board.by_task(task.name)
-        if row.system.ranked and row.tasks[place].value is not None
+NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "language model"}
+
+
+def board_verdict(record: Record, board: Board) -> Verdict:
+    """The verdict on the whole run."""
+    if not board.ranked:
+        return _unfinished(record)
+    scope = record.scope(board.lead)
+    if len(board.ranked) == 1:
+        return _single(board)
+    if not board.has_ranks:
+        return _unranked(board, scope)
+    first = [board.row(name) for name in scope.first]
+    heading = _heading(record, board, scope, first)
+    lede = [
+        _gap(record, board, scope, first),
+        *_classical(board, scope, first),
+        *_leaders(record, board, first),
     ]
-    trivial = trivial_value(record, task)
-    points = [*ends(one.value for one in rows), *([] if trivial is None else [trivial])]
-    return Panel(
-        task, _subtitle(record, task, rows), scale_of(points), tuple(rows[:TOP]), tuple(rows[TOP:]), trivial
+    return Verdict(heading, tuple(sentence for sentence in lede if sentence))
+
+
+def name(row: Row) -> Name:
+    """The row's system, for a sentence."""
+    return Name(row.label, row.system.index)
+
+
+def noun_of(rows: Sequence[Row]) -> str:
+    """What a group of systems is called: by its kind when they share one, else systems."""
+    kinds = {row.system.kind for row in rows}
+    return NOUNS[kinds.pop()] if len(kinds) == 1 else "system"
+
+
+def _heading(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
+    on = _where(record, board)
+    if len(first) == 1:
+        if scope.ranges[first[0].system.name][1] == 1:
+            return (
+                name(first[0]),
+                f" beats every other {noun_of(board.ranked) if board.apart else 'system'}{on}",
+            )
+        return ("Only ", name(first[0]), f" may be first{on}")
+    if len(first) == len(board.ranked):
+        all_of_them = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
+        return (f"No system stands out{on}: {all_of_them} may be first",)
+    return (f"{numbers.in_words(len(first)).capitalize()} {noun_of(first)}s may be first{on}",)
+
+
+def _where(record: Record, board: Board) -> str:
+    """What a ranking is on; nothing for SAGE's overall."""
+    task = "" if board.lead == OVERALL else board.lead_title
+    if record.kind == "pteb":
+        return f" on paraphrased {task or 'texts'}"
+    return f" on {task if board.unit is POINTS else task.lower()}" if task else ""
+
+
+def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
+    """The difference between the two best by value, with what the test says of it."""
+    best, second = board.ranked[:2]
+    pair = scope.pair(best.system.name, second.system.name)
+    if pair is None:
+        return ()
+    gap = board.unit.said(pair.difference) + (" points" if board.unit is POINTS else "")
+    gap += f" (95% interval {board.unit.said_interval(pair.ci_low, pair.ci_high)})"
+    values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
+    told = pair.p_adjusted < record.alpha
+    others = [row for row in first if row is not best and (told or row is not second)]
+    more: Sentence = (" ", *_names(others), " may also be first.") if others else ()
+    if told:
+        return (*values[0], " beats ", *values[1], f", the next, by {gap}.", *more)
+    apart = untold(pair.p, pair.p_adjusted, len(scope.ranges))
+    return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)
+
+
+def _names(rows: Sequence[Row], most: int = 4) -> Sentence:
+    """Up to `most` names, then how many more."""
+    parts: list[Part] = [name(row) for row in rows[:most]]
+    if len(rows) > most:
+        parts.append(f"{numbers.in_words(len(rows) - most)} more")
+    return listed(parts)
+
+
+def _classical(board: Board, scope: Scope, first: Sequence[Row]) -> list[Sentence]:
+    """That the first systems beat every classical metric, when the tests say so for each pair."""
+    metrics = [row for row in board.ranked if row.system.kind == "classical"]
+    beaten = len(first) == 1 and scope.ranges[first[0].system.name][1] == 1
+    if not metrics or beaten or any(row.system.kind == "classical" for row in first):
+        return []
+    pairs = [scope.pair(a.system.name, b.system.name) for a in first for b in metrics]
+    if not all(pair is not None and pair.difference > 0 and pair.p_adjusted < 0.05 for pair in pairs):
+        return []
+    who = {1: "It beats", 2: "Both beat"}.get(len(first), f"All {numbers.in_words(len(first))} beat")
+    what = "the classical metric" if len(metrics) == 1 else "every classical metric"
+    return [(f"{who} {what}.",)]
+
+
+def _leaders(record: Record, board: Board, first: Sequence[Row]) -> list[Sentence]:
+    """Who alone may be first on a task, when it is not who is first over all."""
+    alone: dict[str, list[str]] = {}
+    for task in board.tasks:
+        leaders = record.scope(task.name).first
+        if (
+            task.name != board.lead
+            and len(leaders) == 1
+            and [row.system.name for row in first] != [leaders[0]]
+        ):
+            alone.setdefault(leaders[0], []).append(task.superlative)
+    clauses: list[Part] = []
+    sentence: list[Part] = []
+    for i, (leader, what) in enumerate(alone.items()):
+        clauses = [name(board.row(leader)), " ", *listed(what)]
+        sentence += ["; ", *clauses] if i else clauses
+    return [(*sentence, ".")] if sentence else []
+
+
+def _single(board: Board) -> Verdict:
+    row = board.ranked[0]
+    on = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
+    interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
+    heading = (name(row), f" scores {row.lead.text} {on}")
+    return Verdict(heading, ((f"{interval}Add a second system to compare.",),))
+
+
+def _unranked(board: Board, scope: Scope) -> Verdict:
+    low, high = board.ranked[-1].lead, board.ranked[0].lead
+    title = board.lead_title.lower()
+    lede = (f"Values lie between {low.text} and {high.text}, but {scope.reason or 'no test compares them'}.",)
+    return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,))
+
+
+def _unfinished(record: Record) -> Verdict:
+    done = sum(cell.status == "done" for cell in record.cells)
+    cells = f"{numbers.count(done)} of {numbers.counted(len(record.cells), 'cell')}"
+    command = Command(record.manifest.get("command", ""))
+    if not done:
+        lede = (f"{cells}. Run ", command, " again: this page fills as cells end.")
+        return Verdict(("Nothing finished yet",), (lede,))
+    if done == len(record.cells):
+        return Verdict(
+            ("No system has a value for every task, so none is ranked",),
+            (("Every cell is finished; the notes say what has no value, and why.",),),
+        )
+    return Verdict(
+        ("No system has finished every task, so none is ranked",),
+        ((f"{cells} are finished. Run ", command, " again to continue."),),
     )
-
-
-def _subtitle(record: Record, task: Task, rows: list[PanelRow]) -> str:
-    """What the value is, on which data, and how many items stand behind it."""
-    datasets = record.datasets(task.name)
-    where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
-    counts = {item_count(record, task, one.row.system.name) for one in rows}
-    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
-    return f"{task.unit}; {where}{n}"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embassay.document.blocks import listed, plain
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import PLACES, Board, Task, labels
+from embassay.report.board import PLACES, Board, Task
 from embassay.report.kinds import WORDINGS, Citation, Wording, citations, defaults_of
 from embassay.report.notes import Note, notes_of
-from embassay.report.record import Record
+from embassay.report.record import Record, labels
 from embassay.report.runs import MANIFEST, Left, Run
-from embassay.report.verdict import listed, plain
 from embassay.runs.memory import in_words
 from embassay.runs.spending import dollars, in_one_line
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+from embassay.document.blocks import Sentence, Verdict, listed, plain
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
-from embassay.report.board import PLACES, Board, Row, Task, ends
+from embassay.report.board import PLACES, Board, Row, Task, board_verdict, ends
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
 from embassay.report.record import OVERALL, Pair, Record
 from embassay.report.runs import Run
-from embassay.report.verdict import Sentence, Verdict, board_verdict, listed, plain
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def word(pair: Pair, alpha: float) -> str:
 QUESTIONS = {
     "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
     "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
-    "original": ("Scores on the texts as they are", "embassay.report.verdict:board_verdict"),
+    "original": ("Scores on the texts as they are", "embassay.report.board:board_verdict"),
     "judge": ("Language models that rate", "embassay.report.pteb.judges:judge_verdict"),
     "paraphrasers": (
         "Language models that paraphrase",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from embassay.errors import DataError
 from embassay.limits import bounded_walk, read_bounded
-from embassay.report.board import PLACES, Board, Row, labels, make_board, run_names
-from embassay.report.record import KINDS, Record, System, read_record
+from embassay.report.board import PLACES, Board, Row, make_board
+from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.summary.record import Summary

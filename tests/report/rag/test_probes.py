@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 import embassay as eb
+from embassay.document.blocks import Figure, Verdict, plain
 from embassay.protocols.kernel.tables import change, score
 from embassay.report import write_report
 from embassay.report.rag.names import PERCENTS, names_page
 from embassay.report.rag.noise import noise_page
 from embassay.report.rag.probes import render_probe
 from embassay.report.runs import Run, read_runs
-from embassay.report.verdict import plain
+from report.pages import every, tables
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 
@@ -67,20 +68,19 @@ def test_the_verdict_says_what_the_rows_say(names: Path, noise: Path) -> None:
     assert score(max(row.value or 0 for row in rows)) in said
     assert score(min(row.value or 0 for row in rows)) in said
     assert "exactly 0" in said
-    quiet = only(noise)
-    other = noise_page(quiet.record, quiet.board)
-    assert len(plain(other.verdict.heading)) <= 80
-    assert other.verdict.lede
+    (verdict,) = every(noise_page(only(noise), True), Verdict)
+    assert len(plain(verdict.heading)) <= 80
+    assert verdict.lede
 
 
 def test_curves_are_of_every_level_and_name_their_ends(noise: Path) -> None:
-    run = only(noise)
-    page = noise_page(run.record, run.board)
-    assert [one.title for one in page.curves] == ["English", "French"]
-    for one in page.curves:
-        assert one.chart.count("<polygon") == 2
-        assert "jaccard, rules" in one.chart
-    assert [line.label for line in page.drops.lines] == [
+    page = tuple(noise_page(only(noise), True))
+    curves = every(page, Figure)
+    assert [one.title for one in curves] == ["English", "French"]
+    for one in curves:
+        assert one.drawing.count("<polygon") == 2
+        assert "jaccard, rules" in one.drawing
+    assert [line.label for line in tables(page)["drops"].lines] == [
         "jaccard, English", "jaccard, English, rules", "jaccard, French", "jaccard, French, rules",
     ]  # fmt: skip
 

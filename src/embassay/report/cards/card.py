@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from embassay.document.blocks import Part, Sentence, listed, plain
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.registry import attribute
-from embassay.report.board import PLACES, Board, Row, Task, Value
+from embassay.report.board import PLACES, Board, Row, Task, Value, name
 from embassay.report.cards.findings import Finding, finding, overall, unknown, valued
 from embassay.report.cards.price import AgainstPrice, against_price
 from embassay.report.headlines import leading
 from embassay.report.record import OVERALL, Record, System
 from embassay.report.runs import Run, rows_of
-from embassay.report.verdict import Part, Sentence, listed, name, plain
 
 if TYPE_CHECKING:
     from embassay.report.hume.gap import AgainstPeople

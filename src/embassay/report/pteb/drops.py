@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.document.tables import FileTable, Matrix, file_tables
+from embassay.document.blocks import Table, Verdict, listed, plain
+from embassay.document.tables import file_tables
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
@@ -50,7 +51,6 @@ from embassay.report.pteb.tables import (
 )
 from embassay.report.record import Record, System
 from embassay.report.runs import Run
-from embassay.report.verdict import Verdict, listed, plain
 from embassay.runs.folder import RunFolder
 
 ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
@@ -69,7 +69,7 @@ class PtebPage:
     dumbbells: tuple[Dumbbells, ...]
     beside: tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]
     scores: tuple[ScoreTable, ...]
-    by_source: Matrix | None
+    by_source: Table | None
     gaps: tuple[Gap, ...]
     command: str
     baseline: tuple[BaselinePlot, ...]
@@ -83,8 +83,8 @@ class PtebPage:
     outcomes: tuple[tuple[str, str], ...]
     wordings: tuple[Wordings, ...]
     wordings_reason: str
-    drops: tuple[FileTable, ...]
-    tables: tuple[FileTable, ...]
+    drops: tuple[Table, ...]
+    tables: tuple[Table, ...]
 
 
 def pteb_page(record: Record, board: Board) -> PtebPage | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from embassay.contracts import Kind
+from embassay.document.blocks import Entry, Line, Sentence, Table, Verdict
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.document.tables import Entry, Line, Matrix, entry
+from embassay.document.tables import entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.bundles import CONDITIONS
@@ -30,7 +31,6 @@ from embassay.protocols.rag.probes.similarities import MEASURES, RECALL
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
 from embassay.report.record import Record, System
-from embassay.report.verdict import Sentence, Verdict
 
 PERCENTS = Unit(1.0, 1, 1)
 MASK = "hard_name_mask"
@@ -47,14 +47,14 @@ class NamesPage:
 
     facts: tuple[str, ...]
     verdict: Verdict
-    margins: Matrix
+    margins: Table
     forests: tuple[AblationForest, ...]
     beside: SideBySide | None
     chart: Markup | None
     chart_title: str
     chart_summary: str
-    retrieval: tuple[Matrix, ...]
-    links: Matrix | None
+    retrieval: tuple[Table, ...]
+    links: Table | None
     how: str
 
 
@@ -136,7 +136,7 @@ def _lede(where: Where) -> Iterator[Sentence]:
         yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
 
 
-def base_margins(where: Where) -> Matrix:
+def base_margins(where: Where) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
     for dataset, said, system in where.each():
@@ -150,10 +150,10 @@ def base_margins(where: Where) -> Matrix:
         )
         lines.append(Line(f"{where.labels[system.name]}, {said}", tuple(cells), system.kind))
     columns = (*(TITLES[one] for one in MARGINS), "Name/topic", "SD between runs")
-    return Matrix("margins", "Base margins", "System", columns, tuple(lines), digits=3)
+    return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval(where: Where) -> Iterator[Matrix]:
+def _retrieval(where: Where) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
     each = list(where.each())
     columns = tuple(f"{where.labels[system.name]}, {said}" for _, said, system in each)
@@ -166,14 +166,14 @@ def _retrieval(where: Where) -> Iterator[Matrix]:
                 lines.append(Line(name, tuple(entry(row, SCORE) for row in rows)))
         if lines:
             place = MEASURES.index(measure)
-            yield Matrix(
+            yield Table(
                 f"name-retrieval-{place}",
                 measure,
                 "Condition",
                 columns,
                 tuple(lines),
                 digits=3,
-                is_sorted=True,
+                is_sortable=False,
             )
 
 

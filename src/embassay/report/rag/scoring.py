@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from embassay.document.blocks import Entry, Table, Verdict
 from embassay.document.marks import Scale, difference_mark, percent, scale_of
 from embassay.document.plots import Series, lines
-from embassay.document.tables import Entry, Matrix
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
@@ -30,7 +30,6 @@ from embassay.report.cards.findings import Finding, figure, finding
 from embassay.report.rag.tables import TASK, every_measure, first_of, grids, likeness, unit_of
 from embassay.report.record import Record
 from embassay.report.runs import Run, score_of
-from embassay.report.verdict import Verdict
 from embassay.runs.folder import RunFolder
 
 TRIO = ("RA-nWG", "N-Recall4+", "Harm")
@@ -73,9 +72,9 @@ class ScorePage:
     chart_title: str
     chart_summary: str
     forests: tuple[Forest, ...]
-    likeness: Matrix | None
-    measures: Matrix
-    grids: tuple[Matrix, ...]
+    likeness: Table | None
+    measures: Table
+    grids: tuple[Table, ...]
     guidance: tuple[tuple[str, Guidance], ...]
     untested: tuple[str, ...]
     notes: tuple[Note, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from embassay.document.blocks import Verdict
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import (
     HEIGHT,
@@ -22,7 +23,7 @@ from embassay.document.plots import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.board import Board, Gap, Panel, Row, Value, ends, gaps, panels
+from embassay.report.board import Board, Gap, Row, Value, ends, gaps
 from embassay.report.cards.findings import Finding, figure, finding, known, share
 from embassay.report.items.groups import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.items.groups import SIZES as SIZE_NAMES
@@ -32,15 +33,16 @@ from embassay.report.sage.conclusions import copies, sage_verdict
 from embassay.report.sage.tables import (
     Heat,
     HeatColumn,
+    Panel,
     PaperTable,
     ValueTable,
     Wanted,
     heats,
+    panels,
     paper_tables,
     two_decimals,
     value_table,
 )
-from embassay.report.verdict import Verdict
 
 KINDS = {"insertion": "inserted", "removal": "removed"}
 SHARES = tuple(

@@ -10,7 +10,8 @@ from embassay.document.tables import STEPS, step_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.tables import GROUPS, Table, tables
 from embassay.records import Result
-from embassay.report.board import TOP, Board, Row, Value, ends, missing_value, task_value
+from embassay.report.board import TOP, Board, Row, Task, Value, ends, item_count, missing_value, task_value
+from embassay.report.cards.findings import trivial_value
 from embassay.report.record import OVERALL, Record
 from embassay.report.sage.conclusions import BY_NAME, TASKS
 
@@ -327,3 +328,51 @@ def _with_interval(record: Record, board: Board, system: str, scope: str) -> Val
     if scope not in {task.name for task in board.tasks}:
         return None
     return task_value(record, record.by_name[system], BY_NAME[scope])
+
+
+@dataclass(frozen=True)
+class PanelRow:
+    """A system in a panel."""
+
+    row: Row
+    value: Value
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A task's panel; `rest` are the systems beyond the first twelve, drawn as ticks until asked for."""
+
+    task: Task
+    subtitle: str
+    scale: Scale
+    rows: tuple[PanelRow, ...]
+    rest: tuple[PanelRow, ...]
+    trivial: float | None
+
+
+def panels(record: Record, board: Board) -> tuple[Panel, ...]:
+    """A panel for each task of the run."""
+    return tuple(_panel(record, board, i) for i in range(len(board.tasks)))
+
+
+def _panel(record: Record, board: Board, place: int) -> Panel:
+    task = board.tasks[place]
+    rows = [
+        PanelRow(row, row.tasks[place])
+        for row in board.by_task(task.name)
+        if row.system.ranked and row.tasks[place].value is not None
+    ]
+    trivial = trivial_value(record, task)
+    points = [*ends(one.value for one in rows), *([] if trivial is None else [trivial])]
+    return Panel(
+        task, _subtitle(record, task, rows), scale_of(points), tuple(rows[:TOP]), tuple(rows[TOP:]), trivial
+    )
+
+
+def _subtitle(record: Record, task: Task, rows: list[PanelRow]) -> str:
+    """What the value is, on which data, and how many items stand behind it."""
+    datasets = record.datasets(task.name)
+    where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
+    counts = {item_count(record, task, one.row.system.name) for one in rows}
+    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
+    return f"{task.unit}; {where}{n}"
