@@ -13,8 +13,9 @@ import pytest
 from embassay.document.blocks import Verdict, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.report.board import board_verdict, make_board
+from embassay.report.board import make_board
 from embassay.report.notes import notes_of
+from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import TASKS, drop_table, pteb_verdict
 from embassay.report.pteb.drops import PtebPage, pteb_page
 from embassay.report.pteb.losses import Losses, pteb_notes

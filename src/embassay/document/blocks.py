@@ -76,8 +76,8 @@ class Facts:
 
     @classmethod
     def of(cls, kind: str, *facts: str) -> Facts:
-        """Those of a run of a kind, with the way to what its scale means."""
-        return cls(facts, (Link("how to read this", f"reading-{kind}"),))
+        """Those of a run of a kind, with the way to what its scale means, or of no kind of ours to the marks."""
+        return cls(facts, (Link("how to read this", f"reading-{kind}" if kind else "reading"),))
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,21 @@
-"""The board: every system with its label, rank range, leading score and one value per task; a panel per task; and what
-it says in words: filled from the same record as the tables, never by hand.
-
-Verbs have one meaning each: *beats* (adjusted p under alpha), *cannot be told apart from* (otherwise), *may be first*
-(the rank range includes 1).
-"""
+"""The board: every system with its label, rank range, leading score and one value per task; a panel per task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
-from embassay.document.blocks import Command, Name, Part, Sentence, Verdict, listed
+from embassay.contracts import Kind
+from embassay.document.blocks import Column, Entry, Line, Name, Sentence, Table, Words
+from embassay.document.marks import Scale, interval_mark, scale_of
+from embassay.document.tables import step_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.comparisons import untold
-from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
+from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.records import Result
-from embassay.report.record import APART, FEW, OVERALL, Cell, Record, Scope, System, labels
+from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
 
 PLACES = {
     "sage": "embassay.report.sage.conclusions",
@@ -46,13 +44,39 @@ class Task:
     printed: Unit = SCORE
 
 
+def has_board(kind: str) -> bool:
+    """Whether a run of this kind has a board of tasks: SAGE, PTEB, and every protocol of another package."""
+    return kind in PLACES or kind not in KINDS
+
+
 def all_tasks(record: Record) -> tuple[Task, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return ()
+        return tuple(_declared(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
     tasks: tuple[Task, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
     return tasks
+
+
+def _declared(record: Record) -> Iterator[Task]:
+    """The tasks of a protocol of another package as its rows name them: the measure is that of scores over datasets."""
+    names = dict.fromkeys([cell.task for cell in record.cells] + [key[0] for key in record.rows])
+    for name in names:
+        measures = (key[5] for key in record.rows if key[0] == name and not any(key[1:4]))
+        title, headline = name.replace("_", " ").capitalize(), next(measures, "")
+        if name != OVERALL:
+            words = headline.replace("_", " ")
+            yield Task(
+                name,
+                title,
+                title,
+                headline,
+                words,
+                "items",
+                f"is best at {title.lower()}",
+                f"{words}.",
+                trivial_system="random",
+            )
 
 
 def present(record: Record) -> tuple[Task, ...]:
@@ -69,6 +93,7 @@ def item_count(record: Record, task: Task, system: str) -> int:
     return sum(row.n for row in rows if row is not None and row.value is not None)
 
 
+ZERO = re.compile(r"-?0\.\d")
 State = Literal["value", "failed", "running", "partial", "not run", "undefined", "none"]
 WORDS: dict[State, str] = {
     "failed": "✕ failed", "running": "◔ running", "partial": "◐ partial", "not run": "not run",
@@ -107,6 +132,25 @@ class Value:
             if row is None or row.ci_low is None or row.ci_high is None
             else self.unit.interval(row.ci_low, row.ci_high)
         )
+
+    @property
+    def exact(self) -> str:
+        """The value (and its interval) in its unit, for sorting and CSV, without zeros before the point."""
+        row = self.row
+        if row is None or row.value is None:
+            return ""
+        known = row.ci_low is not None and row.ci_high is not None
+        found = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
+        words = (f"{one * self.unit.factor:.6g}" for one in found)
+        return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
+
+    @property
+    def said(self) -> Sentence:
+        """Its text; of one that is missing the word of its state, and why."""
+        if self.value is not None:
+            return (self.text,)
+        word = Words(self.text, f"state {self.state.replace(' ', '-')}")
+        return (word, *((" ", Words(self.reason, "small")) if self.reason else ()))
 
 
 def ends(values: Iterable[Value]) -> list[float]:
@@ -301,149 +345,75 @@ def gaps(board: Board) -> tuple[Gap, ...]:
     )
 
 
-NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "language model"}
-
-
-def board_verdict(record: Record, board: Board) -> Verdict:
-    """The verdict on the whole run."""
-    if not board.ranked:
-        return _unfinished(record)
-    scope = record.scope(board.lead)
-    if len(board.ranked) == 1:
-        return _single(board)
-    if not board.has_ranks:
-        return _unranked(board, scope)
-    first = [board.row(name) for name in scope.first]
-    heading = _heading(record, board, scope, first)
-    lede = [
-        _gap(record, board, scope, first),
-        *_classical(board, scope, first),
-        *_leaders(record, board, first),
-    ]
-    return Verdict(heading, tuple(sentence for sentence in lede if sentence))
-
-
 def name(row: Row) -> Name:
     """The row's system, for a sentence."""
     return Name(row.label, row.system.index)
 
 
-def noun_of(rows: Sequence[Row]) -> str:
-    """What a group of systems is called: by its kind when they share one, else systems."""
-    kinds = {row.system.kind for row in rows}
-    return NOUNS[kinds.pop()] if len(kinds) == 1 else "system"
+@dataclass(frozen=True)
+class Wanted:
+    """A column to look up: a measure and variant on one dataset."""
+
+    heading: str
+    measure: str
+    dataset: str
+    variant: str = ""
 
 
-def _heading(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
-    on = _where(record, board)
-    if len(first) == 1:
-        if scope.ranges[first[0].system.name][1] == 1:
-            return (
-                name(first[0]),
-                f" beats every other {noun_of(board.ranked) if board.apart else 'system'}{on}",
-            )
-        return ("Only ", name(first[0]), f" may be first{on}")
-    if len(first) == len(board.ranked):
-        all_of_them = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
-        return (f"No system stands out{on}: {all_of_them} may be first",)
-    return (f"{numbers.in_words(len(first)).capitalize()} {noun_of(first)}s may be first{on}",)
-
-
-def _where(record: Record, board: Board) -> str:
-    """What a ranking is on; nothing for SAGE's overall."""
-    task = "" if board.lead == OVERALL else board.lead_title
-    if record.kind == "pteb":
-        return f" on paraphrased {task or 'texts'}"
-    return f" on {task if board.unit is POINTS else task.lower()}" if task else ""
-
-
-def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
-    """The difference between the two best by value, with what the test says of it."""
-    best, second = board.ranked[:2]
-    pair = scope.pair(best.system.name, second.system.name)
-    if pair is None:
-        return ()
-    gap = board.unit.said(pair.difference) + (" points" if board.unit is POINTS else "")
-    gap += f" (95% interval {board.unit.said_interval(pair.ci_low, pair.ci_high)})"
-    values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
-    told = pair.p_adjusted < record.alpha
-    others = [row for row in first if row is not best and (told or row is not second)]
-    more: Sentence = (" ", *_names(others), " may also be first.") if others else ()
-    if told:
-        return (*values[0], " beats ", *values[1], f", the next, by {gap}.", *more)
-    apart = untold(pair.p, pair.p_adjusted, len(scope.ranges))
-    return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)
-
-
-def _names(rows: Sequence[Row], most: int = 4) -> Sentence:
-    """Up to `most` names, then how many more."""
-    parts: list[Part] = [name(row) for row in rows[:most]]
-    if len(rows) > most:
-        parts.append(f"{numbers.in_words(len(rows) - most)} more")
-    return listed(parts)
-
-
-def _classical(board: Board, scope: Scope, first: Sequence[Row]) -> list[Sentence]:
-    """That the first systems beat every classical metric, when the tests say so for each pair."""
-    metrics = [row for row in board.ranked if row.system.kind == "classical"]
-    beaten = len(first) == 1 and scope.ranges[first[0].system.name][1] == 1
-    if not metrics or beaten or any(row.system.kind == "classical" for row in first):
-        return []
-    pairs = [scope.pair(a.system.name, b.system.name) for a in first for b in metrics]
-    if not all(pair is not None and pair.difference > 0 and pair.p_adjusted < 0.05 for pair in pairs):
-        return []
-    who = {1: "It beats", 2: "Both beat"}.get(len(first), f"All {numbers.in_words(len(first))} beat")
-    what = "the classical metric" if len(metrics) == 1 else "every classical metric"
-    return [(f"{who} {what}.",)]
-
-
-def _leaders(record: Record, board: Board, first: Sequence[Row]) -> list[Sentence]:
-    """Who alone may be first on a task, when it is not who is first over all."""
-    alone: dict[str, list[str]] = {}
-    for task in board.tasks:
-        leaders = record.scope(task.name).first
-        if (
-            task.name != board.lead
-            and len(leaders) == 1
-            and [row.system.name for row in first] != [leaders[0]]
-        ):
-            alone.setdefault(leaders[0], []).append(task.superlative)
-    clauses: list[Part] = []
-    sentence: list[Part] = []
-    for i, (leader, what) in enumerate(alone.items()):
-        clauses = [name(board.row(leader)), " ", *listed(what)]
-        sentence += ["; ", *clauses] if i else clauses
-    return [(*sentence, ".")] if sentence else []
-
-
-def _single(board: Board) -> Verdict:
-    row = board.ranked[0]
-    on = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
-    interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
-    heading = (name(row), f" scores {row.lead.text} {on}")
-    return Verdict(heading, ((f"{interval}Add a second system to compare.",),))
-
-
-def _unranked(board: Board, scope: Scope) -> Verdict:
-    low, high = board.ranked[-1].lead, board.ranked[0].lead
-    title = board.lead_title.lower()
-    lede = (f"Values lie between {low.text} and {high.text}, but {scope.reason or 'no test compares them'}.",)
-    return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,))
-
-
-def _unfinished(record: Record) -> Verdict:
-    done = sum(cell.status == "done" for cell in record.cells)
-    cells = f"{numbers.count(done)} of {numbers.counted(len(record.cells), 'cell')}"
-    command = Command(record.manifest.get("command", ""))
-    if not done:
-        lede = (f"{cells}. Run ", command, " again: this page fills as cells end.")
-        return Verdict(("Nothing finished yet",), (lede,))
-    if done == len(record.cells):
-        return Verdict(
-            ("No system has a value for every task, so none is ranked",),
-            (("Every cell is finished; the notes say what has no value, and why.",),),
-        )
-    return Verdict(
-        ("No system has finished every task, so none is ranked",),
-        ((f"{cells} are finished. Run ", command, " again to continue."),),
+def value_table(
+    record: Record, board: Board, task: Task, wanted: Sequence[Wanted], *, name: str, title: str,
+    is_shaded: bool = False,
+) -> Table | None:  # fmt: skip
+    """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
+    ground by their place in the column; None if there is none."""
+    rows = board.by_task(task.name)
+    shown = [one for one in wanted if any(_find(record, task, row, one) is not None for row in rows)]
+    found = [[_looked_up(record, task, row, one) for one in shown] for row in rows]
+    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*found, strict=True)]
+    drawn = _shaded if is_shaded else _marked
+    lines = tuple(
+        line_of(row, tuple(map(drawn, values, scales, [row.system.kind] * len(scales))), i, rows)
+        for i, (row, values) in enumerate(zip(rows, found, strict=True))
     )
+    columns = tuple(
+        Column(one.heading, None if is_shaded else scale, "")
+        for one, scale in zip(shown, scales, strict=True)
+    )
+    style = "heat grid lines" if is_shaded else "values"
+    made = Table(name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False)
+    return made if shown else None
+
+
+def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
+    """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
+    contenders = sum(one.system.ranked for one in rows)
+    more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
+    return Line(row.label, entries, row.system.kind, more, row.system.name)
+
+
+def _find(record: Record, task: Task, row: Row, one: Wanted) -> Result | None:
+    return record.find(task.name, row.system.name, one.measure, dataset=one.dataset, variant=one.variant)
+
+
+def _looked_up(record: Record, task: Task, row: Row, one: Wanted) -> Value:
+    result = _find(record, task, row, one)
+    if result is not None and result.value is not None:
+        return Value("value", result, unit=task.printed)
+    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == one.dataset]
+    return missing_value(record, cells, result)
+
+
+def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
+    """Value, mark and interval, one under the other."""
+    if value.value is None:
+        return Entry(value.said, why=value.reason or value.text, style="task")
+    mark = interval_mark(value.row, kind, scale, width=72, few=value.few)
+    said = (value.text, mark, value.interval or "no interval")
+    return Entry(said, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
+
+
+def _shaded(value: Value, scale: Scale, _: Kind) -> Entry:
+    if value.value is None:
+        return Entry(value.said, why=value.reason or value.text)
+    step = step_of(scale.at(value.value) / 100)
+    return Entry(value.text, value.interval or "no interval", value.exact, step)

@@ -24,7 +24,7 @@ from embassay.document.marks import SHARES, Scale
 from embassay.document.tables import folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
-from embassay.report.record import APART
+from embassay.report.record import APART, KINDS
 from embassay.report.runs import Run, systems_of
 from embassay.runs.files import write_atomic
 
@@ -108,14 +108,13 @@ SECTIONS = (
     Section("reading", "Reading", "embassay.report.reading:reading_of"),
     Section("method", "Method", "embassay.report.method:methods_of", template="method.html"),
 )  # fmt: skip
-"""In the order of the navigation; the pages of further protocols stand after these."""
+"""In the order of the navigation."""
 
 
 STYLES = ("report.css",)
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
-ZERO = re.compile(r"-?0\.\d")
 SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
 
 
@@ -125,9 +124,17 @@ def write(runs: Sequence[Run], target: Path) -> Path:
     return target
 
 
+def sections(runs: Sequence[Run]) -> tuple[Section, ...]:
+    """Those of a report: with one for each protocol of another package, after the pages of our kinds."""
+    kinds = dict.fromkeys(run.record.kind for run in runs if run.record.kind not in KINDS)
+    others = (Section(kind, kind, "embassay.report.overview:tasks_page", kind) for kind in kinds)
+    own = [section for section in SECTIONS if section.kind]
+    return (SECTIONS[0], *own, *others, *(section for section in SECTIONS[1:] if not section.kind))
+
+
 def render(runs: Sequence[Run]) -> str:
     """The whole page."""
-    pages = [page for section in SECTIONS for page in section.pages(runs)]
+    pages = [page for section in sections(runs) for page in section.pages(runs)]
     html = tight(
         environment()
         .get_template("frame.html")
@@ -226,17 +233,10 @@ def environment() -> Environment:
 
 
 def exact(value: Value | None) -> Markup:
-    """A value (and its interval) in its unit, as an attribute for sorting and CSV, without zeros before the point; else
-    the reason."""
-    if value is None or value.row is None or value.value is None:
+    """A value (and its interval) as an attribute for sorting and CSV; else the reason."""
+    if value is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
-    row, factor = value.row, value.unit.factor
-    known = row.ci_low is not None and row.ci_high is not None
-    found = [value.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
-    words = [f"{one * factor:.6g}" for one in found]
-    return Markup(
-        f' data-v="{",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)}"'
-    )
+    return Markup(' data-v="{}"').format(value.exact)
 
 
 def clipped(text: str, most: int = 400) -> str:
