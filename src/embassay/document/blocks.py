@@ -41,7 +41,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Words:
-    """Words set apart: `style` is `b`, `em`, `small`, or a class such as `state failed`."""
+    """Words set apart: `style` is `b`, `bdi`, `em`, `small`, or a class: `command` of one to copy, `state failed`."""
 
     label: str
     style: str
@@ -148,19 +148,21 @@ class Legend:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its title; `summary` says what is seen to those who do not see it."""
+    """A drawing with its title; `summary` says what is seen to those who do not see it, `legend` what its lines are."""
 
     title: str
     drawing: Markup
     summary: str
     small: str = ""
     id: str = ""
+    legend: tuple[Said, ...] = ()
 
 
 @dataclass(frozen=True)
 class Entry:
     """A cell: its text, what stands `small` under it, its value (and interval) for sorting and CSV, its step of a heat
-    from 1 to 5, why a value is missing; `style` is a class, `span` how many columns it takes."""
+    from 1 to 5, why a value is missing; `style` is a class, `span` how many columns it takes, `title` what is told of
+    it besides."""
 
     text: Said
     small: str = ""
@@ -170,6 +172,7 @@ class Entry:
     bold: bool = False
     style: str = ""
     span: int = 1
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,7 @@ class Table:
     caption: str = ""
     at: int = 0
     note: Said = ""
+    foot: tuple[Line, ...] = ()
 
     @property
     def is_heat(self) -> bool:

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from embassay.document import marks
 from embassay.document.blocks import Column, Command, Entry, Link, Name, Part, Said, Table, Words
 
-TAGS = ("b", "em", "small")
+TAGS = ("b", "bdi", "em", "small")
 
 
 def environment(*loaders: BaseLoader) -> Environment:
@@ -47,6 +47,8 @@ def _part(part: Part) -> Markup:
             return Markup("<b><bdi>{}</bdi></b>").format(part.label)
         case Command():
             return Markup("<code>{}</code>").format(part.label)
+        case Words() if part.style == "command":
+            return Markup('<code class="command">{}</code>').format(part.label)
         case Link():
             return Markup('<a href="#{}">{}</a>').format(part.place, part.label)
         case Words() if part.style in TAGS:

@@ -9,11 +9,24 @@ from importlib import import_module
 from typing import Literal
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Column, Entry, Line, Name, Sentence, Table, Words
-from embassay.document.marks import Scale, interval_mark, scale_of
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Column,
+    Entry,
+    Heading,
+    Line,
+    Link,
+    Name,
+    Sentence,
+    Table,
+    Text,
+    Words,
+)
+from embassay.document.marks import Scale, interval_mark, scale_of, shape
 from embassay.document.tables import step_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result
 from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
 
@@ -326,23 +339,28 @@ def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], value
 TOP = 12
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A value that is missing in a panel, with its reason."""
-
-    row: Row
-    task: Task
-    value: Value
+MOST_MISSING = 12
 
 
-def gaps(board: Board) -> tuple[Gap, ...]:
-    """Everything that a panel has no mark for."""
-    return tuple(
-        Gap(row, task, value)
+def missing_here(record: Record, board: Board) -> Iterator[Block]:
+    """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
+    found = [
+        (row, task, value)
         for row in (*board.ranked, *board.unranked)
         for task, value in zip(board.tasks, row.tasks, strict=True)
         if value.value is None
-    )
+    ]
+    if not found:
+        return
+    said: list[Block] = []
+    for row, task, value in found[:MOST_MISSING]:
+        of = task.short if task.printed is POINTS else task.short.lower()
+        said.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
+    if more := len(found) - MOST_MISSING if len(found) > MOST_MISSING else 0:
+        said.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
+    if command := record.manifest.get("command", ""):
+        said.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
+    yield Box("panel", (Heading("Missing here", level=3), *said))
 
 
 def name(row: Row) -> Name:
@@ -352,12 +370,15 @@ def name(row: Row) -> Name:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A column to look up: a measure and variant on one dataset."""
+    """A column to look up: a measure and variant, on one dataset where the table is of several, under the name of its
+    group if it has one; `below` are variants whose values stand under it in the same cell."""
 
     heading: str
     measure: str
-    dataset: str
     variant: str = ""
+    group: str = ""
+    below: tuple[str, ...] = ()
+    dataset: str = ""
 
 
 def value_table(

@@ -89,7 +89,7 @@ class Page:
 
 SECTIONS = (
     Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
-    Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage", template="sage.html"),
+    Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
     Section("judge", "Judges", "embassay.report.pteb.judges:judge_page", kind="judge"),
     Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.paraphrasers:selection_page",

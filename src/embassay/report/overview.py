@@ -143,7 +143,7 @@ def tasks_page(run: Run, alone: bool) -> Iterator[Block]:
 
 def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
-        wanted = [Wanted(one, task.headline, one) for one in record.datasets(task.name)]
+        wanted = [Wanted(one, task.headline, dataset=one) for one in record.datasets(task.name)]
         name = f"{record.kind}-{task.name}"
         table = value_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
         yield task.title, () if table is None else (table,)
