@@ -45,6 +45,11 @@ def entry(
     )
 
 
+def beside(text: str, interval: str) -> str:
+    """A value with its interval in brackets, where it has one."""
+    return f"{text} ({interval})" if interval else text
+
+
 def step_of(share: float) -> int:
     """The step of a heat, 1 to 5, of a share of the darkest."""
     return min(STEPS, max(1, 1 + int(share * STEPS)))

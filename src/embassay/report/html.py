@@ -21,7 +21,7 @@ from embassay.document import html as pages
 from embassay.document import marks
 from embassay.document.html import asset, tight
 from embassay.document.marks import SHARES, Scale
-from embassay.document.tables import folded
+from embassay.document.tables import beside, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
 from embassay.report.record import APART, KINDS
@@ -99,7 +99,7 @@ SECTIONS = (
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", template="golden.html"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", template="score.html"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
-    Section("names", "Names", "embassay.report.rag.names:names_page", kind="names", template="names.html"),
+    Section("names", "Names", "embassay.report.rag.names:names_page", kind="names"),
     Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise"),
     Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
     Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
@@ -247,11 +247,6 @@ def clipped(text: str, most: int = 400) -> str:
 def quoted(text: str) -> Markup:
     """JSON as the value of an attribute between single quotes: its own double ones need no escape."""
     return Markup(escape(text).replace(Markup("&#34;"), Markup('"')))
-
-
-def beside(text: str, interval: str) -> str:
-    """A value with its interval in brackets, where it has one."""
-    return f"{text} ({interval})" if interval else text
 
 
 def ended(html: Markup, ending: str) -> Markup:
