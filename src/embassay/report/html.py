@@ -97,7 +97,7 @@ SECTIONS = (
     Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
         kind="validation",),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", template="golden.html"),
-    Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", template="score.html"),
+    Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
     Section("names", "Names", "embassay.report.rag.names:names_page", kind="names"),
     Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Entry, Line, Table
+from embassay.document.blocks import Block, Entry, Heading, Line, Table, Words
+from embassay.document.blocks import Text as Paragraph
 from embassay.document.tables import entry, step_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
@@ -333,3 +334,25 @@ def _cell(one: SensitivityCell | None) -> Entry:
     step = 1 if one.largest_change < STEADY else min(5, 1 + step_of(one.largest_change / (10 * STEADY)))
     exact = f"{one.largest_change if one.tau is None else one.tau:.6g}"
     return Entry(tau or moved, moved if tau else "", exact, step, bold=one.default)
+
+
+STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
+
+
+def advice(score: Score) -> Iterator[Block]:
+    """What the scoring advises, how far this data bears it out, and what it did not test."""
+    if not score.guidance:
+        return
+    yield Heading("What to try next", "score-guidance")
+    lines = (
+        Line(one.knob, (Entry(one.finding), Entry((Words(one.status, style),)), Entry(one.text)))
+        for one in score.guidance
+        if one.status != "not tested"
+        for style in [f"state {STATES.get(one.status, '')}".strip()]
+    )
+    heads = ("For", "On this data", "Why")
+    yield Table(
+        "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
+    )
+    if untested := [one.knob for one in score.guidance if one.status == "not tested"]:
+        yield Paragraph(f"Not tested on this data, a run of each would: {', '.join(untested)}.")
