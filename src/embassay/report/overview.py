@@ -133,9 +133,10 @@ def tasks_page(run: Run, alone: bool) -> Iterator[Block]:
     tasks, systems = len(board.tasks), len(record.ranked_systems)
     yield Facts.of("", run.title, numbers.counted(tasks, "task"), numbers.counted(systems, "system"))
     yield board_verdict(record, board)
-    yield Heading("By dataset", f"{record.kind}-datasets")
-    yield Text("The score of each task on each dataset; the task’s score is their mean.")
-    yield Panes("Task", tuple(_by_dataset(record, board)))
+    if panes := tuple(_by_dataset(record, board)):
+        yield Heading("By dataset", f"{record.kind}-datasets")
+        yield Text("The score of each task on each dataset; the task’s score is their mean.")
+        yield Panes("Task", panes)
     if alone and (tables := file_tables(record.path)):
         yield Heading("Tables of the run", f"{record.kind}-tables")
         yield from map(folded, tables)
@@ -146,7 +147,8 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
         wanted = [Wanted(one, task.headline, dataset=one) for one in record.datasets(task.name)]
         name = f"{record.kind}-{task.name}"
         table = value_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
-        yield task.title, () if table is None else (table,)
+        if table is not None:
+            yield task.title, (table,)
 
 
 MOST_NOTES = 3
