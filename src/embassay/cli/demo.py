@@ -70,7 +70,7 @@ def demo(
         _run_pteb(systems, out / "pteb", display, workers)
         finish()
     written = write_report([out / name for name in PARTS], out=out / "report.html")
-    show_headlines([out / name for name in HEADED])
+    show_headlines([out / name for name in PARTS])
     typer.echo(f"\nReport of all: {written}")
 
 
@@ -133,14 +133,18 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
 
 
 def show_headlines(runs: Sequence[Path]) -> None:
-    """Print every system's headline in each run, with its interval and ranks."""
+    """Print what the runs answer, and every system's headline in each, with its interval and ranks."""
     from embassay.cli.terminal import screen, show
     from embassay.report.headlines import leading_of, render_headlines
     from embassay.report.runs import read_runs
+    from embassay.report.terminal import render_answers
 
-    here = screen()
+    here, read = screen(), read_runs(runs)
     typer.echo("")
-    show(render_headlines([*leading_of(read_runs(runs))], width=here.width, unicode=here.unicode))
+    show(render_answers(read, width=here.width, unicode=here.unicode))
+    typer.echo("")
+    scored = [one for one in read if one.record.path.name in HEADED]
+    show(render_headlines([*leading_of(scored)], width=here.width, unicode=here.unicode))
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:

@@ -111,7 +111,8 @@ SECTIONS = (
 """In the order of the navigation."""
 
 
-STYLES = ("report.css",)
+STYLES, ANSWERS = ("report.css",), ("answers.css",)
+"""Of every report, and of the first screen of several runs."""
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
@@ -145,7 +146,8 @@ def render(runs: Sequence[Run]) -> str:
             data=json_block(page_data(runs)),
         )
     )
-    style, script = asset("embassay.report", STYLES) + marks.places(html), asset("embassay.report", SCRIPTS)
+    styles = (*STYLES, *ANSWERS) if len(runs) > 1 else STYLES
+    style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", SCRIPTS)
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)
     before, _, after = html.rpartition(SCRIPT_PLACE)

@@ -24,7 +24,8 @@ from embassay.document.tables import file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
-from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
+from embassay.report.answers import Answer, answers_of, recommendation
+from embassay.report.board import PLACES, Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
@@ -172,7 +173,8 @@ class Card:
 
 @dataclass(frozen=True)
 class Overview:
-    """The content of the page: the first run's verdict and board, and what each run says."""
+    """The content of the page: what several runs answer and what to `use` (a sentence, and what it leaves open), or one
+    run's verdict and board; and what each run says."""
 
     facts: tuple[str, ...]
     verdict: Verdict
@@ -185,12 +187,15 @@ class Overview:
     forest: Forest | None
     unrounded: bool
     footer: tuple[str, ...]
+    answers: tuple[Answer, ...] = ()
+    use: tuple[str, str] = ("", "")
 
 
 def overview(runs: Sequence[Run]) -> Overview:
     """The page of a report."""
     first = runs[0]
     notes = gathered_notes(runs)
+    answers = answers_of(runs) if len(runs) > 1 else ()
     return Overview(
         facts=_facts(runs),
         verdict=_verdict(runs),
@@ -203,6 +208,8 @@ def overview(runs: Sequence[Run]) -> Overview:
         forest=forest_of(first.record, first.board),
         unrounded=_rounds_apart(first.board),
         footer=_footer(runs),
+        answers=answers,
+        use=recommendation(answers),
     )
 
 

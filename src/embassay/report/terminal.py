@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from embassay.report.board import Board, Row, Value
     from embassay.report.record import Record
+    from embassay.report.runs import Run
 
-__all__ = ["Column", "render_run", "render_table"]
+__all__ = ["Column", "render_answers", "render_run", "render_table"]
 
 STRIP_FROM = 100
 BRIEFLY = 2
@@ -74,6 +75,43 @@ def render_verdict(run: Path, *, width: int = 80, unicode: bool = True) -> Text:
     verdict = run_verdict(gathered((read_record(Path(run)),))[0])
     lede = " ".join(map(plain, verdict.lede[:BRIEFLY]))
     lines = [*folded(plain(verdict.heading), width, unicode, "bold"), *folded(lede, width, unicode)]
+    return Text("\n").join(lines)
+
+
+LEVELS = {"sure": ("sure", "green"), "likely": ("likely", "blue"), "open": ("cannot decide", "yellow")}
+"""What a level is called, and its colour."""
+
+
+MOST_NAMES = 20
+"""Columns for the names of an answer; longer ones have a line of their own."""
+
+
+def render_answers(runs: Sequence[Run], *, width: int = 80, unicode: bool = True) -> Text:
+    """The answers that runs give, a line each, and what to use; empty where they give none."""
+    from rich.text import Text
+
+    from embassay.report.answers import answers_of, recommendation
+
+    answers = answers_of(runs)
+    if not answers:
+        return Text("")
+    asks = max(len(one.question.short) for one in answers) + 4
+    names = min(max(len(one.answer) for one in answers), MOST_NAMES) + 2
+    lines = [Text("Answers", style="bold")]
+    for one in answers:
+        word, colour = LEVELS.get(one.level, ("", ""))
+        said = folded(f"{word}: {one.brief}" if word else one.brief, width - asks - names, unicode)
+        said[0].highlight_words([f"{word}:"], colour)
+        head = Text(f"  {one.question.short}".ljust(asks)).append(one.answer.ljust(names), style="bold")
+        if len(head) > asks + names:
+            lines.append(head)
+            head = Text(" " * (asks + names))
+        lines += [
+            head.append_text(said[0]),
+            *(Text(" " * (asks + names)).append_text(line) for line in said[1:]),
+        ]
+    use, rest = recommendation(answers)
+    lines += [Text(""), *folded(use, width, unicode), *folded(rest, width, unicode)] if use else []
     return Text("\n").join(lines)
 
 

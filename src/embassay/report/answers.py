@@ -1,0 +1,448 @@
+"""The first screen: the questions a reader comes with, each answered in one line, or said to be open with what would
+decide it.
+
+`answers_of` computes everything that a page, a terminal or a print shows of them, once. An answer rests on the paired
+resamples that its run kept: *ahead* is the share of them in which the leader scores above every other system; it is
+`sure` where the run's own tests leave the leader the first place alone, `likely` from 80 of 100, else open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Kind
+from embassay.document.marks import Scale
+from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, RANKED, Standing, read_standings
+from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
+from embassay.randomness import generator
+from embassay.report.runs import Run, score_of, summary_of, sweep_of
+from embassay.stats.resampling import resample_means
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.sweep.findings.record import StackFacts
+
+__all__ = ["Answer", "Contender", "answers_of", "recommendation"]
+
+Level = Literal["sure", "likely", "open", "not run"]
+LIKELY, NEARLY_ALL = 80, 99.5
+"""Resamples of 100 from which a leader is likely first, and from which more than 99 are said."""
+LEAST_ITEMS, LEAST_COLLECTIONS = 10, 5
+"""Below so many items nothing is decided; below so many collections nothing is sure."""
+POWER = 2.8
+"""1.96 + 0.84: a difference of so many standard errors is found in 80 of 100 studies at a level of 5%, two-sided."""
+MOST_MORE = 2000
+"""More items than these are no advice."""
+RESAMPLES = 2000
+MILLISECONDS = Unit(1.0, 1, 0)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a reader asks, also in a word (`short`): `means` says what its score is, `noun` what is counted, `command`
+    what answers it."""
+
+    name: str
+    short: str
+    asks: str
+    means: str
+    noun: str
+    command: str
+
+
+QUESTIONS = (
+    Question("search", "Search", "For search", "evidence among the first passages", "question", "rag score"),
+    Question("reworded", "Reworded", "When texts are reworded", "score after paraphrase", "text", "pteb run"),
+    Question(
+        "damaged",
+        "Damaged",
+        "When copies are damaged",
+        "share of search quality kept",
+        "question",
+        "sage run -t retrieval",
+    ),
+    Question(
+        "groups", "Grouping", "To group documents", "topics recovered", "collection", "sage run -t clustering"
+    ),
+    Question("people", "Beside people", "Beside people", "same items for both", "item", "hume sample"),
+    Question("price", "Price, speed", "Price and speed", "95% of queries take less", "query", "rag sweep"),
+)
+PROTOCOLS = ("search", "reworded", "damaged", "groups")
+"""Questions of quality, which a recommendation goes by."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A system's value at a question, its 95% interval where there is one, and the places that its run's tests leave it
+    (None without tests)."""
+
+    name: str
+    kind: Kind
+    value: float
+    low: float | None
+    high: float | None
+    ranks: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question's line.
+
+    `names` are who may be first, best first; `ahead` of 100 resamples, rounded down (100: more than 99.5); `more` items
+    would decide with a chance of 80%, None where they hardly would. `slug` is the page with the evidence.
+    """
+
+    question: Question
+    level: Level
+    names: tuple[str, ...] = ()
+    n: int = 0
+    ahead: int | None = None
+    more: int | None = None
+    top: tuple[Contender, ...] = ()
+    unit: Unit = SCORE
+    note: str = ""
+    slug: str = ""
+
+    @property
+    def scale(self) -> Scale | None:
+        """From 0 to 1 or to 100 points whatever the data are, so that rows can be read alike; none for times."""
+        return Scale(0.0, 1.0, 0.25, self.unit.factor) if self.unit is not MILLISECONDS else None
+
+    @property
+    def answer(self) -> str:
+        """`minilm`, `minilm or wordllama`, `minilm, bm25 and 3 others`; `not asked` where no run asks."""
+        if self.level == "not run":
+            return "not asked"
+        if len(self.names) > 3:
+            return f"{self.names[0]}, {self.names[1]} and {len(self.names) - 2} others"
+        return " or ".join(self.names)
+
+    @property
+    def said(self) -> str:
+        """How sure that is, in a sentence of at most 62 characters without full names."""
+        return self.note or _said(self)
+
+    @property
+    def brief(self) -> str:
+        """The same in half a line."""
+        noun = f"{self.question.noun}s"
+        briefly = {
+            "open": f"{self.more:,} more {noun} would" if self.more else f"more {noun} hardly would",
+            "likely": _from(f"{_hundred(self)} of 100", self).replace("from only", "only"),
+        }
+        return self.note or briefly.get(self.level) or self.said
+
+
+def _said(one: Answer) -> str:
+    if one.level == "not run":
+        return f"embassay {one.question.command}"
+    noun = one.question.noun
+    more = f"about {one.more:,} more would decide" if one.more else ""
+    if one.level == "open":
+        few = f"{one.n} {noun}s are too few" if one.n != 1 else f"one {noun} is too few"
+        return f"{few}; {more}" if more else f"more {noun}s will hardly decide; choose by price or speed"
+    if one.level == "likely" and more and not _few(one):
+        return f"ahead in {_hundred(one)} of 100; {more}"
+    return _from(f"ahead in {_hundred(one)} of 100 resamples", one)
+
+
+def _hundred(one: Answer) -> str:
+    return "over 99" if one.ahead == 100 else str(one.ahead)
+
+
+def _few(one: Answer) -> bool:
+    return one.question.noun == "collection" and one.n < LEAST_COLLECTIONS
+
+
+def _from(ahead: str, one: Answer) -> str:
+    return f"{ahead}, from only {one.n} {one.question.noun}s" if _few(one) else ahead
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples)."""
+
+    run: Run
+    contenders: tuple[Contender, ...]
+    replicates: NDArray[np.float64]
+    n: int
+    unit: Unit
+    note: str = ""
+
+
+def answers_of(runs: Sequence[Run]) -> tuple[Answer, ...]:
+    """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
+    found = {one.name: next(_evidence(one.name, runs), None) for one in QUESTIONS[:-1]}
+    answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
+    if all(one.level == "not run" for one in answers):
+        return ()
+    return (*answers, _price(QUESTIONS[-1], runs, answers[0]))
+
+
+def _evidence(question: str, runs: Sequence[Run]) -> Iterator[Evidence]:
+    for find in FINDERS[question]:
+        for run in runs:
+            found = find(run)
+            if found is not None and len(found.contenders) > 1:
+                yield found
+
+
+def _answer(question: Question, evidence: Evidence | None) -> Answer:
+    if evidence is None:
+        return Answer(question, "not run")
+    contenders, slug = evidence.contenders, evidence.run.slug
+    if evidence.note:
+        return Answer(
+            question, "not run", top=contenders[:3], unit=evidence.unit, note=evidence.note, slug=slug
+        )
+    ahead, names = _ahead(evidence.replicates), _first(contenders)
+    level = _level(question, evidence, names, ahead)
+    told = names if level == "open" else names[:1]
+    more = _more(evidence, names)
+    return Answer(question, level, told, evidence.n, ahead, more, contenders[:3], evidence.unit, slug=slug)
+
+
+def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
+    """Who may be first; without tests everybody may."""
+    return tuple(one.name for one in contenders if one.ranks is None or one.ranks[0] == 1)
+
+
+def _level(question: Question, evidence: Evidence, names: Sequence[str], ahead: int | None) -> Level:
+    collections = question.noun == "collection"
+    if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
+        return "open"
+    if len(names) == 1 and not (collections and evidence.n < LEAST_COLLECTIONS):
+        return "sure"
+    return "likely" if ahead >= LIKELY else "open"
+
+
+def _ahead(replicates: NDArray[np.float64]) -> int | None:
+    """Of 100 resamples those in which the first row is above every other, rounded down; 100 from 99.5 on."""
+    defined = replicates[:, np.isfinite(replicates).all(axis=0)]
+    if not defined.size:
+        return None
+    share = 100 * float((defined[0] > defined[1:].max(axis=0)).mean())
+    return 100 if share >= NEARLY_ALL else math.floor(share)
+
+
+def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
+    """How many more items would tell the leader from the next, if the difference stays as measured; two digits."""
+    if len(names) < 2:
+        return None
+    apart = evidence.replicates[0] - evidence.replicates[1]
+    difference = evidence.contenders[0].value - evidence.contenders[1].value
+    if not difference > 0 or not np.isfinite(apart).any():
+        return None
+    wanted = evidence.n * (POWER * float(np.nanstd(apart)) / difference) ** 2 - evidence.n
+    if not 0 < wanted <= MOST_MORE:
+        return None
+    step = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
+    return math.ceil(wanted / step) * step
+
+
+def _at(run: Run, kind: str, task: str, unit: Unit, *, collections: bool = False) -> Evidence | None:
+    """The evidence in a run's standings on a task, of the systems that one method scored."""
+    if run.record.kind != kind:
+        return None
+    every = [one for one in read_standings(run.record.path) if one.task == task and not one.dataset]
+    for group in (RANKED, CLASSICAL):
+        ours = [one for one in every if one.group == group and one.headline.value is not None]
+        if len(ours) > 1:
+            return _of_standings(run, ours, task if group == RANKED else f"{task}:{group}", unit, collections)
+    return None
+
+
+def _of_standings(
+    run: Run, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
+) -> Evidence:
+    ordered = sorted(standings, key=lambda one: (-(one.headline.value or 0.0), one.system))
+    lengths = {len(one.headline.replicates) for one in ordered}
+    replicates = (
+        np.stack([one.headline.replicates for one in ordered])
+        if len(lengths) == 1
+        else np.empty((len(ordered), 0))
+    )
+    kinds, ranges = {one.name: one.kind for one in run.record.systems}, run.record.scope(scope).ranges
+    contenders = [
+        Contender(
+            one.system,
+            kinds.get(one.system, "embedding"),
+            float(one.headline.value or 0.0),
+            *one.headline.interval,
+            ranges.get(one.system),
+        )
+        for one in ordered
+    ]
+    n = (
+        ordered[0].headline.strata[0].units
+        if collections and ordered[0].headline.strata
+        else ordered[0].headline.n
+    )
+    return Evidence(run, tuple(contenders), replicates, n, unit)
+
+
+def _scored(run: Run) -> Evidence | None:
+    """Of a scoring: its leading measure, resampled over the queries that every run of it has a value for."""
+    score = score_of(run)
+    if score is None:
+        return None
+    from embassay.report.items.values import measured_groups
+    from embassay.report.rag.tables import TASK, unit_of
+
+    record, headline = run.record, score.headline
+    group = next((one for one in measured_groups(record) if one.dataset == score.judgements.name), None)
+    places = {one.key[0]: place for place, one in enumerate(group.measures)} if group is not None else {}
+    if group is None or headline not in places:
+        return None
+    rows = {one.name: record.find(TASK, one.name, headline, dataset=group.dataset) for one in group.systems}
+    ranges, found = record.scope(TASK).ranges, []
+    for system, values in zip(group.systems, group.values[places[headline]], strict=True):
+        row = rows[system.name]
+        if row is not None and row.value is not None:
+            rank = ranges.get(system.name)
+            found.append(
+                (Contender(system.name, system.kind, row.value, row.ci_low, row.ci_high, rank), values)
+            )
+    found.sort(key=lambda one: (-one[0].value, one[0].name))
+    columns = np.array([values for _, values in found])
+    complete = columns[:, np.isfinite(columns).all(axis=0)]
+    if len(found) < 2 or complete.shape[1] < 2:
+        return None
+    rng = generator(int(record.arguments.get("seed") or 0), "answers", headline)
+    replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
+    return Evidence(run, tuple(one for one, _ in found), replicates, complete.shape[1], unit_of(headline))
+
+
+def _people(run: Run) -> Evidence | None:
+    """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
+    evidence, summary = _at(run, "hume", OVERALL, POINTS), summary_of(run)
+    if evidence is None or summary is None:
+        return None
+    from embassay.report.hume.standings import answerers
+
+    if answerers(summary) == "people":
+        return evidence
+    return replace(evidence, note="scripts answered; ask people: hume serve")
+
+
+FINDERS: Mapping[str, Sequence[Callable[[Run], Evidence | None]]] = {
+    "search": (_scored, lambda run: _at(run, "pteb", "retrieval", POINTS)),
+    "reworded": (lambda run: _at(run, "pteb", OVERALL, POINTS),),
+    "damaged": (
+        lambda run: _at(run, "sage", "retrieval", SCORE),
+        lambda run: _at(run, "sage", "robustness", SCORE),
+    ),
+    "groups": (
+        lambda run: _at(run, "sage", "clustering", SCORE, collections=True),
+        lambda run: _at(run, "pteb", "clustering", POINTS, collections=True),
+    ),
+    "people": (_people,),
+}
+"""Where evidence on a question is looked for, the best first."""
+
+
+def _price(question: Question, runs: Sequence[Run], search: Answer) -> Answer:
+    """Of a sweep: each encoder's fastest stack. A system that search rules out is not chosen, however fast it is."""
+    swept = next(((run, found) for run in runs if (found := sweep_of(run)) is not None), None)
+    if swept is None:
+        return Answer(question, "not run")
+    run, findings = swept
+    fastest: dict[str, StackFacts] = {}
+    for one in findings.parts[0].stacks:
+        name = str(one.axes.get("encoder") or "")
+        if name and (name not in fastest or one.latency < fastest[name].latency):
+            fastest[name] = one
+    kinds = {one.name: one.kind for each in runs for one in each.record.systems}
+    ordered = sorted(fastest.items(), key=lambda one: (one[1].latency, one[0]))
+    top = tuple(
+        Contender(name, kinds.get(name, "embedding"), one.latency, one.latency_low, one.latency_high, None)
+        for name, one in ordered
+    )
+    able = [one for one in top if search.level == "not run" or one.name in _contending(search)]
+    if not able:
+        return Answer(question, "not run")
+    said, n = _said_of_time(able, fastest), len(findings.parts[0].stacks)
+    first = (able[0].name,)
+    return Answer(question, _sure_of_time(able), first, n, None, None, top[:3], MILLISECONDS, said, run.slug)
+
+
+def _contending(search: Answer) -> set[str]:
+    """Who may be first for search."""
+    return {*search.names, *(one.name for one in search.top if one.ranks and one.ranks[0] == 1)}
+
+
+def _sure_of_time(able: Sequence[Contender]) -> Level:
+    if len(able) < 2:
+        return "sure"
+    first, second = able[:2]
+    if first.high is None or second.low is None:
+        return "likely"
+    return "sure" if first.high < second.low else "open"
+
+
+def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -> str:
+    times = [f"{_ms(able[0])} a query", *(f"{one.name} {_ms(one)}" for one in able[1:2])]
+    usd = {one.name: stacks[one.name].cost for one in able[:2]}
+    if not any(usd.values()):
+        return ", ".join(times) + ("; both cost nothing" if len(usd) > 1 else "; it costs nothing")
+    return (
+        ", ".join(times) + "; " + ", ".join(f"{name} ${value:.4g} per 1,000" for name, value in usd.items())
+    )
+
+
+def _ms(one: Contender) -> str:
+    return f"{MILLISECONDS.text(one.value) if one.value < 10 else MILLISECONDS.said(one.value)} ms"
+
+
+def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
+    """One sentence that says what to use, and what it leaves open; both empty without answers.
+
+    It goes by the questions of quality that are sure or likely, and never averages over them.
+    """
+    quality = [one for one in answers if one.question.name in PROTOCOLS]
+    decided = [one for one in quality if one.level in ("sure", "likely")]
+    left = [one for one in quality if one.level == "open"]
+    never = [one for one in answers if one.level == "not run"]
+    if not answers or not (decided or left):
+        return "", ""
+    return f"{_use(decided, left, answers)}.", " ".join(_rest(left, never))
+
+
+def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[Answer]) -> str:
+    winners: dict[str, list[str]] = {}
+    for one in decided:
+        winners.setdefault(one.names[0], []).append(WHERE[one.question.name])
+    if not winners:
+        among = left[0].answer
+        fast = next((one.names[0] for one in answers if one.question.name == "price" and one.names), "")
+        return f"These data do not choose between {among}" + (f"; take the faster, {fast}" if fast else "")
+    if len(winners) == 1:
+        ((name, where),) = winners.items()
+        return f"On texts like these, use {name}: it leads {_listed(where)}"
+    return "On texts like these, use " + "; ".join(
+        f"{name} {_listed(where)}" for name, where in winners.items()
+    )
+
+
+WHERE = {
+    "search": "for search",
+    "reworded": "where texts are reworded",
+    "damaged": "where copies are damaged",
+    "groups": "to group documents",
+}
+
+
+def _rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:
+    if left:
+        yield f"Still open: {', '.join(one.question.name for one in left)}."
+    if never:
+        yield f"Not asked: {', '.join(one.question.name for one in never)}."
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,172 @@
+"""The answers of the first screen: who leads, how sure that is, what would decide it, and what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from embassay.protocols.kernel.tables import SCORE
+from embassay.report import write_report
+from embassay.report.answers import (
+    MOST_MORE,
+    QUESTIONS,
+    Answer,
+    Contender,
+    Evidence,
+    _answer,
+    answers_of,
+    recommendation,
+)
+from embassay.report.runs import Run, read_runs
+from embassay.report.terminal import render_answers
+
+MakeRun = Callable[..., Path]
+BY_NAME = {one.name: one for one in QUESTIONS}
+
+
+def evidence(
+    gap: float, ranks: Sequence[tuple[int, int] | None], *, n: int = 100, note: str = "", more: float = 0.3
+) -> Evidence:
+    """Systems a, b, c ... `gap` standard errors apart, in 4,000 resamples; a third one far behind."""
+    error = np.random.default_rng(5).normal(size=(len(ranks), 4000)) / np.sqrt(2)
+    values = np.array([0.5 + 0.01 * gap, 0.5, *(0.5 - more,) * (len(ranks) - 2)])
+    contenders = tuple(
+        Contender(name, "embedding", float(value), None, None, rank)
+        for name, value, rank in zip("abcdefg", values, ranks, strict=False)
+    )
+    return Evidence(
+        cast(Run, SimpleNamespace(slug="score")), contenders, values[:, None] + 0.01 * error, n, SCORE, note
+    )
+
+
+def test_sure_is_what_the_runs_tests_say() -> None:
+    """The first place alone is sure; without it as much is likely. The tag and the table cannot disagree."""
+    sure = _answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)]))
+    assert (sure.level, sure.names, sure.ahead, sure.more) == ("sure", ("a",), 100, None)
+    likely = _answer(BY_NAME["search"], evidence(1.5, [(1, 2), (1, 2)]))
+    assert (likely.level, likely.names) == ("likely", ("a",))
+    assert likely.ahead in range(91, 96)
+
+
+def test_open_names_all_that_may_be_first_and_what_would_decide() -> None:
+    """n (2.8 se / d)^2 - n more items: at a gap of one standard error 6.84 n, to two digits."""
+    found = _answer(BY_NAME["search"], evidence(0.6, [(1, 2), (1, 2), (3, 3)]))
+    assert (found.level, found.names) == ("open", ("a", "b"))
+    assert found.answer == "a or b"
+    wanted = _answer(BY_NAME["search"], evidence(1.0, [(1, 2), (1, 2)])).more
+    assert wanted == pytest.approx(684, rel=0.05)
+    assert wanted is not None
+    assert wanted % 10 == 0
+
+
+def test_a_difference_near_nothing_is_no_advice_to_collect() -> None:
+    """More than 2,000 items more, or no difference at all, hardly decide."""
+    assert _answer(BY_NAME["search"], evidence(0.05, [(1, 2), (1, 2)])).more is None
+    assert _answer(BY_NAME["search"], evidence(0.0, [(1, 2), (1, 2)])).more is None
+    most = _answer(BY_NAME["search"], evidence(0.62, [(1, 2), (1, 2)], n=100)).more
+    assert most is not None
+    assert most <= MOST_MORE
+
+
+def test_few_items_decide_nothing_and_few_collections_are_never_sure() -> None:
+    """Under ten items even a clear leader is open; of three collections it is likely, which is said."""
+    assert _answer(BY_NAME["search"], evidence(6, [(1, 1), (2, 2)], n=9)).level == "open"
+    grouped = _answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=3))
+    assert grouped.level == "likely"
+    assert "3 collections" in grouped.said
+    assert _answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=5)).level == "sure"
+
+
+def test_many_that_may_be_first_are_counted() -> None:
+    """Four and more: the best two by name."""
+    found = _answer(BY_NAME["search"], evidence(0.1, [(1, 5)] * 5, more=0.001))
+    assert found.answer == "a, b and 3 others"
+
+
+def test_without_tests_everybody_may_be_first() -> None:
+    """A run that ranks nobody, as where retrieval cannot separate, is never sure."""
+    assert _answer(BY_NAME["damaged"], evidence(9, [None, None])).level == "likely"
+    assert len(_answer(BY_NAME["damaged"], evidence(0.1, [None, None])).names) == 2
+
+
+def test_scripts_are_no_people() -> None:
+    """What they answered is shown, and the question is not asked."""
+    found = _answer(BY_NAME["people"], evidence(9, [(1, 1), (2, 2)], note="scripts answered"))
+    assert (found.level, found.answer, len(found.top)) == ("not run", "not asked", 2)
+
+
+def test_the_recommendation_goes_by_what_is_decided() -> None:
+    """One system where one leads; each where several do; none where all is open, and then the faster."""
+    by = {name: _answer(BY_NAME[name], evidence(4, [(1, 1), (2, 2)])) for name in ("search", "reworded")}
+    use, _ = recommendation([*by.values()])
+    assert use.count("use a") == 1
+    assert "b" not in use.replace("like these", "").split()
+    other = replace(by["reworded"], names=("b",))
+    both, _ = recommendation([by["search"], other])
+    assert "a for search" in both
+    assert "b where texts are reworded" in both
+    unsure = _answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))
+    fast = Answer(BY_NAME["price"], "sure", ("b",))
+    neither, rest = recommendation([unsure, fast, Answer(BY_NAME["groups"], "not run")])
+    assert "do not choose between a or b" in neither.replace("and", "or")
+    assert neither.endswith("b.")
+    assert "search" in rest
+    assert "groups" in rest
+    assert recommendation([]) == ("", "")
+
+
+@pytest.fixture
+def runs(plain_run: Path, pteb_run: Path, score_run: Path) -> list[Run]:
+    """A run of three protocols."""
+    return read_runs([plain_run, pteb_run, score_run])
+
+
+def test_every_number_is_one_of_the_runs(runs: list[Run]) -> None:
+    """The values of the top three are rows or standings of the run that is linked; sure is who has rank 1 alone."""
+    answers = answers_of(runs)
+    assert [one.question.name for one in answers] == [one.name for one in QUESTIONS]
+    asked = [one for one in answers if one.level != "not run"]
+    assert asked
+    by_slug = {run.slug: run for run in runs}
+    for one in asked:
+        values = {
+            round(row.value, 9) for row in by_slug[one.slug].record.rows.values() if row.value is not None
+        }
+        shown: list[Any] = [round(top.value, 9) for top in one.top]
+        assert shown == sorted(shown, reverse=True)
+        if one.question.name == "search":
+            assert set(shown) <= values
+        if one.level == "sure":
+            assert one.top[0].ranks == (1, 1)
+
+
+def test_the_same_resamples_whenever_it_is_asked(runs: list[Run]) -> None:
+    """Two readings of the same runs say the same."""
+    first, again = answers_of(runs), answers_of(runs)
+    assert [(one.ahead, one.more, one.names) for one in first] == [
+        (one.ahead, one.more, one.names) for one in again
+    ]
+
+
+def test_the_page_and_the_terminal_say_the_same(runs: list[Run], tmp_path: Path) -> None:
+    """Names and questions of the record, on a page of several runs; a page of one keeps its verdict."""
+    folders = [run.record.path for run in runs]
+    page = write_report(folders, out=tmp_path / "r.html").read_text("utf-8")
+    text = render_answers(runs, width=80).plain
+    for one in answers_of(runs):
+        assert one.question.asks in page
+        assert one.question.short in text
+        for name in one.names[:2]:
+            assert name in page
+            assert name in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Which system should I use" in page
+    assert "Which system should I use" not in write_report(folders[:1], out=tmp_path / "one.html").read_text(
+        "utf-8"
+    )
