@@ -35,4 +35,6 @@ def cl100k(vocabulary: Path) -> Tokenizer:
     """The tokenizer of the paper."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(vocabulary))
-        return Cl100k()
+        tokenizer = Cl100k()
+        tokenizer.pieces("opens the vocabulary, which is read at the first use")
+        return tokenizer

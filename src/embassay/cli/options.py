@@ -253,6 +253,6 @@ def _plain(value: Any) -> Any:
 
 def default_out(command: str) -> Path:
     """A new folder under `runs/`, named by the command and the time."""
-    from datetime import datetime
+    from embassay.protocols.kernel.request import new_folder
 
-    return Path("runs") / f"{command}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    return new_folder(command)

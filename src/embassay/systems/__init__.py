@@ -131,6 +131,12 @@ SYSTEMS.add(
     needs="embassay[llm]",
 )
 SYSTEMS.add(
+    "own",
+    "embassay.systems.objects:open_given",
+    "an encoder of your own, from Python: eb.sage.run([model, function, 'bm25'], ...)",
+    kind="embedding",
+)
+SYSTEMS.add(
     "constant",
     "embassay.systems.reference:Constant",
     "1 for every two texts: what a score is worth without looking",
@@ -149,6 +155,13 @@ TOKENIZERS.add("minilm", "embassay.systems.models:minilm", "the word pieces that
 _encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
 """Encoders made so far, before any transform: each is loaded once in a process, and once for each ledger
 where it costs money."""
+
+
+def forget(text: str) -> None:
+    """Make what a spec string names anew when it is next opened."""
+    spec = SYSTEMS.parse(text)
+    for key in [key for key in _encoders if key[0] == spec]:
+        del _encoders[key]
 
 
 def open_system(

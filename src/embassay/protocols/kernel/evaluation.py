@@ -28,6 +28,7 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vectors,
 )
+from embassay.protocols.kernel.frames import sources
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
@@ -42,7 +43,7 @@ from embassay.protocols.kernel.plan import (
     planned_task,
 )
 from embassay.protocols.kernel.protocol import Evaluate, Protocol
-from embassay.protocols.kernel.request import DatasetRequest, Options, TaskRequest
+from embassay.protocols.kernel.request import DatasetRequest, Options, TaskRequest, data_beside, new_folder
 from embassay.protocols.kernel.session import Conclusion, Silent, Table
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, attribute
@@ -52,6 +53,7 @@ from embassay.runs.execution import HERE
 from embassay.runs.files import digest
 from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
 from embassay.runs.memory import Footprint, room_for
+from embassay.systems.objects import given
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -266,11 +268,11 @@ class TaskProtocol(Protocol):
 
     def run(
         self,
-        systems: Sequence[str],
+        systems: Sequence[Any] | Mapping[str, Any],
         *,
-        datasets: Sequence[str | Path] = ("sample",),
+        datasets: Sequence[Any] | Mapping[str, Any] = ("sample",),
         tasks: Sequence[str] = (),
-        out: str | Path,
+        out: str | Path | None = None,
         workers: Workers = 1,
         cache: Path | None = None,
         listener: Silent | None = None,
@@ -279,14 +281,20 @@ class TaskProtocol(Protocol):
     ) -> Run:
         """Evaluate systems, resuming what is unfinished in `out`, and return the run.
 
-        Further arguments are those of `TaskRequest`: mapping, split, grades, limit, seed (1337), tokenizer ("cl100k"),
-        options. `max_usd` limits what the run may cost, earlier sessions in `out` included. Raises UsageError when
+        A system is a spec string, an object with `encode(texts)` or a function from texts to vectors
+        (`systems.objects`); a dataset a name of the catalogue, a path, a frame or a list of dictionaries, which is kept
+        in the folder `<out>-data`. Mappings name them: `{"mine": model}`. Without `out` a new folder under `runs/` is
+        made. Further arguments are those of `TaskRequest`: mapping, split, grades, limit, seed (1337), tokenizer
+        ("cl100k"), options. `max_usd` limits what the run may cost, earlier sessions in `out` included. UsageError when
         `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
         """
+        folder = Path(out) if out is not None else new_folder(self.name)
         arguments.setdefault("options", self.options())
-        request = TaskRequest(tuple(systems), tuple(tasks), tuple(map(str, datasets)), **arguments)
+        request = TaskRequest(
+            given(systems, workers=workers), tuple(tasks), sources(datasets, data_beside(folder)), **arguments
+        )
         return self.carry_out(
-            request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
+            request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
         )
 
     def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:

@@ -13,6 +13,7 @@ from embassay import __version__
 from embassay.errors import UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, facts_of
+from embassay.registry import attribute
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.folder import RunFolder, hardware, versions
 from embassay.runs.memory import kept
@@ -113,6 +114,7 @@ def _dataset(dataset: PlannedDataset) -> Plain:
     }
 
 
+_SHOWN = "embassay.report"  # how a run looks is said above the protocols, and found when somebody looks
 _OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9"}
 
 
@@ -153,6 +155,65 @@ class Run:
             known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
             raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
         return pl.read_csv(path)
+
+    def ranks(self, task: str = "overall") -> pl.DataFrame:
+        """Every system on a task or `overall`, best first: `value`, `ci_low`, `ci_high`, `n`, and the places that
+        paired tests allow, `rank_low` to `rank_high` (null for references, and where nothing is tested), among those of
+        its `group` (systems that one method scored). UsageError for a task on which no system has a value."""
+        import polars as pl
+
+        from embassay.protocols.kernel.comparisons import read_standings
+
+        every = [
+            one for one in read_standings(self.path) if not one.dataset and one.headline.value is not None
+        ]
+        found = [one for one in every if one.task == task]
+        if not found:
+            known = ", ".join(dict.fromkeys(one.task for one in every)) or "none"
+            raise UsageError(f"The run ranks nothing on {task!r}.", mend=f"It has: {known}.")
+        places = self._places(task)
+        rows = [
+            {
+                "system": one.system, "group": one.group, "value": one.headline.value,
+                **dict(zip(("ci_low", "ci_high"), one.headline.interval, strict=True)), "n": one.headline.n,
+                **dict(zip(("rank_low", "rank_high"), places.get(one.system, (None, None)), strict=True)),
+            }
+            for one in found
+        ]  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None).sort("group", "value", descending=[False, True])
+
+    def _places(self, task: str) -> dict[str, tuple[int, int]]:
+        """The rank range of each ranked system on a task, of every group."""
+        path = self.path / "comparisons.json"
+        scopes = json.loads(read_bounded(path).decode("utf-8"))["scopes"] if path.exists() else {}
+        return {
+            system: (low, high)
+            for name, scope in scopes.items()
+            if name.partition(":")[0] == task
+            for system, low, high in zip(
+                scope["systems"], scope["rank_low"], scope["rank_high"], strict=False
+            )
+        }
+
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write the report, one HTML file, by default `report.html` in the run's folder; where it is."""
+        target = Path(out) if out is not None else self.path / "report.html"
+        written: Path = attribute(f"{_SHOWN}:write_report")([self.path], out=target)
+        return written
+
+    def __str__(self) -> str:
+        """The verdict, one table and notes, as the command says them."""
+        return str(attribute(f"{_SHOWN}.terminal:render_run")(self.path).plain)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the verdict, and the ranks where there are some."""
+        from html import escape
+
+        said = escape(attribute(f"{_SHOWN}.terminal:render_verdict")(self.path).plain)
+        try:
+            return f"<p>{said}</p>{self.ranks()._repr_html_()}"
+        except UsageError:  # one task alone has no mean over tasks
+            return f"<p>{said}</p>"
 
     def compare(self, a: str, b: str, task: str = "overall") -> dict[str, Any]:
         """The paired difference a - b with its 95% interval and p, adjusted over all pairs (Holm)."""

@@ -117,3 +117,15 @@ def check_options(options: Any) -> None:
             raise UsageError(f"{name} is {value!r}.", mend=f"Use one of {', '.join(map(str, allowed))}.")
         if hint in (int, int | None) and value is not None and value < 1:
             raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
+
+
+def new_folder(protocol: str) -> Path:
+    """A new folder under `runs/`, named by the protocol and the time."""
+    from datetime import datetime
+
+    return Path("runs") / f"{protocol}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+
+
+def data_beside(out: Path) -> Path:
+    """Where the frames that a run was given are kept."""
+    return out.with_name(f"{out.name}-data")

@@ -9,9 +9,11 @@ from typing import Any, Literal, cast
 
 from embassay.contracts import Tokenizer
 from embassay.protocols.kernel.forecast import Forecaster, Work, largest
+from embassay.protocols.kernel.frames import sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import data_beside, new_folder
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.pteb import work
 from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
@@ -37,17 +39,18 @@ from embassay.records import Result, RetrievalSet
 from embassay.runs.cells import CellRecord
 from embassay.runs.engines.contract import Workers
 from embassay.runs.forecast import Forecast, Forecasts, Hear, remote_seconds, tokens_of
+from embassay.systems.objects import given
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.tokens import likely_tokens
 from embassay.text import open_tokenizer
 
 
 def run(
-    systems: Sequence[str],
+    systems: Sequence[Any] | Mapping[str, Any],
     *,
     paraphraser: str | Sequence[str] = "recorded",
-    datasets: Sequence[str | Path] = ("sample",),
-    out: str | Path,
+    datasets: Sequence[Any] | Mapping[str, Any] = ("sample",),
+    out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
@@ -56,7 +59,8 @@ def run(
 ) -> Run:
     """Evaluate systems on fresh paraphrases, resuming what is unfinished in `out`, and return the run.
 
-    Further arguments are those of `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
+    Systems may be objects of your own and datasets frames, as in `TaskProtocol.run`. Further arguments are those of
+    `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
     tokenizer ("cl100k"), generation, options; `original_only` scores the texts as they are, and needs no paraphraser.
     Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when `max_usd` is reached: what is
     finished is kept.
@@ -64,12 +68,12 @@ def run(
     paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     if arguments.get("original_only") and paraphraser == "recorded":
         paraphrasers = ()
+    folder = Path(out) if out is not None else new_folder("pteb")
     request = Request(
-        tuple(systems), datasets=tuple(map(str, datasets)), paraphrasers=paraphrasers, **arguments
-    )
-    return Pteb().carry_out(
-        request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
-    )
+        given(systems, workers=workers), datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers,
+        **arguments,
+    )  # fmt: skip
+    return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
 
 class Pteb(Protocol):

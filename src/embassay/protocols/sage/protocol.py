@@ -33,11 +33,11 @@ _LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.
 
 
 def run(
-    systems: Sequence[str],
+    systems: Sequence[Any] | Mapping[str, Any],
     *,
-    datasets: Sequence[str | Path] = ("sample",),
+    datasets: Sequence[Any] | Mapping[str, Any] = ("sample",),
     tasks: Sequence[str] = (),
-    out: str | Path,
+    out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
     listener: Silent | None = None,
@@ -46,14 +46,13 @@ def run(
 ) -> Run:
     """Evaluate systems with SAGE, resuming what is unfinished in `out`, and return the run.
 
-    Further arguments are those of `Request`: mapping, split, grades, limit, seed (1337), tokenizer ("cl100k"),
-    options. `max_usd` limits what the run may cost, earlier sessions in `out` included. Raises UsageError when `out`
-    holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
+    Arguments are those of `TaskProtocol.run`: spec strings or objects of your own as systems, names, paths or frames as
+    datasets.
     """
-    request = Request(tuple(systems), tuple(tasks), tuple(str(one) for one in datasets), **arguments)
-    return Sage().carry_out(
-        request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
-    )
+    return Sage().run(
+        systems, datasets=datasets, tasks=tasks, out=out, workers=workers, cache=cache, listener=listener,
+        max_usd=max_usd, **arguments,
+    )  # fmt: skip
 
 
 def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:

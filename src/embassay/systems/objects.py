@@ -1,0 +1,173 @@
+"""Systems that are objects of the caller: anything with `encode`, or a function from texts to an array."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.errors import ModelError, UsageError
+
+__all__ = ["GivenEncoder", "given", "open_given"]
+
+NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_given: dict[str, GivenEncoder] = {}
+"""Objects of this process by the name that their spec has."""
+
+
+class GivenEncoder:
+    """An encoder that asks an object of the caller.
+
+    `encode` calls `model.encode(texts)`, or `model(texts)`, which must give one vector per text: an array, a list, or a
+    tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that. The identity is the
+    object's own `identity`, or a digest of its weights (`state_dict`); without either it is of this process alone: no
+    vector is ever taken from the cache for another object, and cells are done again in a later process.
+    """
+
+    def __init__(self, model: Any, name: str) -> None:
+        self.name = f"own:{name}"
+        self.model = model
+        self._call = _callable(model)
+        self._takes_role = "role" in _parameters(self._call)
+        self.identity = f"{self.name}/{_identity(model)}"
+        self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
+            model, "max_tokens", None
+        )
+        self._dim: int | None = None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether another process can know that it has the same object."""
+        return "/process-" not in self.identity
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of its vectors, by asking for one."""
+        if self._dim is None:
+            self._dim = int(self.encode(["dimensions"]).shape[1])
+        return self._dim
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
+        """Embeddings, shape (n, dim), float32. ModelError with what the object raised, or gave instead."""
+        try:
+            more = {"role": role} if self._takes_role else {}
+            made = self._call(list(texts), **more)
+            vectors = np.asarray(made.detach().cpu() if hasattr(made, "detach") else made, dtype=np.float32)
+        except Exception as error:
+            raise ModelError(
+                f"{self.name} failed on {len(texts)} texts: {type(error).__name__}: {error}.",
+                mend="It is called with a list of strings, and gives one vector per text.",
+            ) from error
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ModelError(
+                f"{self.name} gave an array of shape {vectors.shape} for {len(texts)} texts.",
+                mend="Give one vector per text: shape (n, dim).",
+            )
+        return vectors
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many texts are longer than `max_tokens`, where the object has a tokenizer to count with; else 0."""
+        tokenize = getattr(self.model, "tokenizer", None)
+        if self.max_tokens is None or not callable(tokenize):
+            return 0
+        ids = tokenize(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
+        return sum(len(one) > self.max_tokens for one in ids)
+
+
+def given(systems: Sequence[Any] | Mapping[str, Any], *, workers: Any = 1) -> tuple[str, ...]:
+    """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
+    process finds them. A mapping names them; else a name is the object's own (`name`, `__name__`) or its class's.
+
+    UsageError for an object that neither encodes nor can be called, for two of one name, and for `workers` elsewhere,
+    which have no such object.
+    """
+    named = systems.items() if isinstance(systems, Mapping) else [("", one) for one in systems]
+    specs: list[str] = []
+    for name, one in named:
+        if isinstance(one, str):
+            specs.append(one)
+            continue
+        if workers != 1:
+            raise UsageError(
+                f"{_name(one, name)} is an object of this process, which other workers do not have.",
+                mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
+            )
+        specs.append(_kept(one, _name(one, name)))
+    twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
+    if twice:
+        raise UsageError(
+            f"Two systems are called {min(twice)}.", mend="Name them: {'first': a, 'second': b}."
+        )
+    return tuple(specs)
+
+
+def open_given(target: str) -> GivenEncoder:
+    """The object called so; ModelError in a process that has none."""
+    if target not in _given:
+        raise ModelError(
+            f"own:{target} was an object of the process that made this run.",
+            mend="Give the object again from Python: eb.sage.run({'" + target + "': model}, ...).",
+        )
+    return _given[target]
+
+
+def _kept(model: Any, name: str) -> str:
+    known = _given.get(name)
+    if known is None or known.model is not model:
+        from embassay.systems import forget
+
+        _given[name] = GivenEncoder(model, name)
+        forget(f"own:{name}")
+    return f"own:{name}"
+
+
+def _name(model: Any, name: str) -> str:
+    own = name or next(
+        (
+            said
+            for said in (getattr(model, "name", None), getattr(model, "__name__", None))
+            if isinstance(said, str)
+        ),
+        "",
+    )
+    return NAME.sub("-", own or type(model).__name__).strip("-") or type(model).__name__
+
+
+def _callable(model: Any) -> Callable[..., Any]:
+    encode = None if inspect.isclass(model) else getattr(model, "encode", None)
+    if callable(encode):
+        return encode  # type: ignore[no-any-return]
+    if callable(model) and not inspect.isclass(model):
+        return model  # type: ignore[no-any-return]
+    raise UsageError(
+        f"{model!r} is no system: it has no method encode, or is a class, and cannot be called with texts.",
+        mend="Give a spec string such as 'minilm', an object with encode(texts), or a function texts -> array.",
+    )
+
+
+def _parameters(call: Callable[..., Any]) -> Sequence[str]:
+    try:
+        return tuple(inspect.signature(call).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def _identity(model: Any) -> str:
+    own = getattr(model, "identity", None)
+    if isinstance(own, str) and own:
+        return own
+    state = getattr(model, "state_dict", None)
+    if callable(state):
+        digest = hashlib.sha256()
+        for key, tensor in sorted(state().items()):
+            digest.update(key.encode())
+            digest.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).tobytes())
+        return digest.hexdigest()[:16]
+    return f"process-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,144 @@
+"""Systems and datasets that are objects of the caller: found again, named, and blamed by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import embassay
+from embassay.errors import ModelError, UsageError
+from embassay.systems.objects import given, open_given
+
+ROWS = [
+    {
+        "text": f"the {'cat' if n % 2 else 'hedge'} waits by gate {n}",
+        "summary": f"a {'cat' if n % 3 else 'bag'} waits by the {'gate' if n % 5 else 'door'}",
+        "overall": (n * 7) % 11 / 2,
+    }
+    for n in range(40)
+]
+
+
+class Mine:
+    """Counts, as an encoder of three dimensions; notes what it was asked."""
+
+    identity = "mine-1"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.roles: set[str | None] = set()
+
+    def encode(self, texts: Sequence[str], role: str | None = None) -> list[list[int]]:
+        self.asked += texts
+        self.roles.add(role)
+        return [[len(text), text.count("e"), text.count(" ") + 1] for text in texts]
+
+
+def letters(texts: Sequence[str]) -> Any:
+    """A function from texts to an array."""
+    return np.array([[text.count(letter) + 1 for letter in "abcdefgh"] for text in texts])
+
+
+def run(systems: Any, out: Path, **more: Any) -> Any:
+    arguments = {"datasets": [ROWS], "tasks": ["preference"], "tokenizer": "words", **more}
+    return embassay.sage.run(systems, out=out, cache=out.parent / "vectors.sqlite", **arguments)
+
+
+def test_objects_functions_and_names_run_together(tmp_path: Path) -> None:
+    """Each has its row, its interval and its rank; the frame lies beside the run as a file."""
+    made = run([Mine(), letters, "jaccard"], tmp_path / "run")
+    ranks = made.ranks("preference")
+    assert {"own:Mine", "own:letters", "jaccard"} <= set(ranks["system"])
+    assert ranks.filter(pl.col("system") == "own:Mine")["rank_low"][0] >= 1
+    assert (tmp_path / "run-data" / "data-1.jsonl").read_text("utf-8").count("\n") == len(ROWS)
+    assert "own:Mine" in str(made)
+    assert "<p>" in made._repr_html_()
+    assert made.report().read_text("utf-8").count("own:letters")
+
+
+@pytest.mark.parametrize("frame", ["polars", "pandas", "rows"])
+def test_a_frame_is_its_rows(tmp_path: Path, frame: str) -> None:
+    """Whatever holds them, the file and so the values are the same."""
+    rows: Any = ROWS
+    if frame == "polars":
+        rows = pl.DataFrame(ROWS)
+    if frame == "pandas":
+        rows = pytest.importorskip("pandas").DataFrame(ROWS)
+    made = run(["jaccard"], tmp_path / "run", datasets={"notes": rows})
+    expected = run(["jaccard"], tmp_path / "other", datasets={"notes": ROWS})
+    assert (tmp_path / "run-data" / "notes.jsonl").read_bytes() == (
+        tmp_path / "other-data" / "notes.jsonl"
+    ).read_bytes()
+    assert made.ranks("preference").equals(expected.ranks("preference"))
+
+
+def test_a_run_goes_on_with_an_object_that_says_who_it_is(tmp_path: Path) -> None:
+    """The same identity: nothing is encoded again, though the object is another."""
+    first, again = Mine(), Mine()
+    one = run({"mine": first}, tmp_path / "run")
+    two = run({"mine": again}, tmp_path / "run")
+    assert first.asked
+    assert not set(again.asked) - {"dimensions"}
+    assert one.results.equals(two.results)
+    assert first.roles <= {None, "query", "document"}
+
+
+def test_an_object_without_identity_is_never_taken_for_another(tmp_path: Path) -> None:
+    """Two objects of one name in turn: the second one's own vectors count."""
+    values = []
+    for sign in (1, -1):
+
+        def model(texts: Sequence[str], sign: int = sign) -> Any:
+            return letters(texts) * sign + (np.arange(8) if sign < 0 else 0)
+
+        values.append(open_given(given({"model": model})[0].removeprefix("own:")).encode(["a fox"])[0])
+    assert not np.allclose(*values)
+
+
+def test_weights_are_an_identity() -> None:
+    """An object with `state_dict` is known by its weights, in any process."""
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(2, 2)
+    layer.encode = lambda texts: np.ones((len(texts), 2))
+    (spec,) = given({"layer": layer})
+    before = open_given("layer").identity
+    assert open_given("layer").resumable
+    with torch.no_grad():
+        layer.weight += 1
+    given({"layer": "jaccard"})
+    other = torch.nn.Linear(2, 2)
+    other.encode = layer.encode
+    assert given({"layer": other}) == (spec,)
+    assert open_given("layer").identity != before
+
+
+def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
+    """What was given, and what can be."""
+    for wrong in ([3], [Mine], [object()]):
+        with pytest.raises(UsageError, match=r"encode|class"):
+            given(wrong)
+    with pytest.raises(UsageError, match="workers"):
+        given([letters], workers=2)
+    with pytest.raises(UsageError, match="Two systems"):
+        given([letters, letters])
+    with pytest.raises(UsageError, match="no rows"):
+        run(["jaccard"], tmp_path / "run", datasets=[[]])
+    with pytest.raises(UsageError, match="frame"):
+        run(["jaccard"], tmp_path / "run", datasets=[{1, 2}])
+    with pytest.raises(ModelError, match="process"):
+        run(["own:nobody"], tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "made", [lambda texts: [[1.0]] * (len(texts) + 1), lambda texts: texts, lambda texts: [1.0]]
+)
+def test_what_an_object_gives_is_checked(made: Any) -> None:
+    """One vector per text, or the cell fails with the object's name."""
+    (spec,) = given({"odd": made})
+    with pytest.raises(ModelError, match="own:odd"):
+        open_given(spec.removeprefix("own:")).encode(["a", "b"])
