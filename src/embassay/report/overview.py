@@ -25,7 +25,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.report.answers import Answer, answers_of, recommendation
-from embassay.report.board import PLACES, Board, Row, Task, Wanted, ends, has_board, name, value_table
+from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
